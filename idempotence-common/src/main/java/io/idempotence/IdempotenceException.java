@@ -1,0 +1,25 @@
+package io.idempotence;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A failure of the framework itself, never of the operation it protects.
+ *
+ * <p>Each subclass is named after what happened and has accessors for what a caller can do about it.
+ */
+public abstract class IdempotenceException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    /** @param message what went wrong and how to mend it; never a raw ID, a header value or a body */
+    protected IdempotenceException(String message) {
+        super(message);
+    }
+
+    /**
+     * @param message what went wrong and how to mend it; never a raw ID, a header value or a body
+     * @param cause what it was caused by, or null
+     */
+    protected IdempotenceException(String message, @Nullable Throwable cause) {
+        super(message, cause);
+    }
+}

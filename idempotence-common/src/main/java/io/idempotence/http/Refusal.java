@@ -1,0 +1,113 @@
+package io.idempotence.http;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * An answer of the framework itself, given in place of the operation's own.
+ *
+ * <p>On the wire it is an {@code application/problem+json} (RFC 9457) with the {@link #code()} in the field
+ * {@link IdempotenceHeaders#IDEMPOTENCY_REFUSAL}.
+ */
+public enum Refusal {
+    /** The operation requires an ID and the request has none. Nothing ran. */
+    KEY_MISSING("key-missing", 400, false, true, "This operation requires an Idempotency-Key."),
+
+    /** The ID's field does not parse, or there is more than one. Nothing ran. */
+    KEY_INVALID("key-invalid", 400, false, true, "The Idempotency-Key is not valid."),
+
+    /** The ID belongs to another request (promise P5). Nothing ran for this one. */
+    KEY_REUSED("key-reused", 422, false, true, "The Idempotency-Key was used for another request."),
+
+    /** The first attempt still runs; ask again with the same ID. */
+    IN_PROGRESS("in-progress", 409, true, false, "The first request with this Idempotency-Key still runs."),
+
+    /** The execution broke off, or said itself that its outcome is uncertain (promise P6). A person or a rule must decide. */
+    OUTCOME_UNKNOWN("outcome-unknown", 409, false, false, "It is not known whether this request was carried out."),
+
+    /** The operation was carried out, but its answer could not be kept. */
+    RESULT_UNAVAILABLE("result-unavailable", 409, false, false, "Carried out, but the answer was not kept."),
+
+    /** The storage cannot say whether the ID was seen. Nothing ran (promise P6). */
+    STORAGE_UNAVAILABLE("storage-unavailable", 503, true, false, "The idempotence storage is unavailable.");
+
+    private static final Map<String, Refusal> BY_CODE = byCode();
+
+    private final String code;
+    private final int status;
+    private final boolean retryable;
+    private final boolean safeNewId;
+    private final String title;
+
+    Refusal(String code, int status, boolean retryable, boolean safeNewId, String title) {
+        this.code = code;
+        this.status = status;
+        this.retryable = retryable;
+        this.safeNewId = safeNewId;
+        this.title = title;
+    }
+
+    /**
+     * The refusal with this code.
+     *
+     * @param code as read from {@link IdempotenceHeaders#IDEMPOTENCY_REFUSAL}
+     * @return the refusal, or empty if the code is not known to this version
+     */
+    public static Optional<Refusal> ofCode(String code) {
+        return Optional.ofNullable(BY_CODE.get(code.trim()));
+    }
+
+    /**
+     * The word that stands on the wire.
+     *
+     * @return for example {@code in-progress}
+     */
+    public String code() {
+        return code;
+    }
+
+    /**
+     * The HTTP status of the answer.
+     *
+     * @return 400, 409, 422 or 503
+     */
+    public int status() {
+        return status;
+    }
+
+    /**
+     * Whether the same request with the same ID may later get another answer.
+     *
+     * @return true for {@link #IN_PROGRESS} and {@link #STORAGE_UNAVAILABLE}
+     */
+    public boolean retryable() {
+        return retryable;
+    }
+
+    /**
+     * Whether the same request with a new ID cannot execute it twice.
+     *
+     * @return false wherever the request was, or may have been, carried out under this ID
+     */
+    public boolean safeNewId() {
+        return safeNewId;
+    }
+
+    /**
+     * One sentence for a person.
+     *
+     * @return the {@code title} of the problem
+     */
+    public String title() {
+        return title;
+    }
+
+    private static Map<String, Refusal> byCode() {
+        Map<String, Refusal> map = new HashMap<>();
+        for (Refusal refusal : values()) {
+            map.put(refusal.code, refusal);
+        }
+        return Map.copyOf(map);
+    }
+}

@@ -1,0 +1,62 @@
+package io.idempotence.http;
+
+import java.util.regex.Pattern;
+
+/** A Structured Field Item of type String with parameters (RFC 9651, sections 4.2.3 and 4.2.5). */
+final class StructuredString {
+    /**
+     * One parameter's value: decimal or integer, string, token, byte sequence, boolean, date, display string. Every
+     * quantifier is possessive or over disjoint characters, so matching is linear in a line whose length is capped.
+     */
+    private static final Pattern PARAMETERS = Pattern.compile("(?:; *[a-z*][a-z0-9_.*-]*+(?:=(?:"
+            + "-?[0-9]{1,12}\\.[0-9]{1,3}"
+            + "|-?[0-9]{1,15}"
+            + "|\"(?:[ !#-\\[\\]-~]|\\\\[\"\\\\])*+\""
+            + "|[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*+"
+            + "|:[A-Za-z0-9+/]*+=*+:"
+            + "|\\?[01]"
+            + "|@-?[0-9]{1,15}"
+            + "|%\"(?:[ !#$&-~]|%[0-9a-f]{2})*+\""
+            + "))?+)*+");
+
+    private StructuredString() {}
+
+    static String parse(String value) {
+        StringBuilder decoded = new StringBuilder(value.length());
+        int i = 1;
+        while (true) {
+            if (i == value.length()) {
+                throw new InvalidIdempotencyKeyException("the closing quote is missing");
+            }
+            char c = value.charAt(i++);
+            if (c == '"') {
+                break;
+            }
+            if (c == '\\') {
+                c = i < value.length() ? value.charAt(i++) : 0;
+                if (c != '"' && c != '\\') {
+                    throw new InvalidIdempotencyKeyException("only a quote or a backslash may follow a backslash");
+                }
+            } else if (c < ' ' || c > '~') {
+                throw new InvalidIdempotencyKeyException("character " + i + " is not printable ASCII");
+            }
+            decoded.append(c);
+        }
+        if (!PARAMETERS.matcher(value).region(i, value.length()).matches()) {
+            throw new InvalidIdempotencyKeyException("only parameters of RFC 9651 may follow the closing quote");
+        }
+        return decoded.toString();
+    }
+
+    static String format(String value) {
+        StringBuilder encoded = new StringBuilder(value.length() + 2).append('"');
+        for (int i = 0; i < value.length(); i++) {
+            char c = value.charAt(i);
+            if (c == '"' || c == '\\') {
+                encoded.append('\\');
+            }
+            encoded.append(c);
+        }
+        return encoded.append('"').toString();
+    }
+}
