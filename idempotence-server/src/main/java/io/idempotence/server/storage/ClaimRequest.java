@@ -1,0 +1,31 @@
+package io.idempotence.server.storage;
+
+import java.time.Duration;
+
+/**
+ * One attempt asks for the right to run.
+ *
+ * @param key where the record lives
+ * @param fingerprint what the request asks for
+ * @param owner the attempt's own token; the same again when the same claim is sent again (T2)
+ * @param lease how long the claim holds if its owner disappears; at least 1 ms
+ * @param retention how long the record lives from now on; at least {@code lease}
+ * @param takeOver whether an abandoned claim may be taken over (T7); otherwise it is reported (T6)
+ */
+public record ClaimRequest(
+        StorageKey key, Fingerprint fingerprint, Owner owner, Duration lease, Duration retention, boolean takeOver) {
+    /**
+     * Checks the durations.
+     *
+     * @throws IllegalArgumentException if {@code lease} is under 1 ms or {@code retention} is under {@code lease}
+     */
+    public ClaimRequest {
+        if (lease.toMillis() < 1) {
+            throw new IllegalArgumentException("lease must be at least 1 ms, got " + lease);
+        }
+        if (retention.compareTo(lease) < 0) {
+            throw new IllegalArgumentException(
+                    "retention " + retention + " must not be shorter than the lease " + lease);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+package io.idempotence.server.storage;
+
+import java.time.Duration;
+
+/** What a storage answers to a claim. The numbers are those of the state machine in {@code docs/design.md}. */
+public sealed interface ClaimResult {
+    /**
+     * The caller holds the claim: run (T1, T2, T7, T8).
+     *
+     * @param claim the right to run
+     * @param takenOver whether it was taken from an abandoned owner (T7)
+     */
+    record Claimed(Claim claim, boolean takenOver) implements ClaimResult {}
+
+    /**
+     * Another owner holds a live claim (T3).
+     *
+     * @param leaseLeft until its claim counts as abandoned unless it is renewed
+     */
+    record InProgress(Duration leaseLeft) implements ClaimResult {}
+
+    /**
+     * The ID is completed: replay (T5).
+     *
+     * @param result the bytes given to {@link IdempotenceStorage#complete}; not to be changed
+     */
+    record Completed(byte[] result) implements ClaimResult {}
+
+    /** The ID belongs to a request with another fingerprint, whatever its state (T4). */
+    record Mismatch() implements ClaimResult {}
+
+    /**
+     * The last owner's lease is over and nothing was recorded (T6).
+     *
+     * @param fence of the abandoned claim
+     */
+    record Abandoned(long fence) implements ClaimResult {}
+
+    /** The ID is marked unknown (T18). */
+    record Unknown() implements ClaimResult {}
+}

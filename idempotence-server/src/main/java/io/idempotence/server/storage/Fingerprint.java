@@ -1,0 +1,62 @@
+package io.idempotence.server.storage;
+
+import java.util.Arrays;
+import java.util.HexFormat;
+
+/**
+ * What a request asks for, as 32 bytes: the SHA-256 over everything that makes two requests the same. Another fingerprint
+ * under the same ID is another request, which neither runs nor replays (promise P5).
+ *
+ * <p>Immutable.
+ */
+public final class Fingerprint {
+    /** The number of bytes of {@link #toBytes()}. */
+    public static final int BYTES = 32;
+
+    /** The fingerprint of calls that have nothing but their ID: 32 zero bytes. */
+    public static final Fingerprint NONE = new Fingerprint(new byte[BYTES]);
+
+    private final byte[] bytes;
+
+    private Fingerprint(byte[] bytes) {
+        this.bytes = bytes;
+    }
+
+    /**
+     * A fingerprint of these bytes.
+     *
+     * @param bytes 32 bytes; copied
+     * @return the fingerprint
+     * @throws IllegalArgumentException if there are not 32
+     */
+    public static Fingerprint of(byte[] bytes) {
+        if (bytes.length != BYTES) {
+            throw new IllegalArgumentException("a fingerprint has " + BYTES + " bytes, got " + bytes.length);
+        }
+        return new Fingerprint(bytes.clone());
+    }
+
+    /**
+     * The fingerprint as stored.
+     *
+     * @return a new array of 32 bytes
+     */
+    public byte[] toBytes() {
+        return bytes.clone();
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Fingerprint that && Arrays.equals(bytes, that.bytes);
+    }
+
+    @Override
+    public int hashCode() {
+        return Arrays.hashCode(bytes);
+    }
+
+    @Override
+    public String toString() {
+        return "Fingerprint[" + HexFormat.of().formatHex(bytes, 0, 4) + "…]";
+    }
+}

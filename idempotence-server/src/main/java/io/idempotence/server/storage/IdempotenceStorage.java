@@ -1,0 +1,98 @@
+package io.idempotence.server.storage;
+
+import java.time.Duration;
+import java.util.Optional;
+
+/**
+ * Remembers which requests were claimed and what they answered.
+ *
+ * <p>Every method is one atomic step on one record, in one round trip, by the storage's own clock. Of all concurrent
+ * {@link #claim} calls for a free ID exactly one returns {@link ClaimResult.Claimed}. Each method may be called again with the same
+ * arguments when its reply was lost, and answers as it did the first time.
+ *
+ * <p>Implementations are thread-safe, hold no lock that is shared between records across a round trip, and pass the
+ * {@code IdempotenceStorageContract} of this module's test-jar.
+ *
+ * <p>Every method throws {@link StorageUnavailableException} if the storage cannot say, in a bounded time; the write may or may not
+ * have happened. Every method throws {@link CorruptRecordException} if the record cannot be read; then nothing was written.
+ */
+public interface IdempotenceStorage extends AutoCloseable {
+    /**
+     * Claims an ID, or reports who got there first (T1 to T8, T18). Another fingerprint is reported before any state.
+     *
+     * @param request who asks, for what, for how long
+     * @return the outcome
+     * @throws StorageUnavailableException see above; sending the same request again is safe
+     * @throws CorruptRecordException see above
+     */
+    ClaimResult claim(ClaimRequest request);
+
+    /**
+     * Records the result of a claim (T10, T11, T14, T15). A lease that is over is no obstacle as long as nobody took the claim over. A
+     * completed record never changes.
+     *
+     * @param claim the right to run
+     * @param result what later attempts get; opaque to the storage, not changed afterwards by the caller
+     * @param retention how long the record lives from now on
+     * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
+     * @throws StorageUnavailableException see above
+     * @throws CorruptRecordException see above
+     */
+    WriteResult complete(Claim claim, byte[] result, Duration retention);
+
+    /**
+     * Gives a claim back so that the next attempt may run (T12, T14, T16). Fingerprint and fence survive.
+     *
+     * @param claim the right to run
+     * @param retention how long the record lives from now on
+     * @return {@code Done}, {@code Lost} or {@code Fenced}
+     * @throws StorageUnavailableException see above
+     * @throws CorruptRecordException see above
+     */
+    WriteResult release(Claim claim, Duration retention);
+
+    /**
+     * Marks the outcome as unknown (T13, T14). A record that has vanished is stored anew, so that nothing runs again.
+     *
+     * @param claim the right to run
+     * @param retention how long the record lives from now on
+     * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
+     * @throws StorageUnavailableException see above
+     * @throws CorruptRecordException see above
+     */
+    WriteResult markUnknown(Claim claim, Duration retention);
+
+    /**
+     * Lets the lease of a claim run from now on (T9, T14, T16). The record then lives at least as long as the lease.
+     *
+     * @param claim the right to run
+     * @param lease how long the claim holds from now on; at least 1 ms
+     * @return {@code Done}, {@code Lost} or {@code Fenced}
+     * @throws StorageUnavailableException see above
+     * @throws CorruptRecordException see above
+     */
+    WriteResult renew(Claim claim, Duration lease);
+
+    /**
+     * Looks at a record without changing it.
+     *
+     * @param key where it lives
+     * @return the record, or empty if there is none
+     * @throws StorageUnavailableException see above
+     * @throws CorruptRecordException see above
+     */
+    Optional<IdempotenceRecord> find(StorageKey key);
+
+    /**
+     * Forgets an ID, whatever its state and even if its record is corrupt. The next claim is a first one, with fence 1.
+     *
+     * @param key where it lives
+     * @return whether there was a record
+     * @throws StorageUnavailableException see above
+     */
+    boolean delete(StorageKey key);
+
+    /** Closes what the storage opened itself, never what the application gave it. Closing twice does nothing. */
+    @Override
+    void close();
+}

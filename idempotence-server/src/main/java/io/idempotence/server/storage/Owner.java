@@ -1,0 +1,40 @@
+package io.idempotence.server.storage;
+
+import java.nio.ByteBuffer;
+import java.util.random.RandomGenerator;
+
+/**
+ * The random token of one attempt. Only the attempt whose token is in the record completes, renews or releases it (promise P3).
+ *
+ * @param high the first 64 bits
+ * @param low the last 64 bits
+ */
+public record Owner(long high, long low) {
+    /** The number of bytes of {@link #toBytes()}. */
+    public static final int BYTES = 16;
+
+    /**
+     * A new token.
+     *
+     * @param random where its 128 bits come from; must not repeat across processes
+     * @return the token
+     */
+    public static Owner random(RandomGenerator random) {
+        return new Owner(random.nextLong(), random.nextLong());
+    }
+
+    /**
+     * The token as stored.
+     *
+     * @return 16 bytes, big-endian
+     */
+    public byte[] toBytes() {
+        return ByteBuffer.allocate(BYTES).putLong(high).putLong(low).array();
+    }
+
+    /** Hides the token: who knows it could finish another's claim. */
+    @Override
+    public String toString() {
+        return "Owner[…]";
+    }
+}

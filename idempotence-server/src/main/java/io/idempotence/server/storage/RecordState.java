@@ -1,0 +1,15 @@
+package io.idempotence.server.storage;
+
+/** The state of a record. A claim whose lease is over is {@link #ABANDONED}; that state is derived, never stored. */
+public enum RecordState {
+    /** Claimed, and the lease runs. */
+    IN_PROGRESS,
+    /** Finished; its result is replayed until retention ends. */
+    COMPLETED,
+    /** Failed and released; the next attempt may run. */
+    RELEASED,
+    /** The handler said that its outcome is uncertain. */
+    UNKNOWN,
+    /** Claimed, the lease is over, nothing was recorded. */
+    ABANDONED
+}

@@ -1,0 +1,77 @@
+package io.idempotence.server.storage;
+
+import io.idempotence.IdempotenceId;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Base64;
+import java.util.regex.Pattern;
+
+/**
+ * Where the record of one ID lives: {@code idem:<namespace>:<digest>}.
+ *
+ * <p>The digest is the base64url SHA-256 over namespace, scope, operation and ID, each with its length in front. It is hashed
+ * so that no raw ID is in a key name, and so that no caller can choose a Redis Cluster slot with braces in its ID. Computed once per
+ * request and carried; nothing looks the key up again.
+ *
+ * @param value the whole key
+ */
+public record StorageKey(String value) {
+    private static final Pattern NAMESPACE = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+
+    /**
+     * The key of an ID.
+     *
+     * @param namespace the service, as in {@link #checkedNamespace}
+     * @param scope whose ID it is (tenant, principal); empty when there is but one
+     * @param operation the operation when IDs are told apart by it; empty when they are not
+     * @param id the ID
+     * @return the key
+     * @throws IllegalArgumentException if {@code namespace} is not of its form
+     */
+    public static StorageKey of(String namespace, String scope, String operation, IdempotenceId id) {
+        MessageDigest digest = sha256();
+        update(digest, checkedNamespace(namespace));
+        update(digest, scope);
+        update(digest, operation);
+        update(digest, id.value());
+        return new StorageKey("idem:" + namespace + ":"
+                + Base64.getUrlEncoder().withoutPadding().encodeToString(digest.digest()));
+    }
+
+    /**
+     * Checks the name of a service.
+     *
+     * @param namespace 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen
+     * @return {@code namespace}
+     * @throws IllegalArgumentException if it is not of that form
+     */
+    public static String checkedNamespace(String namespace) {
+        if (!NAMESPACE.matcher(namespace).matches()) {
+            throw new IllegalArgumentException(
+                    "namespace must be 1 to 64 characters, a letter or digit first, then letters,"
+                            + " digits, '.', '_' or '-'; name the service, for example 'payments'");
+        }
+        return namespace;
+    }
+
+    private static void update(MessageDigest digest, String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
+        digest.update(bytes);
+    }
+
+    private static MessageDigest sha256() {
+        try {
+            return MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java platform has SHA-256", e);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return value;
+    }
+}

@@ -1,0 +1,22 @@
+package io.idempotence.server.storage;
+
+import org.jspecify.annotations.Nullable;
+
+/** What a storage answers to a write by the holder of a claim. */
+public sealed interface WriteResult {
+    /** The record is as asked, now or already (T9 to T13). */
+    record Done() implements WriteResult {}
+
+    /** The record had vanished and was stored anew (T15). The claim may have been lost to a second execution: alarm. */
+    record StoredAfterLoss() implements WriteResult {}
+
+    /** The record has vanished and there was nothing to store (T16): alarm. */
+    record Lost() implements WriteResult {}
+
+    /**
+     * The record belongs to another owner or is finished otherwise; nothing was written (T14): alarm.
+     *
+     * @param result the result of the owner that completed, null if there is none; not to be changed
+     */
+    record Fenced(byte @Nullable [] result) implements WriteResult {}
+}
