@@ -1,0 +1,110 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes that could not be made when they were due (T22). One daemon thread, {@code idempotence-writes}, that exists only while there
+ * is something to do.
+ */
+final class BackgroundWrites implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
+    private static final Duration FIRST_DELAY = Duration.ofMillis(100);
+    private static final Duration LONGEST_DELAY = Duration.ofSeconds(5);
+
+    /** What all waiting writes may hold in memory; one more is given up loudly. */
+    private static final long MAX_BYTES = 64L << 20;
+
+    private static final int BYTES_PER_WRITE = 1024;
+
+    private final Events events;
+    private final ScheduledThreadPoolExecutor executor;
+    private final AtomicLong bytes = new AtomicLong();
+
+    BackgroundWrites(Events events) {
+        this.events = events;
+        this.executor = new ScheduledThreadPoolExecutor(1, task -> {
+            Thread thread = new Thread(task, "idempotence-writes");
+            thread.setDaemon(true);
+            return thread;
+        });
+        executor.setKeepAliveTime(10, TimeUnit.SECONDS);
+        executor.allowCoreThreadTimeOut(true);
+        executor.setRemoveOnCancelPolicy(true);
+        executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    }
+
+    /** Runs a task once, later. It is dropped if this is closed before. */
+    void later(Duration delay, Runnable task) {
+        try {
+            executor.schedule(logging(task), delay.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException e) {
+            LOG.warn("closed: an execution stays unfinished and will show as abandoned");
+        }
+    }
+
+    /** Tries a write again and again until it does not find the storage unavailable, or {@code giveUpAfter} has passed. */
+    void retry(IdempotenceId id, int size, Duration giveUpAfter, Runnable write) {
+        long cost = (long) size + BYTES_PER_WRITE;
+        if (bytes.addAndGet(cost) > MAX_BYTES) {
+            bytes.addAndGet(-cost);
+            events.publish(
+                    IdempotenceEvent.STORAGE_ERROR,
+                    id,
+                    "too many writes wait for the storage: this one is given up and its"
+                            + " record will show as abandoned");
+            return;
+        }
+        schedule(new Attempt(id, cost, System.nanoTime() + giveUpAfter.toNanos(), write), FIRST_DELAY);
+    }
+
+    private void schedule(Attempt attempt, Duration delay) {
+        later(delay, () -> {
+            try {
+                attempt.write.run();
+                LOG.info("a write that had failed before has been made");
+                bytes.addAndGet(-attempt.cost);
+            } catch (StorageUnavailableException e) {
+                if (System.nanoTime() - attempt.giveUpAt < 0) {
+                    Duration doubled = delay.multipliedBy(2);
+                    schedule(attempt, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
+                } else {
+                    bytes.addAndGet(-attempt.cost);
+                    events.publish(
+                            IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up, retention is over", e);
+                }
+            } catch (RuntimeException e) {
+                bytes.addAndGet(-attempt.cost);
+                events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
+            }
+        });
+    }
+
+    private static Runnable logging(Runnable task) {
+        return () -> {
+            try {
+                task.run();
+            } catch (RuntimeException e) {
+                LOG.error("a background write failed", e);
+            }
+        };
+    }
+
+    /** Stops the thread. Writes that still wait are lost, and their records will show as abandoned. */
+    @Override
+    public void close() {
+        int waiting = executor.shutdownNow().size();
+        if (waiting > 0) {
+            LOG.warn("closed while {} writes waited for the storage; their records will show as abandoned", waiting);
+        }
+    }
+
+    private record Attempt(IdempotenceId id, long cost, long giveUpAt, Runnable write) {}
+}

@@ -1,0 +1,35 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Tells the listener, and the log where a person should look. IDs are logged at debug only. */
+final class Events {
+    private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
+
+    private final IdempotenceListener listener;
+
+    Events(IdempotenceListener listener) {
+        this.listener = listener;
+    }
+
+    void publish(IdempotenceEvent event, IdempotenceId id) {
+        LOG.debug("{} {}", event, id);
+        try {
+            listener.onEvent(event, id);
+        } catch (RuntimeException e) {
+            LOG.warn("the idempotence listener failed on {}", event, e);
+        }
+    }
+
+    void publish(IdempotenceEvent event, IdempotenceId id, String what) {
+        publish(event, id, what, null);
+    }
+
+    void publish(IdempotenceEvent event, IdempotenceId id, String what, @Nullable Throwable cause) {
+        LOG.warn("{}: {}", event, what, cause);
+        publish(event, id);
+    }
+}

@@ -1,0 +1,159 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish} counts.
+ */
+public final class Execution implements IdempotentExecution {
+    private final IdempotenceStorage storage;
+    private final BackgroundWrites background;
+    private final Events events;
+    private final IdempotenceId id;
+    private final Claim claim;
+    private final boolean takenOver;
+    private final Duration retention;
+    private final AtomicBoolean finished = new AtomicBoolean();
+    private volatile @Nullable Verdict decided;
+
+    Execution(
+            IdempotenceStorage storage,
+            BackgroundWrites background,
+            Events events,
+            IdempotenceId id,
+            Claim claim,
+            boolean takenOver,
+            Duration retention) {
+        this.storage = storage;
+        this.background = background;
+        this.events = events;
+        this.id = id;
+        this.claim = claim;
+        this.takenOver = takenOver;
+        this.retention = retention;
+    }
+
+    @Override
+    public IdempotenceId id() {
+        return id;
+    }
+
+    @Override
+    public long fence() {
+        return claim.fence();
+    }
+
+    @Override
+    public boolean takenOver() {
+        return takenOver;
+    }
+
+    @Override
+    public void keep() {
+        decided = Verdict.KEEP;
+    }
+
+    @Override
+    public void release() {
+        decided = Verdict.RELEASE;
+    }
+
+    @Override
+    public void markUnknown() {
+        decided = Verdict.UNKNOWN;
+    }
+
+    /**
+     * What will become of the ID.
+     *
+     * @param byPolicy what the policy says
+     * @return what the handler decided, else {@code byPolicy}
+     */
+    public Verdict verdict(Verdict byPolicy) {
+        Verdict handler = decided;
+        return handler != null ? handler : byPolicy;
+    }
+
+    /**
+     * Whether {@link #finish} was called.
+     *
+     * @return true once it was
+     */
+    public boolean finished() {
+        return finished.get();
+    }
+
+    /**
+     * Records how the handler ended. Never throws for a storage that fails: the real result still goes to the caller, and the write is
+     * tried again in the background until retention ends (T22).
+     *
+     * @param byPolicy what the policy says; the handler's own decision wins
+     * @param result what later attempts get if the ID is kept; not changed afterwards
+     * @return empty: give the caller the handler's own result. Otherwise this late owner was overtaken (T14): give this result
+     */
+    public Optional<byte[]> finish(Verdict byPolicy, byte[] result) {
+        if (!finished.compareAndSet(false, true)) {
+            return Optional.empty();
+        }
+        return write(verdict(byPolicy), result);
+    }
+
+    /**
+     * Finishes in a while unless {@link #finish} is called before.
+     *
+     * @param delay how long to wait
+     * @param byPolicy as in {@link #finish}
+     * @param result as in {@link #finish}
+     */
+    public void finishLater(Duration delay, Verdict byPolicy, byte[] result) {
+        background.later(delay, () -> {
+            if (finished.compareAndSet(false, true)) {
+                write(verdict(byPolicy), result);
+            }
+        });
+    }
+
+    private Optional<byte[]> write(Verdict verdict, byte[] result) {
+        if (verdict == Verdict.UNKNOWN) {
+            events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
+        }
+        try {
+            return judge(send(verdict, result));
+        } catch (StorageUnavailableException e) {
+            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
+            int size = verdict == Verdict.KEEP ? result.length : 0;
+            background.retry(id, size, retention, () -> judge(send(verdict, result)));
+        } catch (CorruptRecordException e) {
+            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
+        }
+        return Optional.empty();
+    }
+
+    private WriteResult send(Verdict verdict, byte[] result) {
+        return switch (verdict) {
+            case KEEP -> storage.complete(claim, result, retention);
+            case RELEASE -> storage.release(claim, retention);
+            case UNKNOWN -> storage.markUnknown(claim, retention);
+        };
+    }
+
+    private Optional<byte[]> judge(WriteResult written) {
+        if (written instanceof WriteResult.Fenced fenced) {
+            events.publish(IdempotenceEvent.FENCED, id, "a late owner tried to finish and was stopped");
+            return Optional.ofNullable(fenced.result());
+        }
+        if (written instanceof WriteResult.StoredAfterLoss || written instanceof WriteResult.Lost) {
+            events.publish(IdempotenceEvent.LOST, id, "the record vanished while its handler ran");
+        }
+        return Optional.empty();
+    }
+}

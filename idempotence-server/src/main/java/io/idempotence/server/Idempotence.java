@@ -1,0 +1,386 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+
+/**
+ * Decides which attempt at a logical call runs and what all the others get (promises P2 to P6).
+ *
+ * <p>A servlet application hands it to the {@code IdempotenceFilter} and is done. Business code without HTTP, such as a message
+ * consumer, calls {@link #execute}, or decides for itself with {@link #saveIfAbsent} and {@link #delete}:
+ *
+ * <pre>{@code
+ * if (idempotence.saveIfAbsent(id)) {
+ *     try {
+ *         payments.charge(order);
+ *     } catch (CardServiceDownException e) {
+ *         idempotence.delete(id); // nothing was charged: let the next attempt run
+ *         throw e;
+ *     }
+ * }
+ * }</pre>
+ *
+ * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
+ */
+public final class Idempotence implements AutoCloseable {
+    private static final Duration SOONEST_RETRY = Duration.ofMillis(20);
+    private static final Duration LATEST_RETRY = Duration.ofSeconds(1);
+
+    private final IdempotenceStorage storage;
+    private final String namespace;
+    private final IdempotencePolicy policy;
+    private final Events events;
+    private final BackgroundWrites background;
+    private final SecureRandom random = new SecureRandom();
+
+    private Idempotence(Builder builder) {
+        this.storage = builder.storage;
+        this.namespace = builder.namespace;
+        this.policy = builder.policy;
+        this.events = new Events(builder.listener);
+        this.background = new BackgroundWrites(events);
+    }
+
+    /**
+     * An instance with every default.
+     *
+     * @param storage remembers the IDs; closed by {@link #close}
+     * @return the instance
+     */
+    public static Idempotence over(IdempotenceStorage storage) {
+        return builder(storage).build();
+    }
+
+    /**
+     * A builder that has every default.
+     *
+     * @param storage remembers the IDs; closed by {@link #close}
+     * @return a new builder
+     */
+    public static Builder builder(IdempotenceStorage storage) {
+        return new Builder(storage);
+    }
+
+    /**
+     * The policy used where a call does not bring its own.
+     *
+     * @return {@link IdempotencePolicy#defaults()} unless set
+     */
+    public IdempotencePolicy policy() {
+        return policy;
+    }
+
+    /**
+     * Saves an ID unless it is there, in one atomic step. A saved ID stays saved until {@link #delete} or until retention ends, also if
+     * this process dies.
+     *
+     * @param id the ID
+     * @return true: saved now, run. False: seen before, do not run
+     * @throws StorageUnavailableException if the storage cannot say; do not run
+     * @throws CorruptRecordException if there is a record that cannot be read; do not run
+     */
+    public boolean saveIfAbsent(IdempotenceId id) {
+        ClaimRequest request = new ClaimRequest(
+                key("", id),
+                Fingerprint.NONE,
+                Owner.random(random),
+                // A saved ID has no owner whose absence could be noticed: it is never abandoned.
+                policy.retention(),
+                policy.retention(),
+                false);
+        boolean saved = claim(id, request) instanceof ClaimResult.Claimed;
+        events.publish(saved ? IdempotenceEvent.CLAIMED : IdempotenceEvent.REPLAYED, id);
+        return saved;
+    }
+
+    /**
+     * {@link #saveIfAbsent(IdempotenceId)} for an ID that is text.
+     *
+     * @param id the ID
+     * @return as there
+     * @throws IllegalArgumentException if {@code id} is not 1 to 255 printable ASCII characters
+     * @throws StorageUnavailableException as there
+     * @throws CorruptRecordException as there
+     */
+    public boolean saveIfAbsent(String id) {
+        return saveIfAbsent(new IdempotenceId(id));
+    }
+
+    /**
+     * Forgets an ID, so that it may run again. For business code that knows that nothing took effect.
+     *
+     * @param id the ID
+     * @return whether it was there
+     * @throws StorageUnavailableException if the storage cannot say
+     */
+    public boolean delete(IdempotenceId id) {
+        return storage.delete(key("", id));
+    }
+
+    /**
+     * {@link #delete(IdempotenceId)} for an ID that is text.
+     *
+     * @param id the ID
+     * @return as there
+     * @throws IllegalArgumentException if {@code id} is not 1 to 255 printable ASCII characters
+     * @throws StorageUnavailableException as there
+     */
+    public boolean delete(String id) {
+        return delete(new IdempotenceId(id));
+    }
+
+    /**
+     * Runs work whose result is text at most once for an ID, and gives every later call the first one's result.
+     *
+     * @param id the ID
+     * @param work runs on this thread, if it runs
+     * @return the work's result, now or from the first time
+     * @throws ExecutionRefusedException if the work did not run and there is no result of it
+     * @throws Exception what the work throws; the policy then says whether the ID is kept
+     */
+    public String execute(IdempotenceId id, Callable<String> work) throws Exception {
+        return execute(id, ResultCodec.text(), work);
+    }
+
+    /**
+     * Runs work at most once for an ID, and gives every later call the first one's result.
+     *
+     * @param id the ID
+     * @param codec stores the result
+     * @param work runs on this thread, if it runs
+     * @param <T> the result
+     * @return the work's result, now or from the first time
+     * @throws ExecutionRefusedException if the work did not run and there is no result of it
+     * @throws Exception what the work throws; the policy then says whether the ID is kept
+     */
+    public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Callable<T> work) throws Exception {
+        return execute(id, codec, (Work<T>) execution -> work.call());
+    }
+
+    /**
+     * Runs work that decides at run time what becomes of its ID.
+     *
+     * @param id the ID
+     * @param codec stores the result
+     * @param work runs on this thread, if it runs
+     * @param <T> the result
+     * @return the work's result, now or from the first time
+     * @throws ExecutionRefusedException if the work did not run and there is no result of it
+     * @throws Exception what the work throws; the policy then says whether the ID is kept
+     */
+    public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
+        Decision decision = claim(new IdempotentCall(id, "", Fingerprint.NONE), policy);
+        if (decision instanceof Decision.Run run) {
+            return run(run.execution(), codec, work);
+        }
+        if (decision instanceof Decision.Replay replay) {
+            return codec.decode(StoredResult.valueOf(replay.result()));
+        }
+        Decision.Refuse refuse = (Decision.Refuse) decision;
+        throw new ExecutionRefusedException(refuse.refusal(), id, refuse.retryAfter());
+    }
+
+    private <T> T run(Execution execution, ResultCodec<T> codec, Work<T> work) throws Exception {
+        T result;
+        try {
+            result = work.run(execution);
+        } catch (Throwable e) {
+            execution.finish(policy.ofException(e), StoredResult.unavailable());
+            throw e;
+        }
+        byte[] stored;
+        try {
+            stored = StoredResult.value(codec.encode(result));
+        } catch (RuntimeException e) {
+            // The work took effect: it must never run again, whatever became of its result.
+            execution.finish(Verdict.KEEP, StoredResult.unavailable());
+            throw e;
+        }
+        Optional<byte[]> canonical = execution.finish(Verdict.KEEP, stored);
+        return canonical.isPresent() ? codec.decode(StoredResult.valueOf(canonical.get())) : result;
+    }
+
+    /**
+     * Asks for the right to run: for transports. One round trip to the storage; a second one only if the first got no answer.
+     *
+     * @param call the attempt
+     * @param policy of the operation
+     * @return what to do; a storage that fails is a refusal, never an exception
+     */
+    public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
+        IdempotenceId id = call.id();
+        ClaimRequest request = new ClaimRequest(
+                key(call.scope(), id),
+                call.fingerprint(),
+                Owner.random(random),
+                policy.lease(),
+                policy.retention(),
+                policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+        try {
+            return decide(id, policy, claim(id, request));
+        } catch (StorageUnavailableException | CorruptRecordException e) {
+            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
+            return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LATEST_RETRY);
+        }
+    }
+
+    private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
+        if (result instanceof ClaimResult.Claimed claimed) {
+            if (claimed.takenOver()) {
+                events.publish(
+                        IdempotenceEvent.TAKE_OVER, id, "an abandoned execution is run again, as its policy says");
+            } else {
+                events.publish(IdempotenceEvent.CLAIMED, id);
+            }
+            return new Decision.Run(new Execution(
+                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy.retention()));
+        }
+        if (result instanceof ClaimResult.Completed completed) {
+            events.publish(IdempotenceEvent.REPLAYED, id);
+            return StoredResult.kind(completed.result()) == StoredResult.UNAVAILABLE
+                    ? new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO)
+                    : new Decision.Replay(completed.result());
+        }
+        if (result instanceof ClaimResult.InProgress inProgress) {
+            events.publish(IdempotenceEvent.IN_PROGRESS, id);
+            return new Decision.Refuse(
+                    Refusal.IN_PROGRESS, retryAfter(policy.lease().minus(inProgress.leaseLeft())));
+        }
+        if (result instanceof ClaimResult.Mismatch) {
+            events.publish(IdempotenceEvent.MISMATCH, id);
+            return new Decision.Refuse(Refusal.KEY_REUSED, Duration.ZERO);
+        }
+        // Abandoned or marked unknown: the caller cannot tell them apart, and must not act on either.
+        events.publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome is not known");
+        return new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+    }
+
+    /** As long again as it has run already: few polls for a long handler, quick ones for a short one, without any state. */
+    private static Duration retryAfter(Duration running) {
+        if (running.compareTo(SOONEST_RETRY) < 0) {
+            return SOONEST_RETRY;
+        }
+        return running.compareTo(LATEST_RETRY) > 0 ? LATEST_RETRY : running;
+    }
+
+    private ClaimResult claim(IdempotenceId id, ClaimRequest request) {
+        try {
+            return storage.claim(request);
+        } catch (StorageUnavailableException first) {
+            try {
+                // The lost reply may have been a yes: the same owner gets the same answer (T2, T21).
+                return storage.claim(request);
+            } catch (StorageUnavailableException second) {
+                second.addSuppressed(first);
+                undo(id, request);
+                throw second;
+            }
+        }
+    }
+
+    /**
+     * Neither answer came, yet a claim may have been stored, and nothing will run under it. Left alone it would show as abandoned, a
+     * false "outcome unknown".
+     */
+    private void undo(IdempotenceId id, ClaimRequest request) {
+        Claim perhaps = new Claim(request.key(), request.fingerprint(), request.owner(), 0);
+        background.retry(id, 0, request.lease(), () -> storage.release(perhaps, request.retention()));
+    }
+
+    private StorageKey key(String scope, IdempotenceId id) {
+        return StorageKey.of(namespace, scope, "", id);
+    }
+
+    /** Stops the background thread, then closes the storage. Closing twice does nothing. */
+    @Override
+    public void close() {
+        background.close();
+        storage.close();
+    }
+
+    /**
+     * Work that knows its execution.
+     *
+     * @param <T> the result
+     */
+    @FunctionalInterface
+    public interface Work<T> {
+        /**
+         * Does the work.
+         *
+         * @param execution tells ID and fence, and takes the decision what becomes of the ID
+         * @return the result
+         * @throws Exception if it fails
+         */
+        T run(IdempotentExecution execution) throws Exception;
+    }
+
+    /** Builds an {@link Idempotence}. Not thread-safe. */
+    public static final class Builder {
+        private final IdempotenceStorage storage;
+        private String namespace = "default";
+        private IdempotencePolicy policy = IdempotencePolicy.defaults();
+        private IdempotenceListener listener = (event, id) -> {};
+
+        private Builder(IdempotenceStorage storage) {
+            this.storage = storage;
+        }
+
+        /**
+         * Names the service, so that several may share one storage.
+         *
+         * @param namespace 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen; default
+         *     {@code default}
+         * @return this
+         * @throws IllegalArgumentException if it is not of that form
+         */
+        public Builder namespace(String namespace) {
+            this.namespace = StorageKey.checkedNamespace(namespace);
+            return this;
+        }
+
+        /**
+         * Sets the policy.
+         *
+         * @param policy used where a call does not bring its own
+         * @return this
+         */
+        public Builder policy(IdempotencePolicy policy) {
+            this.policy = policy;
+            return this;
+        }
+
+        /**
+         * Sets the listener.
+         *
+         * @param listener is told every event
+         * @return this
+         */
+        public Builder listener(IdempotenceListener listener) {
+            this.listener = listener;
+            return this;
+        }
+
+        /**
+         * The instance.
+         *
+         * @return a new instance; close it
+         */
+        public Idempotence build() {
+            return new Idempotence(this);
+        }
+    }
+}

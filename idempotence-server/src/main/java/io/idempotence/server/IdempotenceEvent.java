@@ -1,0 +1,25 @@
+package io.idempotence.server;
+
+/** Something the server half did that the people who run it may want to count. */
+public enum IdempotenceEvent {
+    /** A first attempt, or one after a release, got the claim. */
+    CLAIMED,
+    /** A stored answer was given again. */
+    REPLAYED,
+    /** An attempt met one that still runs. */
+    IN_PROGRESS,
+    /** An ID came with another request. */
+    MISMATCH,
+    /** An abandoned claim was taken over; the operation may run a second time, as its policy allows. */
+    TAKE_OVER,
+    /** An attempt was refused because the outcome is not known, or an execution was marked so. Look into it. */
+    UNKNOWN,
+    /** A late owner tried to finish and was stopped. Two executions overlapped: look into it. */
+    FENCED,
+    /** A record had vanished before its owner finished: evicted, flushed or lost by a failover. Look into it. */
+    LOST,
+    /** The storage failed. */
+    STORAGE_ERROR,
+    /** An answer was too large to be kept. */
+    OVERSIZE
+}

@@ -1,0 +1,40 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+
+/**
+ * The execution a handler is part of. From it the handler learns its ID and its fence, and decides at run time what becomes of the
+ * ID, over every rule of the policy. The last decision before the handler ends counts. Thread-safe.
+ */
+public interface IdempotentExecution {
+    /**
+     * The logical call.
+     *
+     * @return its ID
+     */
+    IdempotenceId id();
+
+    /**
+     * A number that grows with every execution of this ID. Write it with the business data and refuse smaller ones, and a late
+     * owner can do no harm there either.
+     *
+     * @return 1 for the first execution
+     */
+    long fence();
+
+    /**
+     * Whether this execution took the claim over from one that broke off, and so may be the second (T7).
+     *
+     * @return true after a take-over
+     */
+    boolean takenOver();
+
+    /** The answer is recorded and replayed, even if it is a failure. */
+    void keep();
+
+    /** The ID is given back, even if the answer is a success. */
+    void release();
+
+    /** Nobody knows whether the operation took effect: later attempts are refused as outcome-unknown (T13). */
+    void markUnknown();
+}

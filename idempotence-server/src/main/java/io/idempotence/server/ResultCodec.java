@@ -1,0 +1,58 @@
+package io.idempotence.server;
+
+import java.nio.charset.StandardCharsets;
+import java.util.function.Function;
+
+/**
+ * Turns the result of business code into bytes and back, so that a later call gets it. Thread-safe.
+ *
+ * @param <T> the result
+ */
+public interface ResultCodec<T> {
+    /**
+     * The bytes of a result.
+     *
+     * @param result what the work returned
+     * @return its bytes
+     */
+    byte[] encode(T result);
+
+    /**
+     * The result of bytes.
+     *
+     * @param bytes what {@link #encode} gave, perhaps in an older version of the program
+     * @return the result
+     */
+    T decode(byte[] bytes);
+
+    /**
+     * Text, as UTF-8.
+     *
+     * @return the codec
+     */
+    static ResultCodec<String> text() {
+        return of(text -> text.getBytes(StandardCharsets.UTF_8), bytes -> new String(bytes, StandardCharsets.UTF_8));
+    }
+
+    /**
+     * A codec of two functions, for example those of a JSON mapper.
+     *
+     * @param encode result to bytes
+     * @param decode bytes to result
+     * @param <T> the result
+     * @return the codec
+     */
+    static <T> ResultCodec<T> of(Function<T, byte[]> encode, Function<byte[], T> decode) {
+        return new ResultCodec<>() {
+            @Override
+            public byte[] encode(T result) {
+                return encode.apply(result);
+            }
+
+            @Override
+            public T decode(byte[] bytes) {
+                return decode.apply(bytes);
+            }
+        };
+    }
+}

@@ -1,0 +1,38 @@
+package io.idempotence.server;
+
+import io.idempotence.server.storage.CorruptRecordException;
+import java.util.Arrays;
+
+/** The first byte of every stored result says what the rest is. */
+final class StoredResult {
+    static final byte UNAVAILABLE = 0;
+    static final byte RESPONSE = 1;
+    static final byte VALUE = 2;
+
+    private StoredResult() {}
+
+    static byte[] unavailable() {
+        return new byte[] {UNAVAILABLE};
+    }
+
+    static byte[] value(byte[] value) {
+        byte[] result = new byte[value.length + 1];
+        result[0] = VALUE;
+        System.arraycopy(value, 0, result, 1, value.length);
+        return result;
+    }
+
+    static byte kind(byte[] result) {
+        if (result.length == 0) {
+            throw new CorruptRecordException("a stored result is empty");
+        }
+        return result[0];
+    }
+
+    static byte[] valueOf(byte[] result) {
+        if (kind(result) != VALUE) {
+            throw new CorruptRecordException("a stored result is of kind " + result[0] + ", not a value");
+        }
+        return Arrays.copyOfRange(result, 1, result.length);
+    }
+}
