@@ -122,6 +122,11 @@ public final class Execution implements IdempotentExecution {
         });
     }
 
+    /** Reports that the answer is too large to be kept. Finish with {@link StoredResponse#unavailable()} then. */
+    public void oversize() {
+        events.publish(IdempotenceEvent.OVERSIZE, id);
+    }
+
     private Optional<byte[]> write(Verdict verdict, byte[] result) {
         if (verdict == Verdict.UNKNOWN) {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");

@@ -1,0 +1,157 @@
+package io.idempotence.server;
+
+import io.idempotence.server.storage.CorruptRecordException;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * An HTTP answer as it is kept: compact, without JSON and without Java serialization.
+ *
+ * <p>Layout: kind (1 byte), form (1), status (2), number of headers (1), each header as name code (1; 0: length and name follow) and
+ * value (length in 2 bytes, UTF-8); the body is the rest.
+ *
+ * @param form how the handler gave it
+ * @param status the HTTP status
+ * @param headers the kept headers in order
+ * @param body the body; for {@link Form#ERROR} the message as UTF-8. Not to be changed
+ */
+public record StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
+    /** Names that cost one byte. Append only: the position is the code. */
+    private static final List<String> NAMES = List.of(
+            "Content-Type",
+            "Location",
+            "Content-Language",
+            "Content-Disposition",
+            "Content-Location",
+            "ETag",
+            "Last-Modified",
+            "Link",
+            "Cache-Control",
+            "Content-Encoding");
+
+    private static final int MAX_HEADERS = 255;
+    private static final int MAX_VALUE = 0xFFFF;
+
+    /** How a handler gave its answer; it is given again in the same way, so that the container does its part again. */
+    public enum Form {
+        /** Status, headers and body were written. */
+        WRITTEN,
+        /** {@code sendError}, and no error page of the application was seen. */
+        ERROR,
+        /** {@code sendRedirect}. */
+        REDIRECT
+    }
+
+    /**
+     * One header line.
+     *
+     * @param name its name
+     * @param value its value
+     */
+    public record Header(String name, String value) {}
+
+    /**
+     * Takes a copy of the list of headers.
+     *
+     * @throws IllegalArgumentException if {@code status} is not 100 to 999
+     */
+    public StoredResponse {
+        if (status < 100 || status > 999) {
+            throw new IllegalArgumentException("status must have three digits, got " + status);
+        }
+        headers = List.copyOf(headers);
+    }
+
+    /**
+     * The result of an execution whose answer was not kept: later attempts are refused as result-unavailable.
+     *
+     * @return one byte
+     */
+    public static byte[] unavailable() {
+        return StoredResult.unavailable();
+    }
+
+    /**
+     * This answer as the result of an execution.
+     *
+     * @return its bytes, or those of {@link #unavailable()} if the headers do not fit the format
+     */
+    public byte[] toBytes() {
+        if (headers.size() > MAX_HEADERS) {
+            return unavailable();
+        }
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(64 + body.length);
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeByte(StoredResult.RESPONSE);
+            out.writeByte(form.ordinal());
+            out.writeShort(status);
+            out.writeByte(headers.size());
+            for (Header header : headers) {
+                byte[] value = header.value().getBytes(StandardCharsets.UTF_8);
+                byte[] name = header.name().getBytes(StandardCharsets.UTF_8);
+                if (value.length > MAX_VALUE || name.length > 255) {
+                    return unavailable();
+                }
+                int code = NAMES.indexOf(header.name()) + 1;
+                out.writeByte(code);
+                if (code == 0) {
+                    out.writeByte(name.length);
+                    out.write(name);
+                }
+                out.writeShort(value.length);
+                out.write(value);
+            }
+            out.write(body);
+        } catch (IOException e) {
+            throw new UncheckedIOException("memory does not fail", e);
+        }
+        return bytes.toByteArray();
+    }
+
+    /**
+     * Reads what {@link #toBytes} wrote.
+     *
+     * @param bytes the result of an execution
+     * @return the answer
+     * @throws CorruptRecordException if the bytes are not an answer
+     */
+    public static StoredResponse fromBytes(byte[] bytes) {
+        if (StoredResult.kind(bytes) != StoredResult.RESPONSE) {
+            throw new CorruptRecordException("a stored result is of kind " + bytes[0] + ", not an HTTP answer");
+        }
+        try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+            in.readByte();
+            int form = in.readUnsignedByte();
+            int status = in.readUnsignedShort();
+            int count = in.readUnsignedByte();
+            List<Header> headers = new ArrayList<>(count);
+            for (int i = 0; i < count; i++) {
+                int code = in.readUnsignedByte();
+                if (code > NAMES.size()) {
+                    throw new CorruptRecordException("a stored answer has a header of code " + code);
+                }
+                String name = code == 0 ? text(in, in.readUnsignedByte()) : NAMES.get(code - 1);
+                headers.add(new Header(name, text(in, in.readUnsignedShort())));
+            }
+            if (form >= Form.values().length || status < 100 || status > 999) {
+                throw new CorruptRecordException("a stored answer has form " + form + " and status " + status);
+            }
+            return new StoredResponse(Form.values()[form], status, headers, in.readAllBytes());
+        } catch (IOException e) {
+            throw new CorruptRecordException("a stored answer ends too early: " + bytes.length + " bytes");
+        }
+    }
+
+    private static String text(DataInputStream in, int length) throws IOException {
+        byte[] bytes = new byte[length];
+        in.readFully(bytes);
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,309 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.server.Execution;
+import io.idempotence.server.StoredResponse;
+import io.idempotence.server.Verdict;
+import io.idempotence.server.storage.CorruptRecordException;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.AsyncEvent;
+import jakarta.servlet.AsyncListener;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One request that holds a claim, from its first dispatch to the end of its last one.
+ *
+ * <p>It ends exactly once: when the handler returns, when it throws, when it completes its asynchronous processing, or when the container
+ * gives that up. Then the execution is recorded, and only then the answer leaves.
+ */
+final class Exchange {
+    private static final Logger LOG = LoggerFactory.getLogger(Exchange.class);
+
+    /**
+     * How long an error page may take to come by. The container renders it after this filter has returned, and not every application has
+     * one; until then later attempts are told that the first one still runs.
+     */
+    private static final Duration ERROR_PAGE_PATIENCE = Duration.ofMillis(500);
+
+    private final Execution execution;
+    private final FilterConfiguration config;
+    private final BooleanSupplier seesAsyncDispatches;
+    private final HttpServletRequest containerRequest;
+    private final HttpServletResponse containerResponse;
+    private final HeldRequest request;
+    private final HeldResponse response;
+
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private volatile boolean awaitsErrorPage;
+    private volatile boolean timedOut;
+
+    // Shared by the dispatching thread and the threads of asynchronous handlers; guarded by this object's lock, never
+    // across I/O.
+    private final List<Runnable> afterDispatch = new ArrayList<>();
+    private boolean dispatching;
+    private boolean asyncStarted;
+    private @Nullable HeldAsyncContext asyncContext;
+
+    Exchange(
+            Execution execution,
+            FilterConfiguration config,
+            BooleanSupplier seesAsyncDispatches,
+            HttpServletRequest request,
+            byte @Nullable [] body,
+            HttpServletResponse response) {
+        this.execution = execution;
+        this.config = config;
+        this.seesAsyncDispatches = seesAsyncDispatches;
+        this.containerRequest = request;
+        this.containerResponse = response;
+        this.request = new HeldRequest(request, body, this);
+        this.response = new HeldResponse(response, config.maxResponseBody(), this);
+    }
+
+    Execution execution() {
+        return execution;
+    }
+
+    HeldRequest request() {
+        return request;
+    }
+
+    HeldResponse response() {
+        return response;
+    }
+
+    // ---- dispatches
+
+    /** Runs the handler in a REQUEST or ASYNC dispatch. */
+    void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
+            throws IOException, ServletException {
+        enter();
+        try {
+            chain.doFilter(request, response);
+        } catch (Throwable e) {
+            failed(e);
+            throw e;
+        } finally {
+            leave();
+        }
+        if (!asyncStarted()) {
+            finish();
+        }
+    }
+
+    private synchronized void enter() {
+        dispatching = true;
+        asyncStarted = false;
+    }
+
+    private void leave() {
+        List<Runnable> tasks;
+        synchronized (this) {
+            dispatching = false;
+            tasks = List.copyOf(afterDispatch);
+            afterDispatch.clear();
+        }
+        start(tasks);
+    }
+
+    private synchronized boolean asyncStarted() {
+        return asyncStarted;
+    }
+
+    /** Runs the listener of a non-blocking stream as a container would: on its own thread, after the dispatch. */
+    void whenDispatched(Runnable task) {
+        synchronized (this) {
+            if (dispatching) {
+                afterDispatch.add(task);
+                return;
+            }
+        }
+        start(List.of(task));
+    }
+
+    private void start(List<Runnable> tasks) {
+        if (!tasks.isEmpty()) {
+            containerRequest.getAsyncContext().start(() -> tasks.forEach(Runnable::run));
+        }
+    }
+
+    // ---- asynchronous processing
+
+    AsyncContext startAsync(ServletRequest request, ServletResponse response) {
+        AsyncContext container = containerRequest.startAsync(request, response);
+        container.addListener(new Ending());
+        HeldAsyncContext held = new HeldAsyncContext(container, this);
+        synchronized (this) {
+            asyncStarted = true;
+            asyncContext = held;
+        }
+        return held;
+    }
+
+    synchronized AsyncContext asyncContext(AsyncContext container) {
+        return asyncContext != null ? asyncContext : new HeldAsyncContext(container, this);
+    }
+
+    /** A dispatch this filter will not see must not find its answer held back for ever. */
+    void beforeDispatch() {
+        if (!seesAsyncDispatches.getAsBoolean()) {
+            LOG.warn("the idempotence filter is not mapped to ASYNC dispatches: answers leave before they are recorded;"
+                    + " use IdempotenceFilter.install, or map it to REQUEST, ASYNC and ERROR");
+            response.stopHolding();
+        }
+    }
+
+    private final class Ending implements AsyncListener {
+        @Override
+        public void onTimeout(AsyncEvent event) {
+            timedOut = true;
+        }
+
+        @Override
+        public void onComplete(AsyncEvent event) {
+            if (response.streaming()) {
+                finish();
+            } else if (ended.compareAndSet(false, true)) {
+                // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.
+                execution.finish(Verdict.UNKNOWN, StoredResponse.unavailable());
+            }
+        }
+
+        @Override
+        public void onError(AsyncEvent event) {
+            // onComplete follows
+        }
+
+        @Override
+        public void onStartAsync(AsyncEvent event) {
+            // startAsync() above has added a listener of its own
+        }
+    }
+
+    // ---- the end
+
+    /** Records the handler's answer, then lets it go. The first call counts. */
+    void finish() {
+        if (!ended.compareAndSet(false, true)) {
+            return;
+        }
+        HeldResponse.Deferred deferred = response.deferred();
+        int status =
+                deferred instanceof HeldResponse.Deferred.Failure failure ? failure.status() : response.getStatus();
+        Verdict byPolicy = config.policy().ofStatus(status);
+        if (timedOut && byPolicy == Verdict.RELEASE) {
+            // The container answered for a handler that has not: its work may still be running.
+            byPolicy = Verdict.UNKNOWN;
+        }
+        if (deferred instanceof HeldResponse.Deferred.Failure failure && execution.verdict(byPolicy) == Verdict.KEEP) {
+            awaitErrorPage(byPolicy, failure.status(), failure.message());
+            response.deliver();
+            return;
+        }
+        byte[] result = execution.verdict(byPolicy) == Verdict.KEEP ? stored(deferred) : StoredResponse.unavailable();
+        Optional<byte[]> canonical = execution.finish(byPolicy, result);
+        if (canonical.isPresent() && !response.streaming()) {
+            giveInstead(canonical.get());
+        } else {
+            response.deliver();
+        }
+    }
+
+    private void failed(Throwable exception) {
+        if (!ended.compareAndSet(false, true)) {
+            return;
+        }
+        Verdict byPolicy = asyncStarted() ? Verdict.UNKNOWN : config.policy().ofException(exception);
+        if (execution.verdict(byPolicy) == Verdict.KEEP) {
+            awaitErrorPage(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null);
+        } else {
+            execution.finish(byPolicy, StoredResponse.unavailable());
+        }
+    }
+
+    private void awaitErrorPage(Verdict byPolicy, int status, @Nullable String message) {
+        byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
+        StoredResponse error = new StoredResponse(StoredResponse.Form.ERROR, status, keptHeaders(response), text);
+        awaitsErrorPage = true;
+        execution.finishLater(ERROR_PAGE_PATIENCE, byPolicy, error.toBytes());
+    }
+
+    boolean awaitsErrorPage() {
+        return awaitsErrorPage;
+    }
+
+    /** Runs the application's error page in an ERROR dispatch and records it as the answer (rule 11). */
+    void errorPage(FilterChain chain, HttpServletRequest request, HttpServletResponse response)
+            throws IOException, ServletException {
+        HeldResponse page = new HeldResponse(response, config.maxResponseBody(), this);
+        chain.doFilter(request, page);
+        if (page.deferred() == null && !request.isAsyncStarted()) {
+            execution.finish(Verdict.KEEP, written(page));
+            page.deliver();
+        } else {
+            // No page after all: what the handler asked for is recorded in a moment.
+            page.stopHolding();
+            page.deliver();
+        }
+    }
+
+    // ---- what is recorded
+
+    private byte[] stored(HeldResponse.@Nullable Deferred deferred) {
+        if (deferred instanceof HeldResponse.Deferred.Redirect redirect) {
+            List<StoredResponse.Header> headers = new ArrayList<>(keptHeaders(response));
+            headers.removeIf(header -> header.name().equals("Location"));
+            headers.add(new StoredResponse.Header("Location", redirect.location()));
+            return new StoredResponse(StoredResponse.Form.REDIRECT, redirect.status(), headers, response.body())
+                    .toBytes();
+        }
+        return written(response);
+    }
+
+    private byte[] written(HeldResponse answer) {
+        byte[] body = answer.body();
+        if (answer.oversize()) {
+            execution.oversize();
+            return StoredResponse.unavailable();
+        }
+        return new StoredResponse(StoredResponse.Form.WRITTEN, answer.getStatus(), keptHeaders(answer), body).toBytes();
+    }
+
+    private List<StoredResponse.Header> keptHeaders(HttpServletResponse answer) {
+        List<StoredResponse.Header> headers = new ArrayList<>();
+        String type = answer.getContentType();
+        if (type != null) {
+            headers.add(new StoredResponse.Header("Content-Type", type));
+        }
+        for (String name : config.keptHeaders()) {
+            for (String value : answer.getHeaders(name)) {
+                headers.add(new StoredResponse.Header(name, value));
+            }
+        }
+        return headers;
+    }
+
+    private void giveInstead(byte[] canonical) {
+        response.discard();
+        try {
+            Replay.give(canonical, containerResponse);
+        } catch (IOException | CorruptRecordException e) {
+            LOG.warn("a late owner could not be given the answer of the one that overtook it", e);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+package io.idempotence.server.servlet;
+
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.AsyncEvent;
+import jakarta.servlet.AsyncListener;
+import jakarta.servlet.ServletContext;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import java.io.IOException;
+
+/** Asynchronous processing whose end the exchange sees before the container does. */
+final class HeldAsyncContext implements AsyncContext {
+    private final AsyncContext container;
+    private final Exchange exchange;
+
+    HeldAsyncContext(AsyncContext container, Exchange exchange) {
+        this.container = container;
+        this.exchange = exchange;
+    }
+
+    @Override
+    public void complete() {
+        exchange.finish();
+        container.complete();
+    }
+
+    @Override
+    public void dispatch() {
+        exchange.beforeDispatch();
+        container.dispatch();
+    }
+
+    @Override
+    public void dispatch(String path) {
+        exchange.beforeDispatch();
+        container.dispatch(path);
+    }
+
+    @Override
+    public void dispatch(ServletContext context, String path) {
+        exchange.beforeDispatch();
+        container.dispatch(context, path);
+    }
+
+    @Override
+    public ServletRequest getRequest() {
+        return container.getRequest();
+    }
+
+    @Override
+    public ServletResponse getResponse() {
+        return container.getResponse();
+    }
+
+    @Override
+    public boolean hasOriginalRequestAndResponse() {
+        return container.hasOriginalRequestAndResponse();
+    }
+
+    @Override
+    public void start(Runnable task) {
+        container.start(task);
+    }
+
+    @Override
+    public void addListener(AsyncListener listener) {
+        container.addListener(new Listener(listener));
+    }
+
+    @Override
+    public void addListener(AsyncListener listener, ServletRequest request, ServletResponse response) {
+        container.addListener(new Listener(listener), request, response);
+    }
+
+    @Override
+    public <T extends AsyncListener> T createListener(Class<T> type) throws ServletException {
+        return container.createListener(type);
+    }
+
+    @Override
+    public void setTimeout(long timeout) {
+        container.setTimeout(timeout);
+    }
+
+    @Override
+    public long getTimeout() {
+        return container.getTimeout();
+    }
+
+    /** A listener that completes through its event would otherwise get past the exchange. */
+    private final class Listener implements AsyncListener {
+        private final AsyncListener listener;
+
+        Listener(AsyncListener listener) {
+            this.listener = listener;
+        }
+
+        @Override
+        public void onComplete(AsyncEvent event) throws IOException {
+            listener.onComplete(held(event));
+        }
+
+        @Override
+        public void onTimeout(AsyncEvent event) throws IOException {
+            listener.onTimeout(held(event));
+        }
+
+        @Override
+        public void onError(AsyncEvent event) throws IOException {
+            listener.onError(held(event));
+        }
+
+        @Override
+        public void onStartAsync(AsyncEvent event) throws IOException {
+            listener.onStartAsync(held(event));
+        }
+
+        private AsyncEvent held(AsyncEvent event) {
+            return new AsyncEvent(
+                    HeldAsyncContext.this,
+                    event.getSuppliedRequest(),
+                    event.getSuppliedResponse(),
+                    event.getThrowable());
+        }
+    }
+}

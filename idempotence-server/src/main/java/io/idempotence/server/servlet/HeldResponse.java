@@ -1,0 +1,472 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.http.IdempotenceHeaders;
+import jakarta.servlet.ServletOutputStream;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.WriteListener;
+import jakarta.servlet.http.Cookie;
+import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.Writer;
+import java.nio.charset.Charset;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A response whose body is held back until its execution is recorded, so that nobody sees an answer that could still be executed again.
+ *
+ * <p>Status and headers go to the container's response at once, which decides everything about them; only what would commit it is held:
+ * the body, {@code flushBuffer}, {@code sendError}, {@code sendRedirect}. A body over the cap streams through and is not kept (rule 13).
+ * Once the client is gone the rest is thrown away, so that the handler does not fail for it (rule 12).
+ */
+final class HeldResponse extends HttpServletResponseWrapper {
+    private static final Logger LOG = LoggerFactory.getLogger(HeldResponse.class);
+
+    private final Exchange exchange;
+    private final int cap;
+
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(256);
+    private final StringBuilder chars = new StringBuilder();
+    private @Nullable ServletOutputStream stream;
+    private @Nullable PrintWriter writer;
+    private @Nullable Writer containerWriter;
+
+    private boolean committed;
+    private boolean closed;
+    private boolean streaming;
+    private boolean oversize;
+    private boolean clientGone;
+    private @Nullable Deferred deferred;
+
+    HeldResponse(HttpServletResponse response, int cap, Exchange exchange) {
+        super(response);
+        this.cap = cap;
+        this.exchange = exchange;
+    }
+
+    /** An answer that the container makes from less than its bytes. */
+    sealed interface Deferred {
+        void applyTo(HttpServletResponse response) throws IOException;
+
+        record Failure(int status, @Nullable String message) implements Deferred {
+            @Override
+            public void applyTo(HttpServletResponse response) throws IOException {
+                if (message == null) {
+                    response.sendError(status);
+                } else {
+                    response.sendError(status, message);
+                }
+            }
+        }
+
+        record Redirect(String location, int status, boolean clearBuffer) implements Deferred {
+            @Override
+            public void applyTo(HttpServletResponse response) throws IOException {
+                if (status == SC_FOUND && clearBuffer) {
+                    response.sendRedirect(location);
+                } else {
+                    // Only Servlet 6.1 has it, and only a Servlet 6.1 container lets a handler ask for it.
+                    response.sendRedirect(location, status, clearBuffer);
+                }
+            }
+        }
+    }
+
+    // ---- for the exchange
+
+    @Nullable
+    Deferred deferred() {
+        return deferred;
+    }
+
+    /** Whether the body is too large to be kept. */
+    boolean oversize() {
+        return oversize;
+    }
+
+    /** Whether a byte may have left already. */
+    boolean streaming() {
+        return streaming || super.isCommitted();
+    }
+
+    /** The body the client gets, as far as it was held. */
+    byte[] body() {
+        if (containerWriter == null) {
+            return bytes.toByteArray();
+        }
+        byte[] encoded = chars.toString().getBytes(charset());
+        oversize |= encoded.length > cap;
+        return encoded;
+    }
+
+    private Charset charset() {
+        return Charset.forName(getCharacterEncoding());
+    }
+
+    /** Lets go what was held. The client may be gone: that is no failure of the handler. */
+    void deliver() {
+        if (streaming) {
+            return;
+        }
+        try {
+            if (deferred == null || deferred instanceof Deferred.Redirect) {
+                writeHeld();
+            }
+            if (deferred != null) {
+                deferred.applyTo((HttpServletResponse) getResponse());
+            }
+        } catch (IOException e) {
+            gone(e);
+        }
+    }
+
+    /** Throws away what was held and what the handler set, so that another answer can be given. */
+    void discard() {
+        bytes.reset();
+        chars.setLength(0);
+        super.reset();
+    }
+
+    /** From now on every byte goes through at once, and is kept as well as long as it fits. */
+    void stopHolding() {
+        if (!streaming) {
+            streaming = true;
+            try {
+                writeHeld();
+            } catch (IOException e) {
+                gone(e);
+            }
+        }
+    }
+
+    private void writeHeld() throws IOException {
+        if (containerWriter != null) {
+            containerWriter.append(chars);
+        } else if (bytes.size() > 0) {
+            bytes.writeTo(super.getOutputStream());
+        }
+    }
+
+    private void gone(IOException e) {
+        clientGone = true;
+        LOG.debug("the client is gone, its answer is recorded or not as if it were there", e);
+    }
+
+    // ---- body
+
+    @Override
+    public ServletOutputStream getOutputStream() {
+        if (writer != null) {
+            throw new IllegalStateException("getWriter() was called for this response");
+        }
+        if (stream == null) {
+            stream = new HeldStream();
+        }
+        return stream;
+    }
+
+    @Override
+    public PrintWriter getWriter() throws IOException {
+        if (stream != null) {
+            throw new IllegalStateException("getOutputStream() was called for this response");
+        }
+        if (writer == null) {
+            // The container settles the encoding and what Content-Type says of it.
+            containerWriter = super.getWriter();
+            writer = new PrintWriter(new HeldWriter());
+        }
+        return writer;
+    }
+
+    private void write(byte[] buffer, int offset, int length) {
+        if (closed || !makeRoom(bytes.size(), length)) {
+            return;
+        }
+        if (!oversize) {
+            bytes.write(buffer, offset, length);
+        }
+        if (streaming && !clientGone) {
+            try {
+                super.getOutputStream().write(buffer, offset, length);
+            } catch (IOException e) {
+                gone(e);
+            }
+        }
+    }
+
+    private void write(char[] buffer, int offset, int length) {
+        if (closed || !makeRoom(chars.length(), length)) {
+            return;
+        }
+        if (!oversize) {
+            chars.append(buffer, offset, length);
+        }
+        if (streaming && !clientGone && containerWriter != null) {
+            try {
+                containerWriter.write(buffer, offset, length);
+            } catch (IOException e) {
+                gone(e);
+            }
+        }
+    }
+
+    /** Starts to stream when the cap is passed; what was held so far is gone then, it can never be kept whole. */
+    private boolean makeRoom(int held, int more) {
+        if (!oversize && held > cap - more) {
+            stopHolding();
+            oversize = true;
+            bytes.reset();
+            chars.setLength(0);
+        }
+        return more > 0;
+    }
+
+    private void flushNow() {
+        committed = true;
+        if (streaming && !clientGone) {
+            try {
+                super.flushBuffer();
+            } catch (IOException e) {
+                gone(e);
+            }
+        }
+    }
+
+    private final class HeldStream extends ServletOutputStream {
+        @Override
+        public boolean isReady() {
+            return true;
+        }
+
+        @Override
+        public void setWriteListener(WriteListener listener) {
+            exchange.whenDispatched(() -> {
+                try {
+                    listener.onWritePossible();
+                } catch (IOException | RuntimeException e) {
+                    listener.onError(e);
+                }
+            });
+        }
+
+        @Override
+        public void write(int b) {
+            HeldResponse.this.write(new byte[] {(byte) b}, 0, 1);
+        }
+
+        @Override
+        public void write(byte[] buffer, int offset, int length) {
+            HeldResponse.this.write(buffer, offset, length);
+        }
+
+        @Override
+        public void flush() {
+            flushNow();
+        }
+
+        @Override
+        public void close() {
+            flushNow();
+            closed = true;
+        }
+    }
+
+    private final class HeldWriter extends Writer {
+        @Override
+        public void write(char[] buffer, int offset, int length) {
+            HeldResponse.this.write(buffer, offset, length);
+        }
+
+        @Override
+        public void flush() {
+            flushNow();
+        }
+
+        @Override
+        public void close() {
+            flushNow();
+            closed = true;
+        }
+    }
+
+    // ---- what would commit the response
+
+    @Override
+    public void flushBuffer() {
+        flushNow();
+    }
+
+    @Override
+    public boolean isCommitted() {
+        return committed || super.isCommitted();
+    }
+
+    @Override
+    public void reset() {
+        resetBuffer();
+        super.reset();
+        stream = null;
+        writer = null;
+        containerWriter = null;
+    }
+
+    @Override
+    public void resetBuffer() {
+        if (isCommitted()) {
+            throw new IllegalStateException("the response is committed");
+        }
+        super.resetBuffer();
+        bytes.reset();
+        chars.setLength(0);
+    }
+
+    @Override
+    public void sendError(int status) {
+        defer(status, new Deferred.Failure(status, null), true);
+    }
+
+    @Override
+    public void sendError(int status, String message) {
+        defer(status, new Deferred.Failure(status, message), true);
+    }
+
+    @Override
+    public void sendRedirect(String location) {
+        sendRedirect(location, SC_FOUND, true);
+    }
+
+    @Override
+    public void sendRedirect(String location, int status, boolean clearBuffer) {
+        defer(status, new Deferred.Redirect(location, status, clearBuffer), clearBuffer);
+    }
+
+    private void defer(int status, Deferred answer, boolean clearBuffer) {
+        if (isCommitted()) {
+            throw new IllegalStateException("the response is committed");
+        }
+        if (clearBuffer) {
+            resetBuffer();
+        }
+        super.setStatus(status);
+        deferred = answer;
+        committed = true;
+        closed = true;
+        if (streaming) {
+            try {
+                answer.applyTo((HttpServletResponse) getResponse());
+            } catch (IOException e) {
+                gone(e);
+            }
+        }
+    }
+
+    // ---- headers: ignored once committed, as every container does; two names are the framework's own
+
+    private boolean fixed(@Nullable String name) {
+        return isCommitted()
+                || IdempotenceHeaders.IDEMPOTENT_REPLAYED.equalsIgnoreCase(name)
+                || IdempotenceHeaders.IDEMPOTENCY_REFUSAL.equalsIgnoreCase(name);
+    }
+
+    @Override
+    public void setHeader(String name, @Nullable String value) {
+        if (!fixed(name)) {
+            super.setHeader(name, value);
+        }
+    }
+
+    @Override
+    public void addHeader(String name, @Nullable String value) {
+        if (!fixed(name)) {
+            super.addHeader(name, value);
+        }
+    }
+
+    @Override
+    public void setIntHeader(String name, int value) {
+        if (!fixed(name)) {
+            super.setIntHeader(name, value);
+        }
+    }
+
+    @Override
+    public void addIntHeader(String name, int value) {
+        if (!fixed(name)) {
+            super.addIntHeader(name, value);
+        }
+    }
+
+    @Override
+    public void setDateHeader(String name, long value) {
+        if (!fixed(name)) {
+            super.setDateHeader(name, value);
+        }
+    }
+
+    @Override
+    public void addDateHeader(String name, long value) {
+        if (!fixed(name)) {
+            super.addDateHeader(name, value);
+        }
+    }
+
+    @Override
+    public void setStatus(int status) {
+        if (!isCommitted()) {
+            super.setStatus(status);
+        }
+    }
+
+    @Override
+    public void addCookie(Cookie cookie) {
+        if (!isCommitted()) {
+            super.addCookie(cookie);
+        }
+    }
+
+    @Override
+    public void setContentType(@Nullable String type) {
+        if (!isCommitted()) {
+            super.setContentType(type);
+        }
+    }
+
+    @Override
+    public void setCharacterEncoding(@Nullable String charset) {
+        if (!isCommitted()) {
+            super.setCharacterEncoding(charset);
+        }
+    }
+
+    @Override
+    public void setLocale(Locale locale) {
+        if (!isCommitted()) {
+            super.setLocale(locale);
+        }
+    }
+
+    @Override
+    public void setContentLength(int length) {
+        if (!isCommitted()) {
+            super.setContentLength(length);
+        }
+    }
+
+    @Override
+    public void setContentLengthLong(long length) {
+        if (!isCommitted()) {
+            super.setContentLengthLong(length);
+        }
+    }
+
+    /** Not to be replaced from within: the exchange delivers to the container's own response. */
+    @Override
+    public void setResponse(ServletResponse response) {
+        throw new IllegalStateException("the response of an idempotent request cannot be replaced");
+    }
+}

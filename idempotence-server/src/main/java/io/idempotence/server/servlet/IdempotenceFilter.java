@@ -1,0 +1,469 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.http.IdempotencyKeyHeader;
+import io.idempotence.http.InvalidIdempotencyKeyException;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.Decision;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.IdempotentCall;
+import io.idempotence.server.IdempotentExecution;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.Fingerprint;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.FilterRegistration;
+import jakarta.servlet.ServletContext;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.Part;
+import java.io.IOException;
+import java.net.URI;
+import java.security.Principal;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Lets the first request with an {@code Idempotency-Key} reach its handler and answers every later one with the first one's answer
+ * (promises P2 to P6).
+ *
+ * <p>Added to a servlet application in one line, from a {@code ServletContainerInitializer} or {@code ServletContextListener}:
+ *
+ * <pre>{@code
+ * IdempotenceFilter.install(servletContext, Idempotence.over(RedisIdempotenceStorage.connect("localhost:6379")), "/payments/*");
+ * }</pre>
+ *
+ * <p>Put it behind the filters that authenticate, authorise and limit rates: what they refuse leaves no record, and every replay passes them
+ * again. Defaults, each changed in the {@link Builder}:
+ *
+ * <ul>
+ *   <li>POST and PATCH are protected and must carry an ID; other methods pass through untouched
+ *   <li>the policy of the {@link Idempotence}
+ *   <li>an ID belongs to the authenticated principal, if there is one
+ *   <li>a request body may have 10 MiB; a larger one is answered 413 and not run
+ *   <li>an answer of up to 1 MiB is kept; a larger one goes out, and later attempts are refused as result-unavailable
+ *   <li>kept and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Location, Content-Location,
+ *       ETag, Last-Modified, Link, Cache-Control
+ * </ul>
+ *
+ * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are all recorded as the
+ * client sees them. Request and answer bodies are held in memory, up to their caps. Thread-safe.
+ */
+public final class IdempotenceFilter implements Filter {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
+    private static final String EXCHANGE = Exchange.class.getName();
+
+    private final Idempotence idempotence;
+    private final FilterConfiguration config;
+    private final Problems problems;
+    private volatile boolean seesAsyncDispatches;
+
+    private IdempotenceFilter(Builder builder) {
+        this.idempotence = builder.idempotence;
+        this.config = builder.configuration();
+        this.problems = new Problems(config.problemBase());
+    }
+
+    /**
+     * Installs a filter that has every default.
+     *
+     * @param context of the application, while it starts
+     * @param idempotence decides; not closed by the filter
+     * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
+     * @return the filter's registration
+     * @throws IllegalStateException if the application has started already, or has a filter of this name
+     */
+    public static FilterRegistration.Dynamic install(
+            ServletContext context, Idempotence idempotence, String... urlPatterns) {
+        return builder(idempotence).build().install(context, urlPatterns);
+    }
+
+    /**
+     * A builder that has every default.
+     *
+     * @param idempotence decides; not closed by the filter
+     * @return a new builder
+     */
+    public static Builder builder(Idempotence idempotence) {
+        return new Builder(idempotence);
+    }
+
+    /**
+     * Installs this filter under the name {@code idempotence}, for REQUEST dispatches of the patterns, and for all ASYNC and ERROR
+     * dispatches, in which handlers and error pages finish answers.
+     *
+     * @param context of the application, while it starts
+     * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
+     * @return the filter's registration
+     * @throws IllegalStateException if the application has started already, or has a filter of this name
+     */
+    public FilterRegistration.Dynamic install(ServletContext context, String... urlPatterns) {
+        FilterRegistration.Dynamic registration = context.addFilter("idempotence", this);
+        if (registration == null) {
+            throw new IllegalStateException("there is a filter named 'idempotence' already; register a second one with"
+                    + " ServletContext.addFilter under another name, for REQUEST, ASYNC and ERROR dispatches");
+        }
+        registration.setAsyncSupported(true);
+        String[] patterns = urlPatterns.length == 0 ? new String[] {"/*"} : urlPatterns;
+        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, patterns);
+        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
+        seesAsyncDispatches = true;
+        return registration;
+    }
+
+    /**
+     * The execution a request is part of, for a handler that wants its fence or decides itself what becomes of the ID.
+     *
+     * @param request as the handler sees it
+     * @return the execution, or empty if the request is not protected
+     */
+    public static Optional<IdempotentExecution> execution(ServletRequest request) {
+        return Optional.ofNullable((Exchange) request.getAttribute(EXCHANGE)).map(Exchange::execution);
+    }
+
+    @Override
+    public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        if (!(request instanceof HttpServletRequest http) || !(response instanceof HttpServletResponse answer)) {
+            chain.doFilter(request, response);
+            return;
+        }
+        Exchange exchange = (Exchange) request.getAttribute(EXCHANGE);
+        if (exchange == null) {
+            if (request.getDispatcherType() == DispatcherType.REQUEST
+                    && config.methods().contains(http.getMethod())) {
+                protect(http, answer, chain);
+            } else {
+                chain.doFilter(request, response);
+            }
+        } else if (request.getDispatcherType() == DispatcherType.ASYNC) {
+            seesAsyncDispatches = true;
+            exchange.dispatch(chain, request, response);
+        } else if (request.getDispatcherType() == DispatcherType.ERROR && exchange.awaitsErrorPage()) {
+            exchange.errorPage(chain, http, answer);
+        } else {
+            chain.doFilter(request, response);
+        }
+    }
+
+    private void protect(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        Optional<IdempotenceId> id;
+        try {
+            id = config.header().parse(Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY)));
+        } catch (InvalidIdempotencyKeyException e) {
+            problems.refuse(response, Refusal.KEY_INVALID, Duration.ZERO, "Mend the header: " + e.getMessage() + ".");
+            return;
+        }
+        if (id.isPresent()) {
+            protect(id.get(), request, response, chain);
+        } else if (config.keyRequired()) {
+            problems.refuse(
+                    response,
+                    Refusal.KEY_MISSING,
+                    Duration.ZERO,
+                    "Send the header Idempotency-Key with a new UUID for each operation, and the same one when you try it again.");
+        } else {
+            chain.doFilter(request, response);
+        }
+    }
+
+    private void protect(IdempotenceId id, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        int cap = config.maxRequestBody();
+        if (request.getContentLengthLong() > cap) {
+            problems.requestTooLarge(response, cap);
+            return;
+        }
+        byte[] body = null;
+        Fingerprint fingerprint;
+        Collection<Part> parts = parts(request);
+        if (parts != null) {
+            fingerprint = RequestFingerprint.of(request, parts, cap);
+        } else {
+            body = request.getInputStream().readNBytes(cap + 1);
+            if (body.length == 0 && request.getContentLengthLong() > 0) {
+                fingerprint = ofConsumed(request);
+                body = null;
+            } else {
+                fingerprint = body.length > cap ? null : RequestFingerprint.of(request, body, cap);
+            }
+        }
+        if (fingerprint == null) {
+            problems.requestTooLarge(response, cap);
+            return;
+        }
+        Decision decision =
+                idempotence.claim(new IdempotentCall(id, config.scope().apply(request), fingerprint), config.policy());
+        if (decision instanceof Decision.Run run) {
+            Exchange exchange =
+                    new Exchange(run.execution(), config, () -> seesAsyncDispatches, request, body, response);
+            request.setAttribute(EXCHANGE, exchange);
+            exchange.dispatch(chain, exchange.request(), exchange.response());
+        } else if (decision instanceof Decision.Replay replay) {
+            replay(replay.result(), response);
+        } else if (decision instanceof Decision.Refuse refuse) {
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
+        }
+    }
+
+    /** The parts of a multipart request, if its servlet has the container parse them; a container parses before or never. */
+    private static @Nullable Collection<Part> parts(HttpServletRequest request) throws IOException, ServletException {
+        if (!"multipart/form-data".equals(MediaTypes.withoutParameters(request.getContentType()))) {
+            return null;
+        }
+        try {
+            return request.getParts();
+        } catch (IllegalStateException notConfigured) {
+            LOG.debug("the servlet has no multipart configuration: it reads the body itself", notConfigured);
+            return null;
+        }
+    }
+
+    private static Fingerprint ofConsumed(HttpServletRequest request) {
+        if (MediaTypes.isForm(request.getContentType())) {
+            return RequestFingerprint.ofParameters(request);
+        }
+        throw new IllegalStateException(
+                "a filter in front of the idempotence filter has read the request body, so that it cannot be"
+                        + " compared; put the idempotence filter before it, or let it hand on a request that can be read again");
+    }
+
+    private void replay(byte[] result, HttpServletResponse response) throws IOException {
+        try {
+            Replay.give(result, response);
+        } catch (CorruptRecordException e) {
+            LOG.warn("a stored answer cannot be read, the request was refused and nothing ran", e);
+            problems.refuse(response, Refusal.STORAGE_UNAVAILABLE, Duration.ofSeconds(1), null);
+        }
+    }
+
+    /** Builds an {@link IdempotenceFilter}. Not thread-safe. */
+    public static final class Builder {
+        private static final Set<String> NEVER = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+
+        private final Idempotence idempotence;
+        private IdempotencePolicy policy;
+        private Set<String> methods = Set.of("POST", "PATCH");
+        private boolean keyRequired = true;
+        private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
+        private Function<HttpServletRequest, String> scope = Builder::principal;
+        private int maxRequestBody = 10 << 20;
+        private int maxResponseBody = 1 << 20;
+        private URI problemBase = URI.create("urn:idempotence:problem:");
+        private final List<String> keptHeaders = new ArrayList<>(List.of(
+                "Content-Language",
+                "Content-Disposition",
+                "Content-Encoding",
+                "Location",
+                "Content-Location",
+                "ETag",
+                "Last-Modified",
+                "Link",
+                "Cache-Control"));
+
+        private Builder(Idempotence idempotence) {
+            this.idempotence = idempotence;
+            this.policy = idempotence.policy();
+        }
+
+        private static String principal(HttpServletRequest request) {
+            Principal principal = request.getUserPrincipal();
+            return principal == null ? "" : "principal:" + principal.getName();
+        }
+
+        /**
+         * Sets the policy of the operations behind this filter.
+         *
+         * @param policy default: that of the {@link Idempotence}
+         * @return this
+         */
+        public Builder policy(IdempotencePolicy policy) {
+            this.policy = policy;
+            return this;
+        }
+
+        /**
+         * Sets the methods that are protected.
+         *
+         * @param methods default: POST and PATCH
+         * @return this
+         * @throws IllegalArgumentException if there is none, or one of GET, HEAD, OPTIONS, TRACE, which must change nothing
+         */
+        public Builder methods(String... methods) {
+            Set<String> set = new TreeSet<>();
+            for (String method : methods) {
+                if (method.isBlank() || NEVER.contains(method.toUpperCase(Locale.ROOT))) {
+                    throw new IllegalArgumentException(
+                            "methods may be POST, PATCH, PUT, DELETE or one of your own, not GET, HEAD, OPTIONS or TRACE");
+                }
+                set.add(method.toUpperCase(Locale.ROOT));
+            }
+            if (set.isEmpty()) {
+                throw new IllegalArgumentException("methods must name at least one method, for example POST");
+            }
+            this.methods = Set.copyOf(set);
+            return this;
+        }
+
+        /**
+         * Lets requests without an ID through, unprotected. Without this they are refused as key-missing.
+         *
+         * @return this
+         */
+        public Builder keyOptional() {
+            this.keyRequired = false;
+            return this;
+        }
+
+        /**
+         * Sets the grammar of the ID.
+         *
+         * @param header default: {@link IdempotencyKeyHeader#standard()}
+         * @return this
+         */
+        public Builder header(IdempotencyKeyHeader header) {
+            this.header = header;
+            return this;
+        }
+
+        /**
+         * Sets whose ID it is. IDs of different scopes never meet.
+         *
+         * @param scope the tenant or principal of a request, empty if there is none; default: the name of
+         *     {@link HttpServletRequest#getUserPrincipal()}
+         * @return this
+         */
+        public Builder scope(Function<HttpServletRequest, String> scope) {
+            this.scope = scope;
+            return this;
+        }
+
+        /**
+         * Sets the largest request body.
+         *
+         * @param bytes 0 to 1 GiB; default 10 MiB
+         * @return this
+         * @throws IllegalArgumentException if out of range
+         */
+        public Builder maxRequestBody(int bytes) {
+            this.maxRequestBody = size("maxRequestBody", bytes);
+            return this;
+        }
+
+        /**
+         * Sets the largest answer that is kept.
+         *
+         * @param bytes 0 to 1 GiB; default 1 MiB
+         * @return this
+         * @throws IllegalArgumentException if out of range
+         */
+        public Builder maxResponseBody(int bytes) {
+            this.maxResponseBody = size("maxResponseBody", bytes);
+            return this;
+        }
+
+        private static int size(String name, int bytes) {
+            if (bytes < 0 || bytes > 1 << 30) {
+                throw new IllegalArgumentException(name + " must be 0 to 1073741824 bytes, got " + bytes);
+            }
+            return bytes;
+        }
+
+        /**
+         * Keeps and replays more response headers.
+         *
+         * @param names header names; never {@code Set-Cookie}, {@code Date}, or one that belongs to a connection or to one caller
+         * @return this
+         * @throws IllegalArgumentException if a header must not be replayed
+         */
+        public Builder keepHeaders(String... names) {
+            for (String name : names) {
+                if (!name.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+")) {
+                    throw new IllegalArgumentException("keepHeaders takes header names, one of them is none");
+                }
+                if (NEVER_KEPT.contains(name.toLowerCase(Locale.ROOT))) {
+                    throw new IllegalArgumentException("keepHeaders cannot keep '" + name
+                            + "': it belongs to one connection, one caller or one moment");
+                }
+                if (keptHeaders.stream().noneMatch(name::equalsIgnoreCase) && !name.equalsIgnoreCase("Content-Type")) {
+                    keptHeaders.add(name);
+                }
+            }
+            return this;
+        }
+
+        private static final Set<String> NEVER_KEPT = Set.of(
+                "set-cookie",
+                "date",
+                "connection",
+                "keep-alive",
+                "transfer-encoding",
+                "trailer",
+                "upgrade",
+                "te",
+                "content-length",
+                "proxy-authenticate",
+                "www-authenticate",
+                "authorization",
+                "retry-after",
+                "idempotent-replayed",
+                "idempotency-refusal");
+
+        /**
+         * Sets what stands before a refusal's code in the {@code type} of a problem.
+         *
+         * @param base an absolute URI; default {@code urn:idempotence:problem:}
+         * @return this
+         * @throws IllegalArgumentException if it is not absolute
+         */
+        public Builder problemBase(URI base) {
+            if (!base.isAbsolute()) {
+                throw new IllegalArgumentException(
+                        "problemBase must be an absolute URI, for example https://docs.example.com/problems/");
+            }
+            this.problemBase = base;
+            return this;
+        }
+
+        /**
+         * The filter.
+         *
+         * @return a new filter
+         */
+        public IdempotenceFilter build() {
+            return new IdempotenceFilter(this);
+        }
+
+        private FilterConfiguration configuration() {
+            return new FilterConfiguration(
+                    policy,
+                    methods,
+                    keyRequired,
+                    header,
+                    scope,
+                    maxRequestBody,
+                    maxResponseBody,
+                    List.copyOf(keptHeaders),
+                    problemBase.toASCIIString());
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.server.StoredResponse;
+import io.idempotence.server.storage.CorruptRecordException;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+
+/** Gives a stored answer again (promise P4). */
+final class Replay {
+    private Replay() {}
+
+    /**
+     * Gives an answer again, in the way the handler gave it.
+     *
+     * @throws CorruptRecordException if {@code result} is not an answer; nothing was written then
+     */
+    static void give(byte[] result, HttpServletResponse response) throws IOException {
+        StoredResponse stored = StoredResponse.fromBytes(result);
+        response.setHeader(IdempotenceHeaders.IDEMPOTENT_REPLAYED, "true");
+        String location = "";
+        for (StoredResponse.Header header : stored.headers()) {
+            if (header.name().equals("Content-Type")) {
+                response.setContentType(header.value());
+            } else if (stored.form() == StoredResponse.Form.REDIRECT
+                    && header.name().equals("Location")) {
+                location = header.value();
+            } else {
+                response.addHeader(header.name(), header.value());
+            }
+        }
+        switch (stored.form()) {
+            case WRITTEN -> {
+                response.setStatus(stored.status());
+                write(stored, response);
+            }
+            case ERROR -> {
+                String message = stored.body().length == 0 ? null : new String(stored.body(), StandardCharsets.UTF_8);
+                new HeldResponse.Deferred.Failure(stored.status(), message).applyTo(response);
+            }
+            case REDIRECT -> {
+                if (stored.body().length > 0) {
+                    response.getOutputStream().write(stored.body());
+                }
+                boolean clearBuffer = stored.body().length == 0;
+                new HeldResponse.Deferred.Redirect(location, stored.status(), clearBuffer).applyTo(response);
+            }
+        }
+    }
+
+    private static void write(StoredResponse stored, HttpServletResponse response) throws IOException {
+        boolean mayHaveBody = stored.status() >= 200 && stored.status() != 204 && stored.status() != 304;
+        if (mayHaveBody) {
+            response.setContentLength(stored.body().length);
+            response.getOutputStream().write(stored.body());
+        }
+    }
+}

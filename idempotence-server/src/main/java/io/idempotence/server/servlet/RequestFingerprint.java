@@ -1,0 +1,177 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.server.storage.Fingerprint;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.Part;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URLDecoder;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.TreeMap;
+import java.util.zip.GZIPInputStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What makes two requests the same (rule 7): method, path with its variables, query in canonical order, media type without parameters, and
+ * the body without its content coding and multipart boundary. Each piece has its length in front.
+ */
+final class RequestFingerprint {
+    private final MessageDigest digest = sha256();
+
+    private RequestFingerprint() {}
+
+    /** Of a request whose body was read into memory. */
+    static Fingerprint of(HttpServletRequest request, byte[] body, int cap) {
+        RequestFingerprint fingerprint = new RequestFingerprint();
+        fingerprint.head(request);
+        byte[] plain = decoded(request, body, cap);
+        String boundary = MediaTypes.boundary(request.getContentType());
+        if (boundary == null) {
+            fingerprint.add(plain);
+        } else {
+            fingerprint.addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
+        }
+        return Fingerprint.of(fingerprint.digest.digest());
+    }
+
+    /** Of a request whose parts the container has parsed; null if they have more bytes than {@code cap}. */
+    static @Nullable Fingerprint of(HttpServletRequest request, Collection<Part> parts, int cap) throws IOException {
+        RequestFingerprint fingerprint = new RequestFingerprint();
+        fingerprint.head(request);
+        long left = cap;
+        for (Part part : parts) {
+            left -= part.getSize();
+            if (left < 0) {
+                return null;
+            }
+            fingerprint.add(part.getName());
+            fingerprint.add(part.getSubmittedFileName());
+            fingerprint.add(part.getContentType());
+            fingerprint.add(
+                    ByteBuffer.allocate(Long.BYTES).putLong(part.getSize()).array());
+            try (InputStream in = part.getInputStream()) {
+                byte[] buffer = new byte[8192];
+                for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+                    fingerprint.digest.update(buffer, 0, n);
+                }
+            }
+        }
+        return Fingerprint.of(fingerprint.digest.digest());
+    }
+
+    /** Of a form whose body another filter had the container parse before. */
+    static Fingerprint ofParameters(HttpServletRequest request) {
+        RequestFingerprint fingerprint = new RequestFingerprint();
+        fingerprint.head(request);
+        new TreeMap<>(request.getParameterMap()).forEach((name, values) -> {
+            fingerprint.add(name);
+            fingerprint.add(Integer.toString(values.length));
+            for (String value : values) {
+                fingerprint.add(value);
+            }
+        });
+        return Fingerprint.of(fingerprint.digest.digest());
+    }
+
+    private void head(HttpServletRequest request) {
+        add(request.getMethod());
+        add(request.getRequestURI());
+        List<String[]> query = canonical(request.getQueryString());
+        add(Integer.toString(query.size()));
+        for (String[] parameter : query) {
+            add(parameter[0]);
+            add(parameter[1]);
+        }
+        add(MediaTypes.withoutParameters(request.getContentType()));
+    }
+
+    /** Names and values, decoded, in the order of the names; values of one name keep their order. */
+    private static List<String[]> canonical(@Nullable String query) {
+        List<String[]> parameters = new ArrayList<>();
+        if (query != null) {
+            for (String pair : query.split("&")) {
+                if (!pair.isEmpty()) {
+                    int equals = pair.indexOf('=');
+                    String name = equals < 0 ? pair : pair.substring(0, equals);
+                    String value = equals < 0 ? "" : pair.substring(equals + 1);
+                    parameters.add(new String[] {decoded(name), decoded(value)});
+                }
+            }
+            parameters.sort(Comparator.comparing(parameter -> parameter[0]));
+        }
+        return parameters;
+    }
+
+    private static String decoded(String text) {
+        try {
+            return URLDecoder.decode(text, StandardCharsets.UTF_8);
+        } catch (IllegalArgumentException malformed) {
+            return text;
+        }
+    }
+
+    /** The body without gzip; as it is when it has another coding, is damaged, or would unpack to more than the cap. */
+    private static byte[] decoded(HttpServletRequest request, byte[] body, int cap) {
+        String coding = request.getHeader("Content-Encoding");
+        if (coding == null || !coding.trim().toLowerCase(Locale.ROOT).matches("(x-)?gzip")) {
+            return body;
+        }
+        try (GZIPInputStream in = new GZIPInputStream(new ByteArrayInputStream(body))) {
+            byte[] plain = in.readNBytes(cap + 1);
+            return plain.length > cap ? body : plain;
+        } catch (IOException damaged) {
+            return body;
+        }
+    }
+
+    /** Adds the pieces between the delimiters, so that the same parts under another boundary are the same body. */
+    private void addWithout(byte[] body, byte[] delimiter) {
+        int from = 0;
+        for (int at = indexOf(body, delimiter, 0); at >= 0; at = indexOf(body, delimiter, from)) {
+            add(Arrays.copyOfRange(body, from, at));
+            from = at + delimiter.length;
+        }
+        add(Arrays.copyOfRange(body, from, body.length));
+    }
+
+    private static int indexOf(byte[] bytes, byte[] wanted, int from) {
+        for (int i = from; i <= bytes.length - wanted.length; i++) {
+            if (bytes[i] == wanted[0] && Arrays.equals(bytes, i, i + wanted.length, wanted, 0, wanted.length)) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    private void add(@Nullable String text) {
+        if (text == null) {
+            digest.update((byte) 0);
+        } else {
+            digest.update((byte) 1);
+            add(text.getBytes(StandardCharsets.UTF_8));
+        }
+    }
+
+    private void add(byte[] bytes) {
+        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
+        digest.update(bytes);
+    }
+
+    private static MessageDigest sha256() {
+        try {
+            return MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java platform has SHA-256", e);
+        }
+    }
+}
