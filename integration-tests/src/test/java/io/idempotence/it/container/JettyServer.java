@@ -1,0 +1,50 @@
+package io.idempotence.it.container;
+
+import jakarta.servlet.ServletContext;
+import java.util.function.Consumer;
+import org.eclipse.jetty.ee11.servlet.ErrorPageErrorHandler;
+import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+
+/** Jetty 12.1. */
+public final class JettyServer implements ServletServer {
+    private final Server server = new Server();
+    private final ServerConnector connector = new ServerConnector(server);
+
+    private JettyServer(Consumer<ServletContext> setup, String errorPage) {
+        connector.setHost("127.0.0.1");
+        server.addConnector(connector);
+        ServletContextHandler context = new ServletContextHandler("/");
+        if (errorPage != null) {
+            ErrorPageErrorHandler errors = new ErrorPageErrorHandler();
+            errors.addErrorPage(ErrorPageErrorHandler.GLOBAL_ERROR_PAGE, errorPage);
+            context.setErrorHandler(errors);
+        }
+        context.addServletContainerInitializer((classes, servletContext) -> setup.accept(servletContext));
+        server.setHandler(context);
+        try {
+            server.start();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    public static ServletServer start(Consumer<ServletContext> setup, String errorPage) {
+        return new JettyServer(setup, errorPage);
+    }
+
+    @Override
+    public int port() {
+        return connector.getLocalPort();
+    }
+
+    @Override
+    public void close() {
+        try {
+            server.stop();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
