@@ -8,7 +8,7 @@ public sealed interface ClaimResult {
      * The caller holds the claim: run (T1, T2, T7, T8).
      *
      * @param claim the right to run
-     * @param takenOver whether it was taken from an abandoned owner (T7)
+     * @param takenOver whether it was taken from an abandoned owner (T7); the same again when the claim is sent again (T2)
      */
     record Claimed(Claim claim, boolean takenOver) implements ClaimResult {}
 

@@ -1,5 +1,6 @@
 package io.idempotence.server.storage;
 
+import java.time.Clock;
 import java.time.Duration;
 import java.util.Optional;
 
@@ -8,7 +9,8 @@ import java.util.Optional;
  *
  * <p>Every method is one atomic step on one record, in one round trip, by the storage's own clock. Of all concurrent
  * {@link #claim} calls for a free ID exactly one returns {@link ClaimResult.Claimed}. Each method may be called again with the same
- * arguments when its reply was lost, and answers as it did the first time.
+ * arguments when its reply was lost, and answers as it did the first time; only what was {@code StoredAfterLoss} is {@code Done} then,
+ * and a {@link #delete} has nothing left to delete.
  *
  * <p>Implementations are thread-safe, hold no lock that is shared between records across a round trip, and pass the
  * {@code IdempotenceStorageContract} of this module's test-jar.
@@ -17,6 +19,32 @@ import java.util.Optional;
  * have happened. Every method throws {@link CorruptRecordException} if the record cannot be read; then nothing was written.
  */
 public interface IdempotenceStorage extends AutoCloseable {
+    /**
+     * A storage in this process's memory for at most 100,000 records, by a clock that never goes back. See
+     * {@link #inMemory(int, Clock)} for its limits.
+     *
+     * @return a new storage
+     */
+    static IdempotenceStorage inMemory() {
+        return new InMemoryIdempotenceStorage(InMemoryIdempotenceStorage.DEFAULT_MAX_RECORDS, new MonotonicClock());
+    }
+
+    /**
+     * A storage in this process's memory. Another process does not see its records, and a restart forgets them all: an ID that
+     * ran before it runs again after it. It is meant for tests, for examples, and for services of a single instance that accept this.
+     *
+     * <p>A record that still lives is never given up for a new one. When {@code maxRecords} live, a claim of a new ID throws
+     * {@link StorageUnavailableException} (promise P6); claims of known IDs go on. Closing does nothing.
+     *
+     * @param maxRecords how many records may live at once; at least 1
+     * @param clock decides leases and retention; should never go back
+     * @return a new storage
+     * @throws IllegalArgumentException if {@code maxRecords} is under 1
+     */
+    static IdempotenceStorage inMemory(int maxRecords, Clock clock) {
+        return new InMemoryIdempotenceStorage(maxRecords, clock);
+    }
+
     /**
      * Claims an ID, or reports who got there first (T1 to T8, T18). Another fingerprint is reported before any state.
      *
@@ -29,12 +57,13 @@ public interface IdempotenceStorage extends AutoCloseable {
 
     /**
      * Records the result of a claim (T10, T11, T14, T15). A lease that is over is no obstacle as long as nobody took the claim over. A
-     * completed record never changes.
+     * completed record never changes. {@code Fenced} carries the canonical result only if it belongs to the claim's own fingerprint (P5).
      *
      * @param claim the right to run
      * @param result what later attempts get; opaque to the storage, not changed afterwards by the caller
-     * @param retention how long the record lives from now on
+     * @param retention how long the record lives from now on; at least 1 ms
      * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
+     * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
      * @throws CorruptRecordException see above
      */
@@ -44,8 +73,9 @@ public interface IdempotenceStorage extends AutoCloseable {
      * Gives a claim back so that the next attempt may run (T12, T14, T16). Fingerprint and fence survive.
      *
      * @param claim the right to run
-     * @param retention how long the record lives from now on
+     * @param retention how long the record lives from now on; at least 1 ms
      * @return {@code Done}, {@code Lost} or {@code Fenced}
+     * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
      * @throws CorruptRecordException see above
      */
@@ -55,8 +85,9 @@ public interface IdempotenceStorage extends AutoCloseable {
      * Marks the outcome as unknown (T13, T14). A record that has vanished is stored anew, so that nothing runs again.
      *
      * @param claim the right to run
-     * @param retention how long the record lives from now on
+     * @param retention how long the record lives from now on; at least 1 ms
      * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
+     * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
      * @throws CorruptRecordException see above
      */
@@ -68,6 +99,7 @@ public interface IdempotenceStorage extends AutoCloseable {
      * @param claim the right to run
      * @param lease how long the claim holds from now on; at least 1 ms
      * @return {@code Done}, {@code Lost} or {@code Fenced}
+     * @throws IllegalArgumentException if {@code lease} is under 1 ms
      * @throws StorageUnavailableException see above
      * @throws CorruptRecordException see above
      */

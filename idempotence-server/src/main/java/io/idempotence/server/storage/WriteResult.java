@@ -16,7 +16,7 @@ public sealed interface WriteResult {
     /**
      * The record belongs to another owner or is finished otherwise; nothing was written (T14): alarm.
      *
-     * @param result the result of the owner that completed, null if there is none; not to be changed
+     * @param result the result of the owner that completed the same request, null if there is none; not to be changed
      */
     record Fenced(byte @Nullable [] result) implements WriteResult {}
 }

@@ -1,0 +1,53 @@
+package io.idempotence.server.redis;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.List;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.exceptions.JedisNoScriptException;
+
+/** A script on one key. Redis knows it by its SHA-1 until it restarts, fails over or is told to forget. */
+final class LuaScript {
+    private final byte[] source;
+    private final byte[] sha1;
+
+    private LuaScript(byte[] source) {
+        this.source = source;
+        this.sha1 = hexSha1(source).getBytes(StandardCharsets.US_ASCII);
+    }
+
+    static LuaScript load(String name) {
+        try (InputStream in = LuaScript.class.getResourceAsStream(name)) {
+            if (in == null) {
+                throw new IllegalStateException(name + " is missing from the jar of idempotence-server");
+            }
+            return new LuaScript(in.readAllBytes());
+        } catch (IOException e) {
+            throw new UncheckedIOException(name, e);
+        }
+    }
+
+    /** One round trip; a second one, with the source, only when the server does not know the script. */
+    Object run(UnifiedJedis client, byte[] key, byte[]... args) {
+        List<byte[]> keys = List.of(key);
+        List<byte[]> argv = List.of(args);
+        try {
+            return client.evalsha(sha1, keys, argv);
+        } catch (JedisNoScriptException e) {
+            return client.eval(source, keys, argv);
+        }
+    }
+
+    private static String hexSha1(byte[] source) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-1").digest(source));
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java platform has SHA-1", e);
+        }
+    }
+}

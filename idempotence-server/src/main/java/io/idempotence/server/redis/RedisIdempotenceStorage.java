@@ -1,0 +1,353 @@
+package io.idempotence.server.redis;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.ConnectionPoolConfig;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.exceptions.JedisAccessControlException;
+import redis.clients.jedis.exceptions.JedisClusterOperationException;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
+
+/**
+ * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads besides the
+ * connection pool's own.
+ *
+ * <p>One key per ID, a binary string; its time to live is the retention. Each call is one script on that key, one round trip (two when
+ * the server does not know the script yet). The time is the server's. A completed record costs about 165 bytes of the server's memory
+ * beside the result.
+ *
+ * <p>Promise P2 holds as long as the primary keeps its data: an asynchronous failover, an eviction or a restart without
+ * persistence can lose a claim. Run Redis with {@code maxmemory-policy noeviction} and {@code appendonly yes}. A server out of memory
+ * refuses new claims (P6) but still records what was done.
+ *
+ * <p>Every method throws {@link StorageUnavailableException} for whatever Redis or the driver cannot do: no connection, no answer in
+ * time, no free connection in the pool, {@code OOM}, {@code READONLY}, {@code LOADING}, {@code CLUSTERDOWN}, missing rights. A thread
+ * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
+ *
+ * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval getrange exists set setrange pexpire pttl
+ * time del}.
+ *
+ * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
+ * A Cluster call is tried at most 3 times within 4 s.
+ */
+public final class RedisIdempotenceStorage implements IdempotenceStorage {
+    private static final LuaScript CLAIM = LuaScript.load("claim.lua");
+    private static final LuaScript WRITE = LuaScript.load("write.lua");
+    private static final LuaScript FIND = LuaScript.load("find.lua");
+
+    private static final byte[] COMPLETE = {'C'};
+    private static final byte[] RELEASE = {'R'};
+    private static final byte[] UNKNOWN = {'U'};
+    private static final byte[] RENEW = {'L'};
+
+    private static final String CORRUPT = "IDEMCORRUPT ";
+    private static final Pattern ERROR_CODE = Pattern.compile("([A-Z]{2,20})(?: .*)?", Pattern.DOTALL);
+    private static final Duration MAX_DURATION = Duration.ofDays(36_525);
+
+    private final UnifiedJedis client;
+    private final String name;
+    private final Runnable dropIdleConnections;
+    private final Runnable onClose;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private RedisIdempotenceStorage(UnifiedJedis client, String name, Runnable dropIdleConnections, Runnable onClose) {
+        this.client = client;
+        this.name = name;
+        this.dropIdleConnections = dropIdleConnections;
+        this.onClose = onClose;
+    }
+
+    /**
+     * Connects with the defaults of this class.
+     *
+     * @param addresses {@code host:port} for a single server, {@code host:port;host:port} for the seeds of a Redis Cluster; an IPv6 address
+     *     in brackets. A single place that turns out to be a Cluster node is used as the only seed
+     * @return a storage that owns its connections
+     * @throws IllegalArgumentException if {@code addresses} is malformed; says which place, what is wrong and how to mend it
+     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     */
+    public static RedisIdempotenceStorage connect(String addresses) {
+        return connect(addresses, RedisConnector.defaultPoolConfig(), RedisConnector.defaultClientConfig());
+    }
+
+    /**
+     * Connects with a pool of the caller's choice.
+     *
+     * @param addresses as for {@link #connect(String)}
+     * @param poolConfig copied; for a Cluster it holds for each node. An unbounded wait for a connection becomes 2 s
+     * @return a storage that owns its connections
+     * @throws IllegalArgumentException if {@code addresses} is malformed
+     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     */
+    public static RedisIdempotenceStorage connect(String addresses, ConnectionPoolConfig poolConfig) {
+        return connect(addresses, poolConfig, RedisConnector.defaultClientConfig());
+    }
+
+    /**
+     * Connects with credentials, TLS, a database or timeouts of the caller's choice.
+     *
+     * @param addresses as for {@link #connect(String)}
+     * @param clientConfig used as it is; its timeouts must not be 0, which waits for ever
+     * @return a storage that owns its connections
+     * @throws IllegalArgumentException if {@code addresses} is malformed or a timeout is 0
+     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     */
+    public static RedisIdempotenceStorage connect(String addresses, JedisClientConfig clientConfig) {
+        return connect(addresses, RedisConnector.defaultPoolConfig(), clientConfig);
+    }
+
+    /**
+     * Connects with pool and client of the caller's choice.
+     *
+     * @param addresses as for {@link #connect(String)}
+     * @param poolConfig as for {@link #connect(String, ConnectionPoolConfig)}
+     * @param clientConfig as for {@link #connect(String, JedisClientConfig)}
+     * @return a storage that owns its connections
+     * @throws IllegalArgumentException if {@code addresses} is malformed or a timeout is 0
+     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     */
+    public static RedisIdempotenceStorage connect(
+            String addresses, ConnectionPoolConfig poolConfig, JedisClientConfig clientConfig) {
+        return RedisConnector.connect(RedisAddresses.parse(addresses), poolConfig, clientConfig);
+    }
+
+    /**
+     * Connects to {@code redis://[[user]:password@]host[:port][/database]}, with TLS if the scheme is {@code rediss}; then the server's
+     * certificate must be trusted by the JVM and name the host. The port is 6379 if there is none.
+     *
+     * @param uri where and as whom; never in a message
+     * @return a storage that owns its connections
+     * @throws IllegalArgumentException if {@code uri} is not of this form
+     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     */
+    public static RedisIdempotenceStorage connect(URI uri) {
+        return connect(uri, RedisConnector.defaultPoolConfig());
+    }
+
+    /**
+     * Connects to a URI with a pool of the caller's choice.
+     *
+     * @param uri as for {@link #connect(URI)}
+     * @param poolConfig as for {@link #connect(String, ConnectionPoolConfig)}
+     * @return a storage that owns its connections
+     * @throws IllegalArgumentException if {@code uri} is not of this form
+     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     */
+    public static RedisIdempotenceStorage connect(URI uri, ConnectionPoolConfig poolConfig) {
+        return RedisConnector.connect(uri, poolConfig);
+    }
+
+    /**
+     * Uses the application's own client: {@code RedisClient}, {@code RedisClusterClient}, {@code JedisCluster} or any other. It is never
+     * closed here. Its timeouts, its pool's maximal wait and its retries are the application's, and should be bounded.
+     *
+     * @param client not called until the first use
+     * @return a storage on {@code client}
+     */
+    public static RedisIdempotenceStorage using(UnifiedJedis client) {
+        return new RedisIdempotenceStorage(client, "Redis (the application's client)", () -> {}, () -> {});
+    }
+
+    static RedisIdempotenceStorage owning(UnifiedJedis client, String name, Runnable dropIdleConnections) {
+        return new RedisIdempotenceStorage(client, name, dropIdleConnections, client::close);
+    }
+
+    /** Asks for a record that is not there: proves that the server answers, and that scripts may run. */
+    static void probe(UnifiedJedis client) {
+        FIND.run(client, "idem:connect-check".getBytes(StandardCharsets.US_ASCII));
+    }
+
+    @Override
+    public ClaimResult claim(ClaimRequest request) {
+        List<?> reply = (List<?>) run(
+                "claim",
+                CLAIM,
+                request.key(),
+                request.owner().toBytes(),
+                request.fingerprint().toBytes(),
+                number(millis(request.lease())),
+                number(millis(request.retention())),
+                number(request.takeOver() ? 1 : 0));
+        return switch (text(reply.get(0))) {
+            case "claimed" ->
+                new ClaimResult.Claimed(
+                        new Claim(request.key(), request.fingerprint(), request.owner(), (Long) reply.get(1)),
+                        (Long) reply.get(2) == 1);
+            case "in-progress" -> new ClaimResult.InProgress(Duration.ofMillis((Long) reply.get(1)));
+            case "completed" -> new ClaimResult.Completed((byte[]) reply.get(1));
+            case "mismatch" -> new ClaimResult.Mismatch();
+            case "abandoned" -> new ClaimResult.Abandoned((Long) reply.get(1));
+            case "unknown" -> new ClaimResult.Unknown();
+            default -> throw unreadable(reply);
+        };
+    }
+
+    @Override
+    public WriteResult complete(Claim claim, byte[] result, Duration retention) {
+        return write("complete", COMPLETE, claim, checkedMillis("retention", retention), result);
+    }
+
+    @Override
+    public WriteResult release(Claim claim, Duration retention) {
+        return write("release", RELEASE, claim, checkedMillis("retention", retention));
+    }
+
+    @Override
+    public WriteResult markUnknown(Claim claim, Duration retention) {
+        return write("mark unknown", UNKNOWN, claim, checkedMillis("retention", retention));
+    }
+
+    @Override
+    public WriteResult renew(Claim claim, Duration lease) {
+        return write("renew", RENEW, claim, checkedMillis("lease", lease));
+    }
+
+    @Override
+    public Optional<IdempotenceRecord> find(StorageKey key) {
+        List<?> reply = (List<?>) run("find", FIND, key);
+        return RecordHeader.read((byte[]) reply.get(0), (Long) reply.get(1), (Long) reply.get(2));
+    }
+
+    @Override
+    public boolean delete(StorageKey key) {
+        try {
+            return client.del(bytes(key)) > 0;
+        } catch (RuntimeException e) {
+            throw translated("delete", e);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            onClose.run();
+        }
+    }
+
+    /** Names the servers; no credentials. */
+    @Override
+    public String toString() {
+        return "RedisIdempotenceStorage[" + name + "]";
+    }
+
+    private WriteResult write(String action, byte[] op, Claim claim, long millis, byte[]... result) {
+        byte[][] args = new byte[5 + result.length][];
+        args[0] = op;
+        args[1] = claim.owner().toBytes();
+        args[2] = number(claim.fence());
+        args[3] = claim.fingerprint().toBytes();
+        args[4] = number(millis);
+        System.arraycopy(result, 0, args, 5, result.length);
+        List<?> reply = (List<?>) run(action, WRITE, claim.key(), args);
+        return switch (text(reply.get(0))) {
+            case "done" -> new WriteResult.Done();
+            case "stored-after-loss" -> new WriteResult.StoredAfterLoss();
+            case "lost" -> new WriteResult.Lost();
+            case "fenced" -> new WriteResult.Fenced(reply.size() > 1 ? (byte[]) reply.get(1) : null);
+            default -> throw unreadable(reply);
+        };
+    }
+
+    private Object run(String action, LuaScript script, StorageKey key, byte[]... args) {
+        try {
+            return script.run(client, bytes(key), args);
+        } catch (RuntimeException e) {
+            throw translated(action, e);
+        }
+    }
+
+    /** Whatever the driver throws, the record's state is not known: fail closed (P6). */
+    private RuntimeException translated(String action, RuntimeException e) {
+        String message = e.getMessage();
+        if (e instanceof JedisDataException && message != null && message.startsWith(CORRUPT)) {
+            return new CorruptRecordException(
+                    "a record in " + name + " cannot be read: " + message.substring(CORRUPT.length()));
+        }
+        boolean connectionFailed =
+                e instanceof JedisClusterOperationException || hasCause(e, JedisConnectionException.class);
+        if (hasCause(e, InterruptedException.class)) {
+            Thread.currentThread().interrupt();
+        } else if (connectionFailed) {
+            // After a restart every idle connection is dead: the caller's one retry must not draw the next dead one.
+            dropIdleConnections.run();
+        }
+        return new StorageUnavailableException(name + " could not " + action + ": " + reason(e), e);
+    }
+
+    /** Why, in words that hold no key and no password. */
+    static String reason(Throwable e) {
+        if (hasCause(e, InterruptedException.class)) {
+            return "interrupted while waiting for a connection";
+        }
+        if (hasCause(e, NoSuchElementException.class)) {
+            return "no free connection in the pool in time";
+        }
+        if (hasCause(e, JedisAccessControlException.class)) {
+            return "Redis denies the user or the password, or the user lacks a right";
+        }
+        if (hasCause(e, JedisConnectionException.class)) {
+            return "no connection, or no answer in time";
+        }
+        String message = e.getMessage();
+        Matcher code = ERROR_CODE.matcher(message == null ? "" : message);
+        return e instanceof JedisDataException && code.matches()
+                ? "Redis says " + code.group(1)
+                : e.getClass().getSimpleName();
+    }
+
+    private static boolean hasCause(Throwable thrown, Class<? extends Throwable> type) {
+        int depth = 0;
+        for (Throwable t = thrown; t != null && depth < 20; t = t.getCause(), depth++) {
+            if (type.isInstance(t)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static long millis(Duration duration) {
+        return (duration.compareTo(MAX_DURATION) > 0 ? MAX_DURATION : duration).toMillis();
+    }
+
+    private static long checkedMillis(String what, Duration duration) {
+        if (duration.compareTo(Duration.ofMillis(1)) < 0) {
+            throw new IllegalArgumentException(what + " must be at least 1 ms, got " + duration);
+        }
+        return millis(duration);
+    }
+
+    private static byte[] bytes(StorageKey key) {
+        return key.value().getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static byte[] number(long value) {
+        return Long.toString(value).getBytes(StandardCharsets.US_ASCII);
+    }
+
+    private static String text(@Nullable Object bytes) {
+        return new String((byte[]) bytes, StandardCharsets.US_ASCII);
+    }
+
+    private IllegalStateException unreadable(List<?> reply) {
+        return new IllegalStateException(name + " answered a script with " + reply.size() + " unknown elements");
+    }
+}

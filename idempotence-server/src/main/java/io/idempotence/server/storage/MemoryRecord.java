@@ -1,0 +1,153 @@
+package io.idempotence.server.storage;
+
+import io.idempotence.server.storage.InMemoryIdempotenceStorage.Step;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One record at one moment, and what becomes of it. Immutable; every transition is a pure function of the record before it (null if
+ * there is none, or if its retention is over) and the time.
+ *
+ * @param phase what is stored; {@code ABANDONED} is derived from {@code leaseUntil}
+ * @param takenOver whether the claim was taken from an abandoned owner, so that T2 can say it again
+ * @param leaseUntil in ms of the clock; means something while claimed
+ * @param expiresAt in ms of the clock
+ * @param result null unless completed
+ */
+record MemoryRecord(
+        Phase phase,
+        boolean takenOver,
+        long fence,
+        Owner owner,
+        Fingerprint fingerprint,
+        long leaseUntil,
+        long expiresAt,
+        byte @Nullable [] result) {
+
+    enum Phase {
+        CLAIMED,
+        COMPLETED,
+        RELEASED,
+        UNKNOWN
+    }
+
+    static Step<ClaimResult> claim(@Nullable MemoryRecord before, ClaimRequest request, long now) {
+        if (before == null) {
+            return claimed(request, 1, false, now);
+        }
+        if (!before.fingerprint.equals(request.fingerprint())) {
+            return new Step<>(new ClaimResult.Mismatch(), before);
+        }
+        return switch (before.phase) {
+            case COMPLETED -> new Step<>(new ClaimResult.Completed(resultOf(before)), before);
+            case UNKNOWN -> new Step<>(new ClaimResult.Unknown(), before);
+            case RELEASED -> claimed(request, before.fence + 1, false, now);
+            case CLAIMED -> {
+                if (before.owner.equals(request.owner())) {
+                    yield claimed(request, before.fence, before.takenOver, now);
+                }
+                if (before.leaseUntil > now) {
+                    yield new Step<>(new ClaimResult.InProgress(Duration.ofMillis(before.leaseUntil - now)), before);
+                }
+                yield request.takeOver()
+                        ? claimed(request, before.fence + 1, true, now)
+                        : new Step<>(new ClaimResult.Abandoned(before.fence), before);
+            }
+        };
+    }
+
+    static Step<WriteResult> complete(@Nullable MemoryRecord before, Claim claim, byte[] result, long expiresAt) {
+        return finish(before, claim, of(Phase.COMPLETED, claim, expiresAt, result));
+    }
+
+    static Step<WriteResult> markUnknown(@Nullable MemoryRecord before, Claim claim, long expiresAt) {
+        return finish(before, claim, of(Phase.UNKNOWN, claim, expiresAt, null));
+    }
+
+    static Step<WriteResult> release(@Nullable MemoryRecord before, Claim claim, long expiresAt) {
+        return before == null
+                ? new Step<>(new WriteResult.Lost(), null)
+                : finish(before, claim, of(Phase.RELEASED, claim, expiresAt, null));
+    }
+
+    static Step<WriteResult> renew(@Nullable MemoryRecord before, Claim claim, long leaseUntil) {
+        if (before == null) {
+            return new Step<>(new WriteResult.Lost(), null);
+        }
+        if (!before.isOf(claim) || before.phase != Phase.CLAIMED) {
+            return fenced(before, claim);
+        }
+        MemoryRecord renewed = new MemoryRecord(
+                Phase.CLAIMED,
+                before.takenOver,
+                before.fence,
+                before.owner,
+                before.fingerprint,
+                leaseUntil,
+                Math.max(before.expiresAt, leaseUntil),
+                null);
+        return new Step<>(new WriteResult.Done(), renewed);
+    }
+
+    private static Step<WriteResult> finish(@Nullable MemoryRecord before, Claim claim, MemoryRecord finished) {
+        if (before == null) {
+            return new Step<>(new WriteResult.StoredAfterLoss(), finished);
+        }
+        if (before.isOf(claim)) {
+            if (before.phase == Phase.CLAIMED) {
+                return new Step<>(new WriteResult.Done(), finished);
+            }
+            if (before.phase == finished.phase) {
+                return new Step<>(new WriteResult.Done(), before);
+            }
+        }
+        return fenced(before, claim);
+    }
+
+    private static Step<WriteResult> fenced(MemoryRecord before, Claim claim) {
+        // After a delete the ID may belong to another request by now: its result is not this caller's to see.
+        boolean sameRequest = before.fingerprint.equals(claim.fingerprint());
+        return new Step<>(new WriteResult.Fenced(sameRequest ? before.result : null), before);
+    }
+
+    private static Step<ClaimResult> claimed(ClaimRequest request, long fence, boolean takenOver, long now) {
+        Claim claim = new Claim(request.key(), request.fingerprint(), request.owner(), fence);
+        MemoryRecord after = new MemoryRecord(
+                Phase.CLAIMED,
+                takenOver,
+                fence,
+                request.owner(),
+                request.fingerprint(),
+                now + Millis.capped(request.lease()),
+                now + Millis.capped(request.retention()),
+                null);
+        return new Step<>(new ClaimResult.Claimed(claim, takenOver), after);
+    }
+
+    private static MemoryRecord of(Phase phase, Claim claim, long expiresAt, byte @Nullable [] result) {
+        return new MemoryRecord(phase, false, claim.fence(), claim.owner(), claim.fingerprint(), 0, expiresAt, result);
+    }
+
+    private static byte[] resultOf(MemoryRecord completed) {
+        byte[] result = completed.result;
+        if (result == null) {
+            throw new IllegalStateException("a completed record has a result");
+        }
+        return result;
+    }
+
+    private boolean isOf(Claim claim) {
+        return fence == claim.fence() && owner.equals(claim.owner());
+    }
+
+    IdempotenceRecord seenAt(long now) {
+        Duration leaseLeft = phase == Phase.CLAIMED ? Duration.ofMillis(leaseUntil - now) : Duration.ZERO;
+        RecordState state = switch (phase) {
+            case CLAIMED -> leaseUntil > now ? RecordState.IN_PROGRESS : RecordState.ABANDONED;
+            case COMPLETED -> RecordState.COMPLETED;
+            case RELEASED -> RecordState.RELEASED;
+            case UNKNOWN -> RecordState.UNKNOWN;
+        };
+        return new IdempotenceRecord(state, fence, leaseLeft, Duration.ofMillis(expiresAt - now));
+    }
+}

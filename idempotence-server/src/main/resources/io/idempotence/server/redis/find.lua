@@ -1,0 +1,9 @@
+-- Looks at a record without changing it. The record's layout: see claim.lua.
+-- KEYS[1] the record
+-- Returns its first 63 bytes, its PTTL (-2: there is none), Redis TIME in ms.
+local head = redis.pcall('GETRANGE', KEYS[1], 0, 62)
+if type(head) == 'table' then
+  return redis.error_reply('IDEMCORRUPT it is not a string')
+end
+local time = redis.call('TIME')
+return {head, redis.call('PTTL', KEYS[1]), time[1] * 1000 + math.floor(time[2] / 1000)}
