@@ -2,7 +2,6 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
@@ -293,11 +292,14 @@ public final class Idempotence implements AutoCloseable {
 
     /**
      * Neither answer came, yet a claim may have been stored, and nothing will run under it. Left alone it would show as abandoned, a
-     * false "outcome unknown".
+     * false "outcome unknown". Asking once more as the same owner tells (T2).
      */
     private void undo(IdempotenceId id, ClaimRequest request) {
-        Claim perhaps = new Claim(request.key(), request.fingerprint(), request.owner(), 0);
-        background.retry(id, 0, request.lease(), () -> storage.release(perhaps, request.retention()));
+        background.retry(id, 0, request.lease(), () -> {
+            if (storage.claim(request) instanceof ClaimResult.Claimed claimed) {
+                storage.release(claimed.claim(), request.retention());
+            }
+        });
     }
 
     private StorageKey key(String scope, IdempotenceId id) {
