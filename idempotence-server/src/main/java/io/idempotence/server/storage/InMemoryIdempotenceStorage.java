@@ -97,6 +97,10 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         // nothing was opened
     }
 
+    int queueLength() {
+        return slots.size();
+    }
+
     /** What a transition answers, and the record after it; null if there is none. */
     record Step<A>(A answer, @Nullable MemoryRecord after) {}
 

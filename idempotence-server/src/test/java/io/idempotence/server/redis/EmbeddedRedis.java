@@ -1,0 +1,240 @@
+package io.idempotence.server.redis;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.exceptions.JedisException;
+import redis.embedded.core.ExecutableProvider;
+
+/**
+ * A real Redis server (6.2) on a free port of the loopback address, as a process of its own. It can be killed and started again on the
+ * same port. Closing it stops it and removes its directory.
+ */
+public final class EmbeddedRedis implements AutoCloseable {
+    private static final Duration START_TIMEOUT = Duration.ofSeconds(15);
+    private static final int PORT_ATTEMPTS = 10;
+    // The bus of a Cluster node is 10,000 above its port.
+    private static final int MAX_PORT = 55_535;
+
+    private final Path directory;
+    private final int port;
+    private final List<String> options;
+    private Process process;
+
+    private EmbeddedRedis(Path directory, int port, List<String> options, Process process) {
+        this.directory = directory;
+        this.port = port;
+        this.options = options;
+        this.process = process;
+    }
+
+    /**
+     * Starts a server that keeps nothing over a restart.
+     *
+     * @param options further ones of redis-server, as {@code "--maxmemory", "2mb"}
+     */
+    public static EmbeddedRedis start(String... options) {
+        List<String> all = new ArrayList<>(List.of("--save", ""));
+        all.addAll(List.of(options));
+        return startWith(all);
+    }
+
+    /** Starts a server whose every write is on disk before it is answered. */
+    public static EmbeddedRedis startPersistent(String... options) {
+        List<String> all = new ArrayList<>(List.of("--save", "", "--appendonly", "yes", "--appendfsync", "always"));
+        all.addAll(List.of(options));
+        return startWith(all);
+    }
+
+    private static EmbeddedRedis startWith(List<String> options) {
+        try {
+            Path directory = Files.createTempDirectory("embedded-redis");
+            for (int attempt = 1; ; attempt++) {
+                int port = freePort();
+                Process process = launch(directory, port, options);
+                EmbeddedRedis redis = new EmbeddedRedis(directory, port, options, process);
+                if (redis.awaitAnswer()) {
+                    return redis;
+                }
+                redis.kill();
+                if (attempt == PORT_ATTEMPTS) {
+                    throw new IllegalStateException("redis-server did not start: " + redis.log());
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** {@code 127.0.0.1} */
+    public String host() {
+        return "127.0.0.1";
+    }
+
+    /** The same over restarts. */
+    public int port() {
+        return port;
+    }
+
+    /** {@code host:port}, as {@link RedisIdempotenceStorage#connect(String)} takes it. */
+    public String address() {
+        return host() + ":" + port;
+    }
+
+    /** A new connection of its own, to look at or break things; the caller closes it. */
+    public Jedis jedis() {
+        return new Jedis(
+                new HostAndPort(host(), port),
+                DefaultJedisClientConfig.builder()
+                        .timeoutMillis(5_000)
+                        .autoNegotiateProtocol(false)
+                        .build());
+    }
+
+    /** Ends the server at once, by SIGKILL to its own process. Does nothing if it is not running. */
+    public void kill() {
+        process.destroyForcibly();
+        awaitEnd();
+    }
+
+    /** Starts the server again on its port, after {@link #kill()} or by ending it first. What it had on disk is there again. */
+    public void restart() {
+        kill();
+        for (int attempt = 1; attempt <= PORT_ATTEMPTS; attempt++) {
+            try {
+                process = launch(directory, port, options);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            if (awaitAnswer()) {
+                return;
+            }
+            kill();
+        }
+        throw new IllegalStateException("redis-server did not start again on port " + port + ": " + log());
+    }
+
+    /** Stops the server answering while its connections stay open (SIGSTOP), until {@link #resume()}. */
+    public void pause() {
+        signal("STOP");
+    }
+
+    /** Undoes {@link #pause()}. */
+    public void resume() {
+        signal("CONT");
+    }
+
+    @Override
+    public void close() {
+        kill();
+        try (Stream<Path> files = Files.walk(directory)) {
+            files.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private void signal(String name) {
+        try {
+            new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
+                    .inheritIO()
+                    .start()
+                    .waitFor();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static Process launch(Path directory, int port, List<String> options) throws IOException {
+        List<String> command = new ArrayList<>();
+        command.add(Executable.PATH);
+        command.addAll(List.of("--bind", "127.0.0.1", "--port", Integer.toString(port)));
+        command.addAll(List.of("--dir", directory.toString(), "--daemonize", "no"));
+        command.addAll(options);
+        Process process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(directory.resolve("log").toFile())
+                .start();
+        // A test run that is ended early leaves no server behind.
+        Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
+        return process;
+    }
+
+    private boolean awaitAnswer() {
+        long deadline = System.nanoTime() + START_TIMEOUT.toNanos();
+        while (process.isAlive() && System.nanoTime() < deadline) {
+            try (Jedis jedis = jedis()) {
+                // Another server may have taken the port: the answer must be from our own process.
+                String info = jedis.info("server");
+                if (info.contains("process_id:" + process.pid() + "\r")) {
+                    return true;
+                }
+            } catch (JedisException e) {
+                // not up yet, or still loading
+            }
+            try {
+                process.waitFor(10, TimeUnit.MILLISECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+        }
+        return false;
+    }
+
+    private void awaitEnd() {
+        try {
+            process.waitFor();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private String log() {
+        try {
+            return Files.readString(directory.resolve("log"));
+        } catch (IOException e) {
+            return e.toString();
+        }
+    }
+
+    static int freePort() throws IOException {
+        while (true) {
+            try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+                if (socket.getLocalPort() <= MAX_PORT) {
+                    return socket.getLocalPort();
+                }
+            }
+        }
+    }
+
+    /** The binary, unpacked once per JVM. */
+    private static final class Executable {
+        static final String PATH = unpack();
+
+        private static String unpack() {
+            try {
+                File file = ExecutableProvider.newJarResourceProvider().get();
+                file.deleteOnExit();
+                return file.getAbsolutePath();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+}

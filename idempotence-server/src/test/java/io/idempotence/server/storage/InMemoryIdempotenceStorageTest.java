@@ -1,0 +1,125 @@
+package io.idempotence.server.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.IdempotenceId;
+import java.security.SecureRandom;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
+    private static final Duration LEASE = Duration.ofSeconds(10);
+    private static final Duration RETENTION = Duration.ofMinutes(10);
+
+    private final MovingClock clock = new MovingClock();
+    private final SecureRandom random = new SecureRandom();
+
+    @Override
+    protected IdempotenceStorage createStorage() {
+        return IdempotenceStorage.inMemory(1_000, clock);
+    }
+
+    @Override
+    protected void letPass(Duration duration) {
+        clock.advance(duration);
+    }
+
+    @Test
+    void fullStorageRefusesANewIdAndKeepsTheOldOnes() {
+        IdempotenceStorage full = IdempotenceStorage.inMemory(2, clock);
+        Claim first = claim(full, 1, RETENTION);
+        claim(full, 2, RETENTION);
+
+        assertThatThrownBy(() -> claim(full, 3, RETENTION))
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("full of 2 live records");
+        assertThat(full.find(key(3))).isEmpty();
+        assertThat(full.complete(first, new byte[1], RETENTION)).isEqualTo(new WriteResult.Done());
+        assertThat(full.claim(request(1, RETENTION))).isInstanceOf(ClaimResult.Completed.class);
+        assertThat(full.claim(request(2, RETENTION))).isInstanceOf(ClaimResult.InProgress.class);
+    }
+
+    @Test
+    void fullStorageTakesANewIdAsSoonAsOneRecordExpired() {
+        IdempotenceStorage full = IdempotenceStorage.inMemory(50, clock);
+        for (int id = 0; id < 50; id++) {
+            claim(full, id, id == 37 ? LEASE : RETENTION);
+        }
+        clock.advance(LEASE.minusMillis(1));
+        assertThatThrownBy(() -> claim(full, 100, RETENTION)).isInstanceOf(StorageUnavailableException.class);
+        clock.advance(Duration.ofMillis(1));
+
+        assertThat(claim(full, 100, RETENTION).fence()).isEqualTo(1);
+        assertThatThrownBy(() -> claim(full, 101, RETENTION)).isInstanceOf(StorageUnavailableException.class);
+    }
+
+    @Test
+    void shortenedRetentionMakesRoomInAFullStorage() {
+        IdempotenceStorage full = IdempotenceStorage.inMemory(2, clock);
+        Claim first = claim(full, 1, RETENTION);
+        claim(full, 2, RETENTION);
+        assertThatThrownBy(() -> claim(full, 3, RETENTION)).isInstanceOf(StorageUnavailableException.class);
+        full.complete(first, new byte[1], LEASE);
+        clock.advance(LEASE);
+
+        assertThat(claim(full, 3, RETENTION).fence()).isEqualTo(1);
+    }
+
+    @Test
+    void deletedRecordMakesRoomInAFullStorage() {
+        IdempotenceStorage full = IdempotenceStorage.inMemory(1, clock);
+        for (int id = 0; id < 10; id++) {
+            claim(full, id, RETENTION);
+            assertThat(full.delete(key(id))).isTrue();
+        }
+    }
+
+    @Test
+    void manyIdsOverTimeFitIntoRoomForAThousand() {
+        IdempotenceStorage small = IdempotenceStorage.inMemory(1_000, clock);
+        for (int id = 0; id < 200_000; id++) {
+            claim(small, id, LEASE);
+            if (id % 900 == 0) {
+                clock.advance(LEASE);
+            }
+        }
+    }
+
+    @Test
+    void claimAndDeleteOfOneIdForEverLeavesNothingBehind() {
+        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(10, clock);
+        for (int round = 0; round < 10_000; round++) {
+            claim(storage, 1, RETENTION);
+            storage.delete(key(1));
+        }
+        assertThat(storage.queueLength()).isLessThan(10);
+    }
+
+    @Test
+    void defaultStorageHasItsOwnClock() {
+        IdempotenceStorage storage = IdempotenceStorage.inMemory();
+        claim(storage, 1, RETENTION);
+
+        assertThat(storage.find(key(1)).orElseThrow().leaseLeft()).isBetween(Duration.ofSeconds(1), LEASE);
+    }
+
+    @Test
+    void roomForNoRecordIsRefused() {
+        assertThatThrownBy(() -> IdempotenceStorage.inMemory(0, clock))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("got 0");
+    }
+
+    private Claim claim(IdempotenceStorage storage, int id, Duration retention) {
+        return ((ClaimResult.Claimed) storage.claim(request(id, retention))).claim();
+    }
+
+    private ClaimRequest request(int id, Duration retention) {
+        return new ClaimRequest(key(id), Fingerprint.NONE, Owner.random(random), LEASE, retention, false);
+    }
+
+    private static StorageKey key(int id) {
+        return StorageKey.of("memory", "", "", new IdempotenceId("id-" + id));
+    }
+}
