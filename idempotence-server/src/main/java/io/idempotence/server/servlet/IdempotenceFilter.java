@@ -232,10 +232,24 @@ public final class IdempotenceFilter implements Filter {
         }
         try {
             return request.getParts();
-        } catch (IllegalStateException notConfigured) {
-            LOG.debug("the servlet has no multipart configuration: it reads the body itself", notConfigured);
+        } catch (IllegalStateException | ServletException e) {
+            if (!causedByState(e)) {
+                throw e;
+            }
+            LOG.debug("the servlet has no multipart configuration: it reads the body itself", e);
             return null;
         }
+    }
+
+    /** A servlet without multipart configuration is an IllegalStateException (Servlet 6, getParts), which Jetty wraps. */
+    private static boolean causedByState(Throwable e) {
+        int depth = 0;
+        for (Throwable t = e; t != null && depth < 10; t = t.getCause(), depth++) {
+            if (t instanceof IllegalStateException) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static Fingerprint ofConsumed(HttpServletRequest request) {

@@ -128,7 +128,11 @@ abstract class FilterContract {
 
     private ServletServer serve(Handler handler, UnaryOperator<IdempotenceFilter.Builder> options) {
         Idempotence idempotence = idempotence();
-        return start(handler, context -> options.apply(IdempotenceFilter.builder(idempotence)).build().install(context));
+        return start(
+                handler,
+                context -> options.apply(IdempotenceFilter.builder(idempotence))
+                        .build()
+                        .install(context));
     }
 
     private ServletServer start(Handler handler, java.util.function.Consumer<jakarta.servlet.ServletContext> filters) {
@@ -136,7 +140,8 @@ abstract class FilterContract {
                 .start(
                         context -> {
                             filters.accept(context);
-                            ServletRegistration.Dynamic servlet = context.addServlet("handler", ServletServer.servlet(counted(handler)));
+                            ServletRegistration.Dynamic servlet =
+                                    context.addServlet("handler", ServletServer.servlet(counted(handler)));
                             servlet.setAsyncSupported(true);
                             servlet.addMapping("/*");
                             if (multipart) {
@@ -173,7 +178,9 @@ abstract class FilterContract {
         assertThat(second.statusCode()).isEqualTo(first.statusCode());
         assertThat(second.body()).isEqualTo(first.body());
         for (String name : List.of("Content-Type", "Location", "ETag", "Link", "Cache-Control", "Content-Language")) {
-            assertThat(second.headers().allValues(name)).as(name).isEqualTo(first.headers().allValues(name));
+            assertThat(second.headers().allValues(name))
+                    .as(name)
+                    .isEqualTo(first.headers().allValues(name));
         }
     }
 
@@ -235,7 +242,8 @@ abstract class FilterContract {
         ServletServer server = serve(handler);
         HttpResponse<byte[]> first = call(server);
         assertThat(first.body()).isEqualTo(bare.body());
-        assertThat(first.headers().allValues("Content-Type")).isEqualTo(bare.headers().allValues("Content-Type"));
+        assertThat(first.headers().allValues("Content-Type"))
+                .isEqualTo(bare.headers().allValues("Content-Type"));
         assertSameAnswer(first, call(server));
     }
 
@@ -336,7 +344,8 @@ abstract class FilterContract {
 
     @Test
     void aMissingKeyPassesThroughOnRequest() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilter.Builder::keyOptional);
+        ServletServer server =
+                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilter.Builder::keyOptional);
         assertThat(post(server.uri("/payments"), null, "{}").statusCode()).isEqualTo(200);
         assertThat(runs).hasValue(1);
     }
@@ -349,8 +358,11 @@ abstract class FilterContract {
     void everyHeaderVectorIsReadOverTheWire() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
         for (HeaderVector vector : vectors()) {
-            StringBuilder head = new StringBuilder("POST /payments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n");
-            vector.lines().forEach(line -> head.append("Idempotency-Key: ").append(line).append("\r\n"));
+            StringBuilder head = new StringBuilder(
+                    "POST /payments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n");
+            vector.lines()
+                    .forEach(line ->
+                            head.append("Idempotency-Key: ").append(line).append("\r\n"));
             int before = runs.get();
             String answer = Http.raw(server.port(), head + "\r\n");
             if (vector.accepted()) {
@@ -364,7 +376,8 @@ abstract class FilterContract {
 
     @Test
     void anInvalidKeyIsNeverIgnored() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilter.Builder::keyOptional);
+        ServletServer server =
+                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilter.Builder::keyOptional);
         HttpResponse<byte[]> response = post(server.uri("/payments"), "not a key", "{}");
         assertThat(response.statusCode()).isEqualTo(400);
         assertThat(refusal(response)).isEqualTo("key-invalid");
@@ -378,7 +391,8 @@ abstract class FilterContract {
     void quotedAndBareAreTheSameId() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
         call(server);
-        assertThat(replayed(post(server.uri("/payments"), '"' + id + '"', "{\"amount\":5}"))).isTrue();
+        assertThat(replayed(post(server.uri("/payments"), '"' + id + '"', "{\"amount\":5}")))
+                .isTrue();
         assertThat(runs).hasValue(1);
     }
 
@@ -395,7 +409,8 @@ abstract class FilterContract {
                 post(server.uri("/accounts/1/charge?a=1"), id, "body", "Content-Type", "text/plain"),
                 post(server.uri("/accounts/1/charge?a=1&b=2"), id, "bodY", "Content-Type", "text/plain"),
                 post(server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/csv"),
-                send(request("PATCH", server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain")));
+                send(request(
+                        "PATCH", server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain")));
         assertThat(others).allSatisfy(response -> {
             assertThat(response.statusCode()).isEqualTo(422);
             assertThat(refusal(response)).isEqualTo("key-reused");
@@ -403,7 +418,11 @@ abstract class FilterContract {
         });
         assertThat(runs).hasValue(1);
         assertThat(replayed(post(
-                        server.uri("/accounts/1/charge?b=2&a=%31"), id, "body", "Content-Type", "Text/Plain; charset=utf-8")))
+                        server.uri("/accounts/1/charge?b=2&a=%31"),
+                        id,
+                        "body",
+                        "Content-Type",
+                        "Text/Plain; charset=utf-8")))
                 .isTrue();
     }
 
@@ -412,7 +431,8 @@ abstract class FilterContract {
     void anotherMultipartBoundaryOrAGzippedBodyIsTheSameRequest() throws IOException {
         ServletServer server = serve((request, response) -> answer(response, 200, text(request)));
         sendMultipart(server, "AaB03x", "file content");
-        assertThat(replayed(sendMultipart(server, "OtherBoundary", "file content"))).isTrue();
+        assertThat(replayed(sendMultipart(server, "OtherBoundary", "file content")))
+                .isTrue();
         assertThat(refusal(sendMultipart(server, "AaB03x", "other content"))).isEqualTo("key-reused");
 
         String other = UUID.randomUUID().toString();
@@ -447,9 +467,10 @@ abstract class FilterContract {
     }
 
     private HttpResponse<byte[]> sendMultipart(ServletServer server, String boundary, String content) {
-        String body = "--" + boundary + "\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\nhello\r\n--" + boundary
-                + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\nContent-Type: text/plain\r\n\r\n"
-                + content + "\r\n--" + boundary + "--\r\n";
+        String body =
+                "--" + boundary + "\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\nhello\r\n--" + boundary
+                        + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\nContent-Type: text/plain\r\n\r\n"
+                        + content + "\r\n--" + boundary + "--\r\n";
         return post(server.uri("/upload"), id, body, "Content-Type", "multipart/form-data; boundary=" + boundary);
     }
 
@@ -466,7 +487,8 @@ abstract class FilterContract {
     void twoIdsWithEqualBodiesAreTwoRequests() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
         call(server);
-        assertThat(replayed(post(server.uri("/payments"), UUID.randomUUID().toString(), "{\"amount\":5}"))).isFalse();
+        assertThat(replayed(post(server.uri("/payments"), UUID.randomUUID().toString(), "{\"amount\":5}")))
+                .isFalse();
         assertThat(runs).hasValue(2);
     }
 
@@ -487,7 +509,8 @@ abstract class FilterContract {
         assertThat(same.statusCode()).isEqualTo(409);
         assertThat(refusal(same)).isEqualTo("in-progress");
         assertThat(same.headers().firstValueAsLong("Retry-After")).hasValue(1);
-        assertThat(same.headers().firstValueAsLong("Retry-After-Ms").orElseThrow()).isBetween(20L, 1000L);
+        assertThat(same.headers().firstValueAsLong("Retry-After-Ms").orElseThrow())
+                .isBetween(20L, 1000L);
         assertThat(text(same)).contains("\"retryable\":true", "\"safeNewId\":false");
         assertThat(refusal(post(server.uri("/payments"), id, "{\"amount\":6}"))).isEqualTo("key-reused");
         mayEnd.countDown();
@@ -505,7 +528,9 @@ abstract class FilterContract {
             if (request.getRequestURI().equals("/reader")) {
                 answer = request.getReader().readLine();
             } else if (request.getRequestURI().equals("/form")) {
-                answer = Arrays.toString(request.getParameterValues("a")) + request.getParameter("b") + request.getParameter("none");
+                answer = Arrays.toString(request.getParameterValues("a"))
+                        + request.getParameter("b")
+                        + request.getParameter("none");
             } else {
                 answer = text(request);
             }
@@ -526,19 +551,23 @@ abstract class FilterContract {
     @Test
     void aFormThatAFilterInFrontHasParsedIsStillComparedAndServed() {
         Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
-            FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
-                assertThat(request.getParameter("a")).isNotNull();
-                chain.doFilter(request, response);
-            });
-            early.setAsyncSupported(true);
-            early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer server =
+                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
+                    FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
+                        assertThat(request.getParameter("a")).isNotNull();
+                        chain.doFilter(request, response);
+                    });
+                    early.setAsyncSupported(true);
+                    early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+                    IdempotenceFilter.install(context, idempotence);
+                });
         String form = "application/x-www-form-urlencoded";
-        assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", form))).isEqualTo("1");
-        assertThat(replayed(post(server.uri("/p"), id, "a=1", "Content-Type", form))).isTrue();
-        assertThat(refusal(post(server.uri("/p"), id, "a=2", "Content-Type", form))).isEqualTo("key-reused");
+        assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", form)))
+                .isEqualTo("1");
+        assertThat(replayed(post(server.uri("/p"), id, "a=1", "Content-Type", form)))
+                .isTrue();
+        assertThat(refusal(post(server.uri("/p"), id, "a=2", "Content-Type", form)))
+                .isEqualTo("key-reused");
     }
 
     /** Rule 14 */
@@ -600,7 +629,9 @@ abstract class FilterContract {
 
     @Test
     void storeEverythingReplaysA500Too() {
-        policy = IdempotencePolicy.builder().failureRule(FailureRule.STORE_EVERYTHING).build();
+        policy = IdempotencePolicy.builder()
+                .failureRule(FailureRule.STORE_EVERYTHING)
+                .build();
         ServletServer server = serve((request, response) -> answer(response, 500, "run " + runs.get()));
         HttpResponse<byte[]> first = call(server);
         assertSameAnswer(first, call(server));
@@ -609,7 +640,9 @@ abstract class FilterContract {
 
     @Test
     void storeEverythingReplaysAnUncaughtExceptionToo() {
-        policy = IdempotencePolicy.builder().failureRule(FailureRule.STORE_EVERYTHING).build();
+        policy = IdempotencePolicy.builder()
+                .failureRule(FailureRule.STORE_EVERYTHING)
+                .build();
         ServletServer server = serve((request, response) -> {
             throw new IllegalStateException("broken");
         });
@@ -622,7 +655,9 @@ abstract class FilterContract {
 
     @Test
     void storeSuccessOnlyReleasesA404() {
-        policy = IdempotencePolicy.builder().failureRule(FailureRule.STORE_SUCCESS_ONLY).build();
+        policy = IdempotencePolicy.builder()
+                .failureRule(FailureRule.STORE_SUCCESS_ONLY)
+                .build();
         ServletServer server = serve((request, response) -> answer(response, runs.get() == 1 ? 404 : 200, "x"));
         assertThat(call(server).statusCode()).isEqualTo(404);
         assertThat(call(server).statusCode()).isEqualTo(200);
@@ -635,7 +670,8 @@ abstract class FilterContract {
                 .status(503, Verdict.UNKNOWN)
                 .status(404, Verdict.RELEASE)
                 .build();
-        ServletServer server = serve((request, response) -> answer(response, request.getRequestURI().equals("/a") ? 404 : 503, "x"));
+        ServletServer server = serve(
+                (request, response) -> answer(response, request.getRequestURI().equals("/a") ? 404 : 503, "x"));
         post(server.uri("/a"), "k1", "");
         post(server.uri("/a"), "k1", "");
         assertThat(runs).hasValue(2);
@@ -653,7 +689,10 @@ abstract class FilterContract {
                 case "/release" -> execution.release();
                 default -> execution.markUnknown();
             }
-            answer(response, request.getRequestURI().equals("/keep") ? 500 : 200, execution.id() + " " + execution.fence());
+            answer(
+                    response,
+                    request.getRequestURI().equals("/keep") ? 500 : 200,
+                    execution.id() + " " + execution.fence());
         });
         HttpResponse<byte[]> kept = post(server.uri("/keep"), "k1", "");
         assertThat(text(kept)).isEqualTo("k1 1");
@@ -804,8 +843,8 @@ abstract class FilterContract {
     void aFilterMappedToRequestsOnlyStillAnswersAsyncDispatches() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(FilterContract::dispatchTwice, context -> {
-            FilterRegistration.Dynamic filter =
-                    context.addFilter("by hand", IdempotenceFilter.builder(idempotence).build());
+            FilterRegistration.Dynamic filter = context.addFilter(
+                    "by hand", IdempotenceFilter.builder(idempotence).build());
             filter.setAsyncSupported(true);
             filter.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
         });
@@ -936,8 +975,8 @@ abstract class FilterContract {
             answer(response, 201, "paid");
         });
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
-            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: " + id
-                    + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
+            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
+                    + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
             socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
             socket.getOutputStream().flush();
             awaitLatch(started);
@@ -988,27 +1027,30 @@ abstract class FilterContract {
     @Test
     void anotherPrincipalsRecordIsNeverSeen() {
         Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> answer(response, 200, request.getUserPrincipal().getName()), context -> {
-            FilterRegistration.Dynamic login = context.addFilter("login", (request, response, chain) -> {
-                HttpServletRequest http = (HttpServletRequest) request;
-                String user = http.getHeader("X-User");
-                if (user == null) {
-                    ((HttpServletResponse) response).setStatus(401);
-                    return;
-                }
-                chain.doFilter(
-                        new HttpServletRequestWrapper(http) {
-                            @Override
-                            public Principal getUserPrincipal() {
-                                return () -> user;
-                            }
-                        },
-                        response);
-            });
-            login.setAsyncSupported(true);
-            login.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer server = start(
+                (request, response) ->
+                        answer(response, 200, request.getUserPrincipal().getName()),
+                context -> {
+                    FilterRegistration.Dynamic login = context.addFilter("login", (request, response, chain) -> {
+                        HttpServletRequest http = (HttpServletRequest) request;
+                        String user = http.getHeader("X-User");
+                        if (user == null) {
+                            ((HttpServletResponse) response).setStatus(401);
+                            return;
+                        }
+                        chain.doFilter(
+                                new HttpServletRequestWrapper(http) {
+                                    @Override
+                                    public Principal getUserPrincipal() {
+                                        return () -> user;
+                                    }
+                                },
+                                response);
+                    });
+                    login.setAsyncSupported(true);
+                    login.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+                    IdempotenceFilter.install(context, idempotence);
+                });
         assertThat(text(post(server.uri("/p"), id, "", "X-User", "alice"))).isEqualTo("alice");
         HttpResponse<byte[]> bob = post(server.uri("/p"), id, "", "X-User", "bob");
         assertThat(replayed(bob)).isFalse();
@@ -1054,8 +1096,9 @@ abstract class FilterContract {
         Collection<HttpResponse<byte[]>> answers =
                 calls.stream().map(CompletableFuture::join).toList();
         assertThat(runs).hasValue(1);
-        assertThat(answers).allSatisfy(answer -> assertThat(answer.statusCode() == 201 || "in-progress".equals(refusal(answer)))
-                .isTrue());
+        assertThat(answers)
+                .allSatisfy(answer -> assertThat(answer.statusCode() == 201 || "in-progress".equals(refusal(answer)))
+                        .isTrue());
         assertThat(answers.stream()
                         .filter(answer -> answer.statusCode() == 201)
                         .map(answer -> answer.headers().firstValue("Location").orElseThrow())

@@ -1,7 +1,7 @@
 package io.idempotence.it.server;
 
-import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.JettyServer;
+import io.idempotence.it.container.ServletServer;
 
 class JettyFilterIT extends FilterContract {
     @Override
