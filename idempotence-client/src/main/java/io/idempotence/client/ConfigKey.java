@@ -1,0 +1,199 @@
+package io.idempotence.client;
+
+import io.idempotence.IdempotenceIdGenerator;
+import io.idempotence.http.IdempotencyKeyHeader.Style;
+import java.time.Duration;
+import java.time.format.DateTimeParseException;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** One setting: its name, what it may be, and what it is when nobody says. */
+final class ConfigKey<T> {
+    private static final Pattern SHORT_DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h)");
+    private static final Duration LONGEST = Duration.ofDays(1);
+
+    static final ConfigKey<Style> HEADER_STYLE = new ConfigKey<>(
+            "header-style",
+            "quoted or bare",
+            Style.QUOTED,
+            text -> Style.valueOf(text.toUpperCase(Locale.ROOT)),
+            v -> true);
+    static final ConfigKey<Set<String>> METHODS = new ConfigKey<>(
+            "methods",
+            "a list of POST, PATCH, PUT, DELETE; GET, HEAD, OPTIONS and TRACE never carry an ID",
+            Set.of("POST", "PATCH"),
+            text -> list(text, word -> word.toUpperCase(Locale.ROOT)),
+            v -> Set.of("POST", "PATCH", "PUT", "DELETE").containsAll(v));
+    static final ConfigKey<String> GENERATOR_TYPE = new ConfigKey<>(
+            "generator.type",
+            "uuid, application or snowflake",
+            "uuid",
+            Function.identity(),
+            v -> Set.of("uuid", "application", "snowflake").contains(v));
+    static final ConfigKey<String> GENERATOR_APPLICATION = new ConfigKey<>(
+            "generator.application",
+            "1 to 64 characters: a letter or digit, then letters, digits, '.', '_', '-'",
+            null,
+            Function.identity(),
+            v -> v.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,63}"));
+    static final ConfigKey<Integer> GENERATOR_NODE =
+            new ConfigKey<>("generator.node", "0 to 1023", null, Integer::valueOf, v -> v >= 0 && v <= 1023);
+    static final ConfigKey<Duration> DEADLINE = new ConfigKey<>(
+            "deadline",
+            "a duration above 0, at most 1 day, such as 10s",
+            Duration.ofSeconds(10),
+            ConfigKey::duration,
+            v -> upToLongest(v) && !v.isZero());
+    static final ConfigKey<Integer> MAX_ATTEMPTS =
+            new ConfigKey<>("retry.max-attempts", "1 to 100", 3, Integer::valueOf, v -> v >= 1 && v <= 100);
+    static final ConfigKey<Duration> WAIT = new ConfigKey<>(
+            "retry.wait",
+            "a duration, at most 1 day, such as 100ms",
+            Duration.ofMillis(100),
+            ConfigKey::duration,
+            ConfigKey::upToLongest);
+    static final ConfigKey<Double> MULTIPLIER = new ConfigKey<>(
+            "retry.multiplier", "a number from 1 to 100", 2.0, Double::valueOf, v -> v >= 1 && v <= 100);
+    static final ConfigKey<Duration> MAX_WAIT = new ConfigKey<>(
+            "retry.max-wait",
+            "a duration, at most 1 day, such as 2s",
+            Duration.ofSeconds(2),
+            ConfigKey::duration,
+            ConfigKey::upToLongest);
+    static final ConfigKey<Double> JITTER =
+            new ConfigKey<>("retry.jitter", "a number from 0 to 1", 1.0, Double::valueOf, v -> v >= 0 && v <= 1);
+    static final ConfigKey<Set<Integer>> STATUSES = new ConfigKey<>(
+            "retry.statuses",
+            "a list of HTTP statuses from 400 to 599",
+            Set.of(408, 425, 429, 500, 502, 503, 504),
+            text -> list(text, Integer::valueOf),
+            v -> v.stream().allMatch(status -> status >= 400 && status <= 599));
+    static final ConfigKey<Duration> PREFER_WAIT = new ConfigKey<>(
+            "in-progress.prefer-wait",
+            "a duration, at most 1 day, such as 5s; 0s asks for none",
+            Duration.ofSeconds(5),
+            ConfigKey::duration,
+            ConfigKey::upToLongest);
+    static final ConfigKey<Integer> BUDGET_CAPACITY =
+            new ConfigKey<>("budget.capacity", "0 to 1000000", 500, Integer::valueOf, ConfigKey::upToMillion);
+    static final ConfigKey<Integer> BUDGET_COST =
+            new ConfigKey<>("budget.cost", "0 to 1000000", 5, Integer::valueOf, ConfigKey::upToMillion);
+    static final ConfigKey<Integer> BUDGET_REFUND =
+            new ConfigKey<>("budget.refund", "0 to 1000000", 1, Integer::valueOf, ConfigKey::upToMillion);
+
+    /** Set by code only. */
+    static final ConfigKey<IdempotenceIdGenerator> GENERATOR = new ConfigKey<>(
+            "generator",
+            "set in code",
+            null,
+            text -> {
+                throw new IllegalArgumentException("set in code");
+            },
+            v -> true);
+
+    /** Every setting that a file, a system property or the environment can have. */
+    static final List<ConfigKey<?>> LOADABLE = List.of(
+            HEADER_STYLE,
+            METHODS,
+            GENERATOR_TYPE,
+            GENERATOR_APPLICATION,
+            GENERATOR_NODE,
+            DEADLINE,
+            MAX_ATTEMPTS,
+            WAIT,
+            MULTIPLIER,
+            MAX_WAIT,
+            JITTER,
+            STATUSES,
+            PREFER_WAIT,
+            BUDGET_CAPACITY,
+            BUDGET_COST,
+            BUDGET_REFUND);
+
+    private final String name;
+    private final String allowed;
+    private final @Nullable T standard;
+    private final Function<String, T> parser;
+    private final Predicate<T> valid;
+
+    private ConfigKey(
+            String name, String allowed, @Nullable T standard, Function<String, T> parser, Predicate<T> valid) {
+        this.name = name;
+        this.allowed = allowed;
+        this.standard = standard;
+        this.parser = parser;
+        this.valid = valid;
+    }
+
+    String propertyName() {
+        return name;
+    }
+
+    String environmentName() {
+        return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
+    }
+
+    @Nullable
+    T standard() {
+        return standard;
+    }
+
+    /** @throws IdempotenceConfigException if {@code text} is not of the form, or names something not allowed */
+    T parse(String text, String spelling, String source) {
+        T value;
+        try {
+            value = parser.apply(text.trim());
+        } catch (IllegalArgumentException | DateTimeParseException e) {
+            throw new IdempotenceConfigException(spelling, source, "cannot be read; allowed: " + allowed, e);
+        }
+        return check(value, spelling, source);
+    }
+
+    T check(T value, String spelling, String source) {
+        if (!valid.test(value)) {
+            throw new IdempotenceConfigException(spelling, source, value + " is not allowed; allowed: " + allowed);
+        }
+        return value;
+    }
+
+    private static boolean upToLongest(Duration value) {
+        return !value.isNegative() && value.compareTo(LONGEST) <= 0;
+    }
+
+    private static boolean upToMillion(int value) {
+        return value >= 0 && value <= 1_000_000;
+    }
+
+    private static Duration duration(String text) {
+        Matcher matcher = SHORT_DURATION.matcher(text);
+        if (!matcher.matches()) {
+            return Duration.parse(text);
+        }
+        long number = Long.parseLong(matcher.group(1));
+        return switch (matcher.group(2)) {
+            case "ms" -> Duration.ofMillis(number);
+            case "s" -> Duration.ofSeconds(number);
+            case "m" -> Duration.ofMinutes(number);
+            default -> Duration.ofHours(number);
+        };
+    }
+
+    private static <E> Set<E> list(String text, Function<String, E> parser) {
+        Set<E> set = new LinkedHashSet<>();
+        Arrays.stream(text.split(",", -1))
+                .map(String::trim)
+                .filter(word -> !word.isEmpty())
+                .map(parser)
+                .forEach(set::add);
+        return Collections.unmodifiableSet(set);
+    }
+}

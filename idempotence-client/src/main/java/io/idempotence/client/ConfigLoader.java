@@ -1,0 +1,176 @@
+package io.idempotence.client;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URL;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+
+/** Reads settings from the file, then the system properties, then the environment; the later wins. */
+final class ConfigLoader {
+    static final String FILE = "idempotence.properties";
+    private static final String PREFIX = "idempotence.client.";
+    private static final String ENVIRONMENT_PREFIX = "IDEMPOTENCE_CLIENT_";
+    private static final String CLIENTS = "clients.";
+    private static final String ENVIRONMENT_CLIENTS = "CLIENTS_";
+
+    private final IdempotenceClientConfig.Builder builder;
+
+    ConfigLoader(IdempotenceClientConfig.Builder builder) {
+        this.builder = builder;
+    }
+
+    static IdempotenceClientConfig load(ClassLoader classes, Properties system, Map<String, String> environment) {
+        IdempotenceClientConfig.Builder builder = IdempotenceClientConfig.builder();
+        ConfigLoader loader = new ConfigLoader(builder);
+        loader.file(classes);
+        loader.properties(system, "system property");
+        loader.environment(environment);
+        return builder.build();
+    }
+
+    private void file(ClassLoader classes) {
+        URL url = classes.getResource(FILE);
+        if (url == null) {
+            return;
+        }
+        Properties properties = new Properties();
+        try (InputStream in = url.openStream()) {
+            properties.load(in);
+        } catch (IOException | IllegalArgumentException e) {
+            throw new IdempotenceConfigException(
+                    FILE, url.toString(), "cannot be read; write it as a Java properties file", e);
+        }
+        properties(properties, url.toString());
+    }
+
+    private void properties(Properties properties, String source) {
+        for (String key : properties.stringPropertyNames()) {
+            if (key.startsWith(PREFIX)) {
+                property(key, properties.getProperty(key), source);
+            } else if (looksLikeOurs(key)) {
+                throw new IdempotenceConfigException(key, source, "unknown; settings begin with " + PREFIX);
+            }
+        }
+    }
+
+    /** Another half's settings are not ours to judge, a slip of the pen in our own prefix is. */
+    private static boolean looksLikeOurs(String key) {
+        String[] words = key.split("\\.", 3);
+        return words.length == 3
+                && words[0].equals("idempotence")
+                && !words[1].equals("client")
+                && distance(words[1], "client") <= 2;
+    }
+
+    private void property(String spelling, String text, String source) {
+        String name = spelling.substring(PREFIX.length());
+        if (name.startsWith(CLIENTS)) {
+            String rest = name.substring(CLIENTS.length());
+            for (ConfigKey<?> key : ConfigKey.LOADABLE) {
+                String suffix = "." + key.propertyName();
+                if (rest.length() > suffix.length() && rest.endsWith(suffix)) {
+                    put(
+                            builder.clientValues(rest.substring(0, rest.length() - suffix.length())),
+                            key,
+                            text,
+                            spelling,
+                            source);
+                    return;
+                }
+            }
+            throw new IdempotenceConfigException(
+                    spelling,
+                    source,
+                    "unknown; write " + PREFIX + "clients.<feign-name>.<key>, where <key> is one of " + names());
+        }
+        for (ConfigKey<?> key : ConfigKey.LOADABLE) {
+            if (key.propertyName().equals(name)) {
+                put(builder.values(), key, text, spelling, source);
+                return;
+            }
+        }
+        throw new IdempotenceConfigException(spelling, source, "unknown; " + nearest(name, PREFIX, names()));
+    }
+
+    private void environment(Map<String, String> environment) {
+        for (Map.Entry<String, String> variable : new TreeMap<>(environment).entrySet()) {
+            if (variable.getKey().startsWith(ENVIRONMENT_PREFIX)) {
+                variable(variable.getKey(), variable.getValue());
+            }
+        }
+    }
+
+    private void variable(String spelling, String text) {
+        String source = "environment variable";
+        String name = spelling.substring(ENVIRONMENT_PREFIX.length());
+        List<String> allowed = new ArrayList<>();
+        for (ConfigKey<?> key : ConfigKey.LOADABLE) {
+            if (key.environmentName().equals(name)) {
+                put(builder.values(), key, text, spelling, source);
+                return;
+            }
+            String suffix = "_" + key.environmentName();
+            if (name.startsWith(ENVIRONMENT_CLIENTS)
+                    && name.endsWith(suffix)
+                    && name.length() > ENVIRONMENT_CLIENTS.length() + suffix.length()) {
+                String client = name.substring(ENVIRONMENT_CLIENTS.length(), name.length() - suffix.length());
+                put(builder.environmentClientValues(canonical(client)), key, text, spelling, source);
+                return;
+            }
+            allowed.add(key.environmentName());
+        }
+        throw new IdempotenceConfigException(
+                spelling, source, "unknown; " + nearest(name, ENVIRONMENT_PREFIX, allowed));
+    }
+
+    /** A client's name as far as an environment variable can spell it. */
+    static String canonical(String client) {
+        return client.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "");
+    }
+
+    private static <T> void put(
+            Map<ConfigKey<?>, Object> values, ConfigKey<T> key, String text, String spelling, String source) {
+        T value = key.parse(text, spelling, source);
+        values.put(key, (Object) value);
+    }
+
+    private static List<String> names() {
+        return ConfigKey.LOADABLE.stream().map(ConfigKey::propertyName).toList();
+    }
+
+    private static String nearest(String name, String prefix, List<String> allowed) {
+        String best = "";
+        int least = Integer.MAX_VALUE;
+        for (String candidate : allowed) {
+            int distance = distance(name, candidate);
+            if (distance < least) {
+                least = distance;
+                best = candidate;
+            }
+        }
+        return least <= 3 ? "did you mean " + prefix + best + "?" : "allowed after " + prefix + " are " + allowed;
+    }
+
+    /** How many letters must be added, dropped or changed. */
+    private static int distance(String a, String b) {
+        int[] row = new int[b.length() + 1];
+        for (int j = 0; j <= b.length(); j++) {
+            row[j] = j;
+        }
+        for (int i = 1; i <= a.length(); i++) {
+            int diagonal = row[0];
+            row[0] = i;
+            for (int j = 1; j <= b.length(); j++) {
+                int change = diagonal + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+                diagonal = row[j];
+                row[j] = Math.min(change, Math.min(row[j], row[j - 1]) + 1);
+            }
+        }
+        return row[b.length()];
+    }
+}

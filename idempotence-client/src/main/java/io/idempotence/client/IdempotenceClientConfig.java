@@ -1,0 +1,563 @@
+package io.idempotence.client;
+
+import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.IdempotenceIdGenerator;
+import io.idempotence.http.IdempotencyKeyHeader.Style;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How the client half behaves.
+ *
+ * <p>Settings, with their defaults, under the prefix {@code idempotence.client.}:
+ *
+ * <table>
+ * <caption>Settings</caption>
+ * <tr><th>key</th><th>default</th><th>meaning</th></tr>
+ * <tr><td>{@code header-style}</td><td>quoted</td><td>spelling of the ID on the wire: quoted or bare</td></tr>
+ * <tr><td>{@code methods}</td><td>POST, PATCH</td><td>HTTP methods that carry an ID without {@code @Idempotent}</td></tr>
+ * <tr><td>{@code generator.type}</td><td>uuid</td><td>uuid, application (needs {@code generator.application}) or snowflake
+ * (needs {@code generator.node})</td></tr>
+ * <tr><td>{@code deadline}</td><td>10s</td><td>all attempts of a logical call with the waits between them</td></tr>
+ * <tr><td>{@code retry.max-attempts}</td><td>3</td><td>the first attempt counts</td></tr>
+ * <tr><td>{@code retry.wait}</td><td>100ms</td><td>bound of the wait before attempt 2</td></tr>
+ * <tr><td>{@code retry.multiplier}</td><td>2</td><td>growth of that bound</td></tr>
+ * <tr><td>{@code retry.max-wait}</td><td>2s</td><td>where the bound stops growing</td></tr>
+ * <tr><td>{@code retry.jitter}</td><td>1.0</td><td>the share of the bound that is random: 1.0 waits 0 to the bound, 0 waits
+ * the bound</td></tr>
+ * <tr><td>{@code retry.statuses}</td><td>408, 425, 429, 500, 502, 503, 504</td><td>statuses that are tried again</td></tr>
+ * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server is asked to hold a duplicate of a running
+ * request; whole seconds, cut to what is left of the deadline; keep it below the read timeout; 0s asks for none</td></tr>
+ * <tr><td>{@code budget.capacity}, {@code .cost}, {@code .refund}</td><td>500, 5, 1</td><td>see {@link RetryBudget}</td></tr>
+ * <tr><td>{@code clients.<name>.<key>}</td><td></td><td>any of these for one client</td></tr>
+ * </table>
+ *
+ * <p>Durations are written {@code 100ms}, {@code 10s}, {@code 2m}, {@code 1h} or in ISO-8601. The retry settings make the
+ * default policy; an instance in the {@link Builder#retryRegistry registry} replaces them for what it is named after.
+ *
+ * <p>Code wins over what was loaded: {@code IdempotenceClientConfig.load().toBuilder().deadline(...).build()}.
+ *
+ * <p>Immutable and thread-safe, but for the retry budgets, which live as long as this object.
+ */
+public final class IdempotenceClientConfig {
+    /** One per node and process: two generators of one node would make the same IDs (promise P1). */
+    private static final ConcurrentMap<Integer, IdempotenceIdGenerator> SNOWFLAKES = new ConcurrentHashMap<>();
+
+    private final Map<ConfigKey<?>, Object> values;
+    private final Map<String, Map<ConfigKey<?>, Object>> clients;
+    private final Map<String, Map<ConfigKey<?>, Object>> environmentClients;
+    private final @Nullable RetryRegistry retryRegistry;
+    private final @Nullable IdempotenceClientListener listener;
+    private final IdempotenceIdGenerator generator;
+    private final ConcurrentMap<String, RetryBudget> budgets;
+
+    private IdempotenceClientConfig(Builder builder) {
+        this(
+                Map.copyOf(builder.values),
+                copy(builder.clients),
+                copy(builder.environmentClients),
+                builder.retryRegistry,
+                builder.listener,
+                new ConcurrentHashMap<>());
+        for (String client : clients.keySet()) {
+            forClient(client);
+        }
+        for (String client : environmentClients.keySet()) {
+            forClient(client);
+        }
+    }
+
+    private IdempotenceClientConfig(
+            Map<ConfigKey<?>, Object> values,
+            Map<String, Map<ConfigKey<?>, Object>> clients,
+            Map<String, Map<ConfigKey<?>, Object>> environmentClients,
+            @Nullable RetryRegistry retryRegistry,
+            @Nullable IdempotenceClientListener listener,
+            ConcurrentMap<String, RetryBudget> budgets) {
+        this.values = values;
+        this.clients = clients;
+        this.environmentClients = environmentClients;
+        this.retryRegistry = retryRegistry;
+        this.listener = listener;
+        this.budgets = budgets;
+        if (waitBound().compareTo(maxWait()) > 0) {
+            throw misfit(
+                    "retry.wait", waitBound() + " is longer than retry.max-wait " + maxWait() + "; raise that one");
+        }
+        if (get(ConfigKey.BUDGET_CAPACITY) > 0 && get(ConfigKey.BUDGET_COST) > get(ConfigKey.BUDGET_CAPACITY)) {
+            throw misfit(
+                    "budget.cost",
+                    "is above budget.capacity, so nothing would be retried; set capacity 0 to mean that");
+        }
+        this.generator = makeGenerator();
+    }
+
+    /**
+     * Every default, nothing loaded.
+     *
+     * @return the config
+     */
+    public static IdempotenceClientConfig defaults() {
+        return builder().build();
+    }
+
+    /**
+     * {@code idempotence.properties} on the classpath, then system properties, then environment variables; the later wins.
+     * The environment spells {@code retry.max-attempts} as {@code IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS}.
+     *
+     * @return the config
+     * @throws IdempotenceConfigException if a setting is unknown, malformed, or does not fit the others
+     */
+    public static IdempotenceClientConfig load() {
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
+        ClassLoader own = IdempotenceClientConfig.class.getClassLoader();
+        return ConfigLoader.load(
+                context != null && context.getResource(ConfigLoader.FILE) != null ? context : own,
+                System.getProperties(),
+                System.getenv());
+    }
+
+    /**
+     * A builder with every default and nothing loaded.
+     *
+     * @return the builder
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * A builder that begins with these settings.
+     *
+     * @return the builder; its config has retry budgets of its own
+     */
+    public Builder toBuilder() {
+        Builder builder = new Builder();
+        builder.values.putAll(values);
+        clients.forEach((client, map) -> builder.clientValues(client).putAll(map));
+        environmentClients.forEach(
+                (client, map) -> builder.environmentClientValues(client).putAll(map));
+        builder.retryRegistry = retryRegistry;
+        builder.listener = listener;
+        return builder;
+    }
+
+    /**
+     * These settings as they are for one client: its own laid over the common ones. Budgets stay shared.
+     *
+     * @param client the client's name, for Feign {@code Target.name()}
+     * @return its config
+     */
+    public IdempotenceClientConfig forClient(String client) {
+        Map<ConfigKey<?>, Object> merged = new HashMap<>(values);
+        lay(merged, clients.getOrDefault(client, Map.of()));
+        lay(merged, environmentClients.getOrDefault(ConfigLoader.canonical(client), Map.of()));
+        return new IdempotenceClientConfig(Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, budgets);
+    }
+
+    /**
+     * The retry budget of a target.
+     *
+     * @param target the client's name
+     * @return the same object for the same name
+     */
+    public RetryBudget budget(String target) {
+        return budgets.computeIfAbsent(target, name -> {
+            IdempotenceClientConfig own = forClient(name);
+            return new RetryBudget(
+                    own.get(ConfigKey.BUDGET_CAPACITY),
+                    own.get(ConfigKey.BUDGET_COST),
+                    own.get(ConfigKey.BUDGET_REFUND));
+        });
+    }
+
+    /**
+     * How the ID is spelled on the wire.
+     *
+     * @return quoted by default
+     */
+    public Style headerStyle() {
+        return get(ConfigKey.HEADER_STYLE);
+    }
+
+    /**
+     * The HTTP methods that carry an ID without {@code @Idempotent}.
+     *
+     * @return POST and PATCH by default
+     */
+    public Set<String> methods() {
+        return get(ConfigKey.METHODS);
+    }
+
+    /**
+     * Makes the IDs of new calls.
+     *
+     * @return random UUIDs by default
+     */
+    public IdempotenceIdGenerator generator() {
+        return generator;
+    }
+
+    /**
+     * The time a logical call has, from its opening.
+     *
+     * @return 10 s by default
+     */
+    public Duration deadline() {
+        return get(ConfigKey.DEADLINE);
+    }
+
+    /**
+     * The greatest number of attempts.
+     *
+     * @return 3 by default
+     */
+    public int maxAttempts() {
+        return get(ConfigKey.MAX_ATTEMPTS);
+    }
+
+    /**
+     * The bound of the wait before attempt 2.
+     *
+     * @return 100 ms by default
+     */
+    public Duration waitBound() {
+        return get(ConfigKey.WAIT);
+    }
+
+    /**
+     * What the bound is multiplied with from wait to wait.
+     *
+     * @return 2 by default
+     */
+    public double multiplier() {
+        return get(ConfigKey.MULTIPLIER);
+    }
+
+    /**
+     * Where the bound stops growing.
+     *
+     * @return 2 s by default
+     */
+    public Duration maxWait() {
+        return get(ConfigKey.MAX_WAIT);
+    }
+
+    /**
+     * The share of the bound that is random.
+     *
+     * @return 1 by default: waits from 0 to the bound
+     */
+    public double jitter() {
+        return get(ConfigKey.JITTER);
+    }
+
+    /**
+     * The statuses that are tried again.
+     *
+     * @return 408, 425, 429, 500, 502, 503, 504 by default
+     */
+    public Set<Integer> statuses() {
+        return get(ConfigKey.STATUSES);
+    }
+
+    /**
+     * How long the server is asked to hold a duplicate of a running request.
+     *
+     * @return 5 s by default; zero asks for none
+     */
+    public Duration preferWait() {
+        return get(ConfigKey.PREFER_WAIT);
+    }
+
+    /**
+     * The Resilience4j registry that is asked for retries.
+     *
+     * @return empty by default
+     */
+    public Optional<RetryRegistry> retryRegistry() {
+        return Optional.ofNullable(retryRegistry);
+    }
+
+    /**
+     * Hears how every logical call ended.
+     *
+     * @return empty by default
+     */
+    public Optional<IdempotenceClientListener> listener() {
+        return Optional.ofNullable(listener);
+    }
+
+    private <T> T get(ConfigKey<T> key) {
+        T value = find(key);
+        if (value == null) {
+            throw new IllegalStateException(key.propertyName() + " has no default");
+        }
+        return value;
+    }
+
+    @SuppressWarnings("unchecked")
+    private <T> @Nullable T find(ConfigKey<T> key) {
+        Object value = values.get(key);
+        return value == null ? key.standard() : (T) value;
+    }
+
+    private IdempotenceIdGenerator makeGenerator() {
+        IdempotenceIdGenerator own = find(ConfigKey.GENERATOR);
+        if (own != null) {
+            return own;
+        }
+        String application = find(ConfigKey.GENERATOR_APPLICATION);
+        Integer node = find(ConfigKey.GENERATOR_NODE);
+        switch (get(ConfigKey.GENERATOR_TYPE)) {
+            case "application":
+                if (application == null) {
+                    throw misfit("generator.application", "missing; generator.type application needs it");
+                }
+                return IdempotenceIdGenerator.applicationPrefixed(application);
+            case "snowflake":
+                if (node == null) {
+                    throw misfit("generator.node", "missing; generator.type snowflake needs it, 0 to 1023");
+                }
+                return SNOWFLAKES.computeIfAbsent(node, IdempotenceIdGenerator::snowflake);
+            default:
+                return IdempotenceIdGenerator.uuid();
+        }
+    }
+
+    private static IdempotenceConfigException misfit(String key, String message) {
+        return new IdempotenceConfigException(key, "all settings together", message);
+    }
+
+    private static void lay(Map<ConfigKey<?>, Object> under, Map<ConfigKey<?>, Object> over) {
+        if (over.containsKey(ConfigKey.GENERATOR_TYPE)) {
+            under.remove(ConfigKey.GENERATOR);
+        }
+        under.putAll(over);
+    }
+
+    private static Map<String, Map<ConfigKey<?>, Object>> copy(Map<String, Map<ConfigKey<?>, Object>> clients) {
+        return clients.entrySet().stream()
+                .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
+    }
+
+    /**
+     * Collects settings. Each setter checks its own value and throws {@link IdempotenceConfigException} if it is not allowed;
+     * {@link #build()} checks how they fit. Not thread-safe.
+     */
+    public static final class Builder {
+        private final Map<ConfigKey<?>, Object> values = new HashMap<>();
+        private final Map<String, Map<ConfigKey<?>, Object>> clients = new HashMap<>();
+        private final Map<String, Map<ConfigKey<?>, Object>> environmentClients = new HashMap<>();
+        private @Nullable RetryRegistry retryRegistry;
+        private @Nullable IdempotenceClientListener listener;
+
+        private Builder() {}
+
+        /**
+         * How the ID is spelled on the wire.
+         *
+         * @param style quoted by default
+         * @return this builder
+         */
+        public Builder headerStyle(Style style) {
+            return put(ConfigKey.HEADER_STYLE, style);
+        }
+
+        /**
+         * The HTTP methods that carry an ID without {@code @Idempotent}.
+         *
+         * @param methods of POST, PATCH, PUT, DELETE; POST and PATCH by default
+         * @return this builder
+         */
+        public Builder methods(String... methods) {
+            return put(
+                    ConfigKey.METHODS,
+                    Arrays.stream(methods)
+                            .map(m -> m.toUpperCase(Locale.ROOT))
+                            .collect(Collectors.toUnmodifiableSet()));
+        }
+
+        /**
+         * Makes the IDs of new calls, in place of {@code generator.type}.
+         *
+         * @param generator thread-safe; random UUIDs by default
+         * @return this builder
+         */
+        public Builder generator(IdempotenceIdGenerator generator) {
+            return put(ConfigKey.GENERATOR, generator);
+        }
+
+        /**
+         * The time a logical call has, from its opening, attempts and waits together.
+         *
+         * @param deadline above 0; 10 s by default
+         * @return this builder
+         */
+        public Builder deadline(Duration deadline) {
+            return put(ConfigKey.DEADLINE, deadline);
+        }
+
+        /**
+         * The greatest number of attempts, the first one included.
+         *
+         * @param attempts 1 to 100; 3 by default
+         * @return this builder
+         */
+        public Builder maxAttempts(int attempts) {
+            return put(ConfigKey.MAX_ATTEMPTS, attempts);
+        }
+
+        /**
+         * The bound of the wait before attempt 2.
+         *
+         * @param wait 0 or more; 100 ms by default
+         * @return this builder
+         */
+        public Builder waitBound(Duration wait) {
+            return put(ConfigKey.WAIT, wait);
+        }
+
+        /**
+         * What the bound is multiplied with from wait to wait.
+         *
+         * @param multiplier 1 to 100; 2 by default
+         * @return this builder
+         */
+        public Builder multiplier(double multiplier) {
+            return put(ConfigKey.MULTIPLIER, multiplier);
+        }
+
+        /**
+         * Where the bound stops growing.
+         *
+         * @param wait at least the first bound; 2 s by default
+         * @return this builder
+         */
+        public Builder maxWait(Duration wait) {
+            return put(ConfigKey.MAX_WAIT, wait);
+        }
+
+        /**
+         * The share of the bound that is random.
+         *
+         * @param jitter 0 to 1; 1 by default
+         * @return this builder
+         */
+        public Builder jitter(double jitter) {
+            return put(ConfigKey.JITTER, jitter);
+        }
+
+        /**
+         * The statuses that are tried again. A status left out is a final answer, even 502 and 504.
+         *
+         * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
+         * @return this builder
+         */
+        public Builder statuses(int... statuses) {
+            return put(ConfigKey.STATUSES, Arrays.stream(statuses).boxed().collect(Collectors.toUnmodifiableSet()));
+        }
+
+        /**
+         * How long the server is asked to hold a duplicate of a running request.
+         *
+         * @param wait 5 s by default; zero asks for none
+         * @return this builder
+         */
+        public Builder preferWait(Duration wait) {
+            return put(ConfigKey.PREFER_WAIT, wait);
+        }
+
+        /**
+         * The retry budget of each target.
+         *
+         * @param capacity tokens at the start and at most; 500 by default, 0 means no retries
+         * @param cost tokens a retry costs; 5 by default, 0 means no limit
+         * @param refund tokens a success gives back; 1 by default
+         * @return this builder
+         */
+        public Builder budget(int capacity, int cost, int refund) {
+            put(ConfigKey.BUDGET_CAPACITY, capacity);
+            put(ConfigKey.BUDGET_COST, cost);
+            return put(ConfigKey.BUDGET_REFUND, refund);
+        }
+
+        /**
+         * Other settings for one client.
+         *
+         * @param name the client's name, for Feign {@code Target.name()}
+         * @param settings sets them; registry and listener cannot differ by client and are ignored here
+         * @return this builder
+         */
+        public Builder client(String name, Consumer<Builder> settings) {
+            Builder own = new Builder();
+            settings.accept(own);
+            clientValues(name).putAll(own.values);
+            return this;
+        }
+
+        /**
+         * Where retries are looked up at every call: {@code <client>#<method>}, then {@code <client>}, then {@code
+         * idempotence}; only instances that exist are used. An instance found is replaced in the registry by one that also
+         * obeys deadline, budget, Retry-After and what happened to the attempt; for calls that are not ours it behaves as
+         * before, and its events also reach the consumers of the instance it replaced. Its predicate can forbid a retry, not
+         * force one. Its result predicate is not asked: an answer is an answer.
+         *
+         * @param registry the application's
+         * @return this builder
+         */
+        public Builder retryRegistry(RetryRegistry registry) {
+            this.retryRegistry = registry;
+            return this;
+        }
+
+        /**
+         * Hears how every logical call ended.
+         *
+         * @param listener thread-safe
+         * @return this builder
+         */
+        public Builder listener(IdempotenceClientListener listener) {
+            this.listener = listener;
+            return this;
+        }
+
+        /**
+         * The config.
+         *
+         * @return immutable
+         * @throws IdempotenceConfigException if settings do not fit each other, in common or for one client
+         */
+        public IdempotenceClientConfig build() {
+            return new IdempotenceClientConfig(this);
+        }
+
+        Map<ConfigKey<?>, Object> values() {
+            return values;
+        }
+
+        Map<ConfigKey<?>, Object> clientValues(String name) {
+            return clients.computeIfAbsent(name, n -> new HashMap<>());
+        }
+
+        Map<ConfigKey<?>, Object> environmentClientValues(String canonicalName) {
+            return environmentClients.computeIfAbsent(canonicalName, n -> new HashMap<>());
+        }
+
+        private <T> Builder put(ConfigKey<T> key, T value) {
+            T checked = key.check(value, key.propertyName(), "builder");
+            values.put(key, (Object) checked);
+            return this;
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package io.idempotence.client;
+
+import io.idempotence.IdempotenceId;
+import java.time.Duration;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** How one logical call ended. Immutable. */
+public final class IdempotenceClientEvent {
+    private final String client;
+    private final String method;
+    private final Result result;
+    private final @Nullable IdempotenceId id;
+    private final int attempts;
+    private final int requests;
+    private final Duration duration;
+
+    /** What the caller got. */
+    public enum Result {
+        /** A first answer. */
+        SUCCEEDED,
+        /** A stored answer (promise P4). */
+        REPLAYED,
+        /** A refusal of the server half. */
+        REFUSED,
+        /** An exception of the HTTP client, of the operation, or of the caller's own code. */
+        FAILED,
+        /** Nothing certain (promise P7). */
+        UNKNOWN
+    }
+
+    /**
+     * For integrations.
+     *
+     * @param client the target's name
+     * @param method the client method
+     * @param result what the caller got
+     * @param id the call's ID, or null if it carried none
+     * @param attempts the number of attempts
+     * @param requests the number of HTTP requests
+     * @param duration from opening to end
+     */
+    public IdempotenceClientEvent(
+            String client,
+            String method,
+            Result result,
+            @Nullable IdempotenceId id,
+            int attempts,
+            int requests,
+            Duration duration) {
+        this.client = client;
+        this.method = method;
+        this.result = result;
+        this.id = id;
+        this.attempts = attempts;
+        this.requests = requests;
+        this.duration = duration;
+    }
+
+    /**
+     * The target's name.
+     *
+     * @return for Feign {@code Target.name()}
+     */
+    public String client() {
+        return client;
+    }
+
+    /**
+     * The client method.
+     *
+     * @return for example {@code Orders#create(Order)}; one of few values
+     */
+    public String method() {
+        return method;
+    }
+
+    /**
+     * What the caller got.
+     *
+     * @return the result
+     */
+    public Result result() {
+        return result;
+    }
+
+    /**
+     * The call's ID. Not for metrics or logs above debug.
+     *
+     * @return the ID, or empty if the call carried none
+     */
+    public Optional<IdempotenceId> id() {
+        return Optional.ofNullable(id);
+    }
+
+    /**
+     * The number of attempts.
+     *
+     * @return at least 1
+     */
+    public int attempts() {
+        return attempts;
+    }
+
+    /**
+     * The number of HTTP requests, polls of an execution in progress included.
+     *
+     * @return 0 if every attempt failed before sending
+     */
+    public int requests() {
+        return requests;
+    }
+
+    /**
+     * From the opening of the call to its end, waits included.
+     *
+     * @return the time
+     */
+    public Duration duration() {
+        return duration;
+    }
+
+    /** Everything but the ID. */
+    @Override
+    public String toString() {
+        return result + " " + client + " " + method + ", attempts " + attempts + ", requests " + requests + ", "
+                + duration.toMillis() + " ms";
+    }
+}

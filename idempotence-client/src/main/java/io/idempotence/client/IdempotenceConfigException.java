@@ -1,0 +1,40 @@
+package io.idempotence.client;
+
+import io.idempotence.IdempotenceException;
+import org.jspecify.annotations.Nullable;
+
+/** A setting is unknown, malformed, or does not fit the others. The message names it, where it came from, and the mend. */
+public final class IdempotenceConfigException extends IdempotenceException {
+    private static final long serialVersionUID = 1L;
+
+    private final String key;
+    private final String source;
+
+    IdempotenceConfigException(String key, String source, String message) {
+        this(key, source, message, null);
+    }
+
+    IdempotenceConfigException(String key, String source, String message, @Nullable Throwable cause) {
+        super(key + " (from " + source + "): " + message, cause);
+        this.key = key;
+        this.source = source;
+    }
+
+    /**
+     * The setting, spelled as it was found.
+     *
+     * @return for example {@code idempotence.client.retry.wait} or {@code IDEMPOTENCE_CLIENT_RETRY_WAIT}
+     */
+    public String key() {
+        return key;
+    }
+
+    /**
+     * Where the setting came from.
+     *
+     * @return the file's address, {@code system property}, {@code environment variable} or {@code builder}
+     */
+    public String source() {
+        return source;
+    }
+}

@@ -1,0 +1,34 @@
+package io.idempotence.client;
+
+import io.idempotence.IdempotenceId;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A logical call ended and it is not known whether the operation was carried out (promise P7).
+ *
+ * <p>Implemented by the exceptions that say so. Keep the {@link #id()}: the same call made again under it, with {@link
+ * IdempotenceScope} or the header argument, is answered with the first one's result or carried out once.
+ */
+public interface OutcomeUnknown {
+    /**
+     * The ID every attempt carried.
+     *
+     * @return the ID
+     */
+    IdempotenceId id();
+
+    /**
+     * How many attempts were made. Polls of an execution in progress count as part of their attempt.
+     *
+     * @return at least 1
+     */
+    int attempts();
+
+    /**
+     * What the last attempt ended with.
+     *
+     * @return the failure, or null if there was none to tell
+     */
+    @Nullable
+    Throwable lastCause();
+}

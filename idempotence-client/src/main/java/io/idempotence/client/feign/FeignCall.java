@@ -1,0 +1,141 @@
+package io.idempotence.client.feign;
+
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
+import static io.idempotence.http.IdempotenceHeaders.PREFER;
+
+import feign.Request;
+import feign.RequestTemplate;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.internal.LogicalCall;
+import java.nio.charset.Charset;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** A logical call made through Feign: what its first request looked like, so that the later ones look the same. */
+final class FeignCall {
+    private static final String CONTENT_TYPE = "Content-Type";
+    private static final Pattern WAIT_PREFERENCE = Pattern.compile("(?i)(^|[,;\\s])wait\\s*=");
+
+    private final LogicalCall logical;
+    private final ClientMethod method;
+    private final @Nullable IdempotenceScope scope;
+    private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
+    private volatile @Nullable Request lastRequest;
+
+    FeignCall(ClientMethod method) {
+        this.method = method;
+        this.logical = method.client().open(method);
+        // Taken where the call opens: the attempts may run on another thread.
+        this.scope = IdempotenceScope.current().orElse(null);
+    }
+
+    /** @param header the ID as it stands in the header, or null if the call carries none */
+    private record FirstRequest(
+            @Nullable IdempotenceId id,
+            @Nullable String header,
+            byte @Nullable [] body,
+            @Nullable Charset charset,
+            List<String> contentType) {}
+
+    LogicalCall logical() {
+        return logical;
+    }
+
+    @Nullable
+    Request lastRequest() {
+        return lastRequest;
+    }
+
+    /** Makes a request of this call equal to the first one where it matters. */
+    void prepare(RequestTemplate template, int attempt) {
+        FirstRequest request = first.get();
+        boolean isFirst = request == null;
+        if (request == null) {
+            FirstRequest made = describe(template);
+            // Two threads may begin the same call (hedging): the first one's ID is the call's.
+            isFirst = first.compareAndSet(null, made);
+            FirstRequest winner = first.get();
+            request = winner == null ? made : winner;
+            logical.describe(request.id, KeyHeader.isSafe(template.method()));
+        }
+        if (request.header == null) {
+            return;
+        }
+        KeyHeader.replace(template, request.header);
+        template.removeHeader(IDEMPOTENCY_ATTEMPT);
+        template.headerLiteral(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
+        preferWait(template);
+        if (!isFirst) {
+            freeze(template, request);
+        }
+    }
+
+    /** The last look before a request leaves: it carries this call's ID and no other (promise P1). */
+    void check(Request request, boolean prepared) {
+        if (!prepared) {
+            throw new IllegalStateException(
+                    "the interceptor of IdempotentFeign is gone, so this call would be unprotected;"
+                            + " call IdempotentFeign.install(builder) after builder.requestInterceptors(...)");
+        }
+        FirstRequest described = first.get();
+        if (described != null
+                && described.header != null
+                && !KeyHeader.lines(request.headers()).equals(List.of(described.header))) {
+            throw new IllegalStateException("another interceptor or target changed the Idempotency-Key of this call;"
+                    + " remove it, or give the ID as a header argument or with IdempotenceScope");
+        }
+        lastRequest = request;
+        logical.countRequest();
+    }
+
+    private FirstRequest describe(RequestTemplate template) {
+        List<String> given = KeyHeader.lines(template.headers());
+        if (!method.carriesId(template.method(), !given.isEmpty())) {
+            return new FirstRequest(null, null, null, null, List.of());
+        }
+        IdempotenceClientConfig config = method.client().config();
+        IdempotenceId id;
+        String header;
+        if (!given.isEmpty()) {
+            id = KeyHeader.parse(given);
+            header = given.get(0);
+        } else {
+            id = scope != null
+                    ? scope.idFor(method.scopeName())
+                    : config.generator().generateId();
+            header = KeyHeader.format(id, config.headerStyle());
+        }
+        return new FirstRequest(
+                id,
+                header,
+                template.body(),
+                template.requestCharset(),
+                KeyHeader.values(template.headers(), CONTENT_TYPE));
+    }
+
+    /** Bodies with a time or a random boundary in them would be another request under the same ID: 422. */
+    private static void freeze(RequestTemplate template, FirstRequest request) {
+        if (request.body != null) {
+            template.body(request.body, request.charset);
+        }
+        if (!request.contentType.isEmpty()) {
+            template.removeHeader(CONTENT_TYPE);
+            template.headerLiteral(CONTENT_TYPE, request.contentType);
+        }
+    }
+
+    private void preferWait(RequestTemplate template) {
+        long seconds = Math.min(
+                (method.client().config().preferWait().toMillis() + 999) / 1000,
+                logical.deadline().millisLeft() / 1000);
+        boolean chosen = KeyHeader.values(template.headers(), PREFER).stream()
+                .anyMatch(value -> WAIT_PREFERENCE.matcher(value).find());
+        if (seconds > 0 && !chosen) {
+            template.headerLiteral(PREFER, "wait=" + seconds);
+        }
+    }
+}

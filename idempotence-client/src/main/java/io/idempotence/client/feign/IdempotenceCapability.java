@@ -1,0 +1,34 @@
+package io.idempotence.client.feign;
+
+import feign.Capability;
+import feign.Client;
+import feign.InvocationHandlerFactory;
+import feign.Retryer;
+
+/** Not for direct use: {@link IdempotentFeign#install} adds it. Public because Feign calls it by reflection. */
+public final class IdempotenceCapability implements Capability {
+    private final Installation installation;
+
+    IdempotenceCapability(Installation installation) {
+        this.installation = installation;
+    }
+
+    @Override
+    public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
+        if (factory instanceof IdempotentInvocationHandlerFactory) {
+            throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
+        }
+        return new IdempotentInvocationHandlerFactory(factory, installation);
+    }
+
+    @Override
+    public Client enrich(Client client) {
+        return new ObservingClient(client, installation);
+    }
+
+    @Override
+    public Retryer enrich(Retryer retryer) {
+        installation.replacesRetryer(retryer);
+        return Retryer.NEVER_RETRY;
+    }
+}

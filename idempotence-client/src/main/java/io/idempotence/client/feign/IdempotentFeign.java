@@ -1,0 +1,77 @@
+package io.idempotence.client.feign;
+
+import feign.Feign;
+import io.idempotence.client.IdempotenceClientConfig;
+
+/**
+ * Gives every logical call of a Feign client one idempotence ID and keeps it on every attempt (promise P1).
+ *
+ * <pre>{@code
+ * Orders orders = IdempotentFeign.install(Feign.builder()).target(Orders.class, "https://orders.example");
+ * }</pre>
+ *
+ * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}), methods and interfaces
+ * with {@link io.idempotence.Idempotent}, and unsafe calls whose caller gives an {@code Idempotency-Key} header. GET, HEAD,
+ * OPTIONS and TRACE never get one.
+ *
+ * <p><b>Which ID:</b> the caller's header argument, else {@link io.idempotence.client.IdempotenceScope}, else a new one.
+ *
+ * <p><b>What is tried again:</b> requests that certainly were not sent; with an ID, or where the HTTP method is safe, also I/O
+ * failures after connecting and the statuses of {@link IdempotenceClientConfig#statuses()} unless the answer is a stored one.
+ * An execution in progress is polled within the attempt. Feign's own {@code Retryer} is switched off. Attempts, waits and
+ * polls end at {@link IdempotenceClientConfig#deadline()}; timeouts of an attempt are cut to what is left of it.
+ *
+ * <p><b>How a call ends</b> (promise P7):
+ *
+ * <ul>
+ *   <li>with an answer: the decoded value, or the exception that Feign and the client's {@code ErrorDecoder} make of it. A
+ *       {@code Response} return type gets the last answer, error statuses included; answers tried again are closed.
+ *   <li>with {@link RequestRefusedException}, if the server half refused; whatever the return type.
+ *   <li>with {@link OutcomeUnknownException}, if a call with an ID may have been carried out and nothing after settled it. A
+ *       401, 403 or 407 that is not a stored answer does not settle an earlier attempt: it was given before the server half
+ *       looked at the ID.
+ *   <li>with the usual Feign exception, if nothing was sent, if the last answer was an error status and no attempt is in
+ *       doubt, or if the call carried no ID.
+ *   <li>with the exception of an interceptor, encoder or other code of the caller that kept the request from being sent, with
+ *       {@link io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or with {@link
+ *       IllegalStateException} if two calls would share an ID or the client is put together wrongly; never after a request in
+ *       doubt.
+ * </ul>
+ *
+ * <p>A thread interrupted during a call makes no further attempt and keeps its flag.
+ *
+ * <p><b>Putting it together:</b> call {@code install} once, after {@code requestInterceptors(...)} (which drops interceptors
+ * that are there) and after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}.
+ * Interceptors added before see no ID; those added after see it and must not change it. {@code ReactorFeign}, {@code
+ * RxJavaFeign} and {@code HystrixFeign} are not supported.
+ */
+public final class IdempotentFeign {
+    private IdempotentFeign() {}
+
+    /**
+     * Installs with {@link IdempotenceClientConfig#load()}.
+     *
+     * @param builder the client to be
+     * @param <B> its type
+     * @return {@code builder}
+     * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
+     */
+    public static <B extends Feign.Builder> B install(B builder) {
+        return install(builder, IdempotenceClientConfig.load());
+    }
+
+    /**
+     * Installs with given settings. Clients that share a config share the retry budgets of equal targets.
+     *
+     * @param builder the client to be
+     * @param config the settings
+     * @param <B> its type
+     * @return {@code builder}
+     */
+    public static <B extends Feign.Builder> B install(B builder, IdempotenceClientConfig config) {
+        Installation installation = new Installation(config);
+        builder.requestInterceptor(new IdempotenceRequestInterceptor(installation));
+        builder.addCapability(new IdempotenceCapability(installation));
+        return builder;
+    }
+}

@@ -1,0 +1,70 @@
+package io.idempotence.client.feign;
+
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.internal.WeakIdentityMap;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Opens a logical call for each call of the application, and ties it to the array of its arguments. */
+final class IdempotentInvocationHandler implements InvocationHandler {
+    private final InvocationHandler delegate;
+    private final Class<?> type;
+    private final Map<Method, ClientMethod> opening;
+
+    /**
+     * The handlers between here and the retry loop may hop threads, and all of them pass the very array on. A thread-local
+     * would be lost there; an inheritable one would hand an old ID to a pooled thread.
+     */
+    private final WeakIdentityMap<Object[], FeignCall> calls;
+
+    IdempotentInvocationHandler(
+            InvocationHandler delegate,
+            Class<?> type,
+            Map<Method, ClientMethod> opening,
+            WeakIdentityMap<Object[], FeignCall> calls) {
+        this.delegate = delegate;
+        this.type = type;
+        this.opening = opening;
+        this.calls = calls;
+    }
+
+    @Override
+    public @Nullable Object invoke(Object proxy, Method method, @Nullable Object @Nullable [] args) throws Throwable {
+        ClientMethod own = opening.get(method);
+        if (own == null) {
+            return isEquals(method) && args != null
+                    ? equalProxies(proxy, method, args[0])
+                    : delegate.invoke(proxy, method, args);
+        }
+        // A null array cannot be a key.
+        Object[] key = args == null ? new Object[0] : args;
+        FeignCall call = new FeignCall(own);
+        calls.put(key, call);
+        call.logical().enter();
+        try {
+            return IdempotenceScope.<@Nullable Object, Throwable>outside(() -> delegate.invoke(proxy, method, key));
+        } finally {
+            call.logical().exit();
+        }
+    }
+
+    private static boolean isEquals(Method method) {
+        return method.getName().equals("equals")
+                && method.getParameterCount() == 1
+                && method.getParameterTypes()[0] == Object.class;
+    }
+
+    /** Handlers below compare the other proxy's handler with themselves: show them theirs, not ours. */
+    private @Nullable Object equalProxies(Object proxy, Method method, @Nullable Object other) throws Throwable {
+        if (other == null
+                || !Proxy.isProxyClass(other.getClass())
+                || !(Proxy.getInvocationHandler(other) instanceof IdempotentInvocationHandler that)) {
+            return false;
+        }
+        Object bare = Proxy.newProxyInstance(that.type.getClassLoader(), new Class<?>[] {that.type}, that.delegate);
+        return delegate.invoke(proxy, method, new Object[] {bare});
+    }
+}

@@ -1,0 +1,97 @@
+package io.idempotence.client.feign;
+
+import feign.Request;
+import feign.RequestTemplate;
+import feign.Retryer;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.WeakIdentityMap;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What interceptor, client and method handlers of one builder share. */
+final class Installation {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
+    private static final Set<String> USUAL_RETRYERS = Set.of("feign.Retryer$Default", "feign.DefaultRetryer");
+
+    private final IdempotenceClientConfig config;
+    private final ThreadLocal<@Nullable FeignAttempt> current = new ThreadLocal<>();
+
+    /** For a client below ours that talks on another thread. */
+    private final WeakIdentityMap<RequestTemplate, FeignAttempt> byTemplate = new WeakIdentityMap<>();
+
+    private final AtomicBoolean retryerTold = new AtomicBoolean();
+    private final AtomicBoolean orphanTold = new AtomicBoolean();
+    private final AtomicBoolean strangerTold = new AtomicBoolean();
+
+    Installation(IdempotenceClientConfig config) {
+        this.config = config;
+    }
+
+    IdempotenceClientConfig config() {
+        return config;
+    }
+
+    @Nullable
+    FeignAttempt current() {
+        return current.get();
+    }
+
+    @Nullable
+    FeignAttempt attemptOf(Request request) {
+        FeignAttempt attempt = current.get();
+        if (attempt != null) {
+            return attempt;
+        }
+        RequestTemplate template = request.requestTemplate();
+        return template == null ? null : byTemplate.get(template);
+    }
+
+    void remember(RequestTemplate template, FeignAttempt attempt) {
+        byTemplate.put(template, attempt);
+    }
+
+    /** Makes {@code attempt} the current one of this thread and returns the one before, as calls nest. */
+    @Nullable
+    FeignAttempt enter(FeignAttempt attempt) {
+        FeignAttempt before = current.get();
+        current.set(attempt);
+        return before;
+    }
+
+    void restore(@Nullable FeignAttempt before) {
+        if (before == null) {
+            current.remove();
+        } else {
+            current.set(before);
+        }
+    }
+
+    void replacesRetryer(Retryer retryer) {
+        boolean usual = retryer == Retryer.NEVER_RETRY
+                || USUAL_RETRYERS.contains(retryer.getClass().getName());
+        if (!usual && retryerTold.compareAndSet(false, true)) {
+            LOG.warn(
+                    "The Retryer {} is not used: idempotence-client retries by itself; configure idempotence.client.retry",
+                    retryer.getClass().getName());
+        }
+    }
+
+    void foundNoCall() {
+        if (orphanTold.compareAndSet(false, true)) {
+            LOG.warn(
+                    "A request was made outside of the call that IdempotentFeign opens: retries around it will NOT keep its ID."
+                            + " Another capability or handler replaced ours; call IdempotentFeign.install(builder) last");
+        }
+    }
+
+    void foundNoArguments() {
+        if (strangerTold.compareAndSet(false, true)) {
+            LOG.warn(
+                    "An invocation handler passed other arguments on than the call had: retries around it will NOT keep the"
+                            + " ID. It should pass on the array it got");
+        }
+    }
+}

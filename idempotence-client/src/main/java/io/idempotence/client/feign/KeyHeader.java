@@ -1,0 +1,58 @@
+package io.idempotence.client.feign;
+
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
+import feign.RequestTemplate;
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.IdempotencyKeyHeader;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+/** The ID's header in Feign's terms. */
+final class KeyHeader {
+    private static final IdempotencyKeyHeader GRAMMAR = IdempotencyKeyHeader.standard();
+    private static final Set<String> SAFE = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+
+    private KeyHeader() {}
+
+    static boolean isSafe(String httpMethod) {
+        return SAFE.contains(httpMethod.toUpperCase(Locale.ROOT));
+    }
+
+    static List<String> lines(Map<String, Collection<String>> headers) {
+        return values(headers, IDEMPOTENCY_KEY);
+    }
+
+    static List<String> values(Map<String, Collection<String>> headers, String name) {
+        List<String> values = new ArrayList<>();
+        headers.forEach((header, lines) -> {
+            if (header.equalsIgnoreCase(name)) {
+                values.addAll(lines);
+            }
+        });
+        return values;
+    }
+
+    /** Also refuses what Feign would write verbatim and a server would read as another header: CR and LF. */
+    static IdempotenceId parse(List<String> lines) {
+        return GRAMMAR.parse(lines).orElseThrow();
+    }
+
+    static String format(IdempotenceId id, IdempotencyKeyHeader.Style style) {
+        return GRAMMAR.format(id, style);
+    }
+
+    /** Literally: Feign would read braces as a template expression. */
+    static void replace(RequestTemplate template, String line) {
+        for (String header : List.copyOf(template.headers().keySet())) {
+            if (header.equalsIgnoreCase(IDEMPOTENCY_KEY)) {
+                template.removeHeader(header);
+            }
+        }
+        template.headerLiteral(IDEMPOTENCY_KEY, line);
+    }
+}

@@ -1,0 +1,108 @@
+package io.idempotence.client.feign;
+
+import feign.FeignException;
+import feign.InvocationHandlerFactory.MethodHandler;
+import feign.Request;
+import feign.Response;
+import io.github.resilience4j.retry.Retry;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.internal.CallLoop;
+import io.idempotence.client.internal.Exchange;
+import io.idempotence.client.internal.Observation;
+import io.idempotence.client.internal.WeakIdentityMap;
+import io.idempotence.http.Refusal;
+import org.jspecify.annotations.Nullable;
+
+/** Runs the attempts of a logical call over Feign's own handler. */
+final class RetryingMethodHandler implements MethodHandler {
+    private final MethodHandler delegate;
+    private final ClientMethod method;
+    private final WeakIdentityMap<Object[], FeignCall> calls;
+    private final Installation installation;
+
+    RetryingMethodHandler(
+            MethodHandler delegate,
+            ClientMethod method,
+            WeakIdentityMap<Object[], FeignCall> calls,
+            Installation installation) {
+        this.delegate = delegate;
+        this.method = method;
+        this.calls = calls;
+        this.installation = installation;
+    }
+
+    @Override
+    public @Nullable Object invoke(Object[] args) throws Throwable {
+        FeignCall call = args == null ? null : calls.get(args);
+        if (call == null) {
+            installation.foundNoArguments();
+            call = new FeignCall(method);
+        }
+        Retry retry = method.client().retries().of(method.name());
+        return CallLoop.run(call.logical(), retry, new FeignExchange(call, args));
+    }
+
+    private final class FeignExchange implements Exchange {
+        private final FeignCall call;
+        private final Object[] args;
+
+        FeignExchange(FeignCall call, Object[] args) {
+            this.call = call;
+            this.args = args;
+        }
+
+        @Override
+        public @Nullable Object send(int attempt, Observation seen) throws Throwable {
+            FeignAttempt before = installation.enter(new FeignAttempt(call, attempt, seen));
+            try {
+                return delegate.invoke(args);
+            } finally {
+                installation.restore(before);
+            }
+        }
+
+        @Override
+        public void discard(@Nullable Object value) {
+            if (value instanceof Response response) {
+                response.close();
+            }
+        }
+
+        @Override
+        public Throwable failureOf(@Nullable Object value) {
+            if (value instanceof Response response) {
+                Response bodiless = response.toBuilder().body(new byte[0]).build();
+                return FeignException.errorStatus(method.configKey(), bodiless);
+            }
+            return new IllegalStateException("an error status was decoded to a value");
+        }
+
+        @Override
+        public Throwable refused(Refusal refusal, Observation seen, Throwable cause) {
+            byte[] body = cause instanceof FeignException e
+                    ? e.responseBody().map(buffer -> buffer.array()).orElse(null)
+                    : null;
+            return new RequestRefusedException(
+                    refusal, seen.status(), call.logical().id(), lastRequest(), cause, body, seen.headers());
+        }
+
+        @Override
+        public Throwable unknown(Observation seen, Throwable cause) {
+            IdempotenceId id = call.logical().id();
+            if (id == null) {
+                throw new IllegalStateException("only calls with an ID end in the unknown");
+            }
+            int status = seen.status() == 0 ? -1 : seen.status();
+            return new OutcomeUnknownException(
+                    status, method.configKey(), id, call.logical().attempts(), lastRequest(), cause);
+        }
+
+        private Request lastRequest() {
+            Request request = call.lastRequest();
+            if (request == null) {
+                throw new IllegalStateException("there was an answer without a request");
+            }
+            return request;
+        }
+    }
+}

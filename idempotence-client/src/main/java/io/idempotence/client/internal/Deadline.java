@@ -1,0 +1,31 @@
+package io.idempotence.client.internal;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+/** The point in time after which a logical call makes no attempt. By the monotonic clock. */
+public final class Deadline {
+    private final long at;
+
+    private Deadline(long at) {
+        this.at = at;
+    }
+
+    public static Deadline in(Duration time) {
+        return new Deadline(System.nanoTime() + time.toNanos());
+    }
+
+    /** Whole milliseconds left, 0 when over. */
+    public long millisLeft() {
+        return Math.max(0, TimeUnit.NANOSECONDS.toMillis(at - System.nanoTime()));
+    }
+
+    public boolean isOver() {
+        return millisLeft() == 0;
+    }
+
+    /** True if there is time left after a wait. */
+    boolean outlasts(long waitMillis) {
+        return millisLeft() > waitMillis;
+    }
+}

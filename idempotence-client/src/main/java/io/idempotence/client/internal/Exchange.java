@@ -1,0 +1,23 @@
+package io.idempotence.client.internal;
+
+import io.idempotence.http.Refusal;
+import org.jspecify.annotations.Nullable;
+
+/** What an HTTP client library adds to the retry loop. */
+public interface Exchange {
+    /** Sends one request of an attempt and writes down what it sees. */
+    @Nullable
+    Object send(int attempt, Observation seen) throws Throwable;
+
+    /** Lets go of a value that the caller will not get. */
+    void discard(@Nullable Object value);
+
+    /** An exception that stands for a returned error answer. */
+    Throwable failureOf(@Nullable Object value);
+
+    /** The exception for a refusal. */
+    Throwable refused(Refusal refusal, Observation seen, Throwable cause);
+
+    /** The exception for an outcome that is not known. */
+    Throwable unknown(Observation seen, Throwable cause);
+}

@@ -1,0 +1,136 @@
+package io.idempotence.client.internal;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.RetryBudget;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One call of a client method by the application, and everything its attempts share. It outlives hops between threads and
+ * retries by layers outside of ours.
+ */
+public final class LogicalCall {
+    private static final Logger LOG = LoggerFactory.getLogger(LogicalCall.class);
+
+    private final String client;
+    private final String method;
+    private final IdempotenceClientConfig config;
+    private final RetryBudget budget;
+    private final Deadline deadline;
+    private final long openedAt = System.nanoTime();
+    private final AtomicInteger attempts = new AtomicInteger();
+    private final AtomicInteger requests = new AtomicInteger();
+    private final AtomicInteger running = new AtomicInteger();
+    private final AtomicBoolean published = new AtomicBoolean();
+    private volatile @Nullable IdempotenceId id;
+    private volatile boolean safe;
+    private volatile boolean inDoubt;
+    private volatile @Nullable Result result;
+    private volatile @Nullable Throwable lastFailure;
+
+    public LogicalCall(String client, String method, IdempotenceClientConfig config, RetryBudget budget) {
+        this.client = client;
+        this.method = method;
+        this.config = config;
+        this.budget = budget;
+        this.deadline = Deadline.in(config.deadline());
+    }
+
+    /** The first request says what the call is. */
+    public void describe(@Nullable IdempotenceId callId, boolean safeMethod) {
+        this.id = callId;
+        this.safe = safeMethod;
+    }
+
+    public String client() {
+        return client;
+    }
+
+    public String method() {
+        return method;
+    }
+
+    public @Nullable IdempotenceId id() {
+        return id;
+    }
+
+    public int attempts() {
+        return attempts.get();
+    }
+
+    public Deadline deadline() {
+        return deadline;
+    }
+
+    public void countRequest() {
+        requests.incrementAndGet();
+    }
+
+    IdempotenceClientConfig config() {
+        return config;
+    }
+
+    RetryBudget budget() {
+        return budget;
+    }
+
+    boolean isRepeatable() {
+        return id != null || safe;
+    }
+
+    int nextAttempt() {
+        return attempts.incrementAndGet();
+    }
+
+    void doubt() {
+        inDoubt = true;
+    }
+
+    boolean isInDoubt() {
+        return inDoubt;
+    }
+
+    @Nullable
+    Throwable lastFailure() {
+        return lastFailure;
+    }
+
+    void ended(Result how, @Nullable Throwable failure) {
+        result = how;
+        lastFailure = failure;
+    }
+
+    /** A layer of the call begins: the proxy, or a run of the retry loop below it. */
+    public void enter() {
+        running.incrementAndGet();
+    }
+
+    /** A layer of the call ends. The last one to end tells the listener: a run may end after its proxy gave up on it. */
+    public void exit() {
+        Result how = result;
+        if (running.decrementAndGet() == 0 && how != null && published.compareAndSet(false, true)) {
+            publish(how);
+        }
+    }
+
+    private void publish(Result how) {
+        Duration took = Duration.ofNanos(System.nanoTime() - openedAt);
+        IdempotenceClientEvent event =
+                new IdempotenceClientEvent(client, method, how, id, attempts.get(), requests.get(), took);
+        LOG.debug("{}, ID {}", event, id);
+        config.listener().ifPresent(listener -> {
+            try {
+                listener.onCall(event);
+            } catch (RuntimeException e) {
+                LOG.warn("The IdempotenceClientListener threw; the call is not affected", e);
+            }
+        });
+    }
+}

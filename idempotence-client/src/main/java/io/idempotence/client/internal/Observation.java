@@ -1,0 +1,119 @@
+package io.idempotence.client.internal;
+
+import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.http.Refusal;
+import java.io.IOException;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What went over the wire in one exchange, as the innermost HTTP client saw it. Everything above it (decoders, error decoders,
+ * propagation policies) may hide it, so nothing else is asked.
+ *
+ * <p>Written by the thread that talks, read by the one that decides; they may differ.
+ */
+public final class Observation {
+    private volatile boolean open;
+    private volatile int status;
+    private volatile Map<String, Collection<String>> headers = Map.of();
+    private volatile @Nullable IOException failure;
+    private volatile @Nullable IOException bodyFailure;
+    private volatile boolean earlierDoubt;
+
+    /** A request is about to leave. */
+    public void started() {
+        IOException before = failure;
+        if (open || status == 502 || status == 504 || (before != null && !Wire.certainlyNotSent(before))) {
+            earlierDoubt = true;
+        }
+        open = true;
+        status = 0;
+        headers = Map.of();
+        failure = null;
+        bodyFailure = null;
+    }
+
+    /** A status line and headers came back. */
+    public void answered(int answerStatus, Map<String, Collection<String>> answerHeaders) {
+        Map<String, Collection<String>> copy = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        copy.putAll(answerHeaders);
+        headers = copy;
+        status = answerStatus;
+        open = false;
+    }
+
+    /** The exchange failed before a status line. */
+    public void failed(IOException e) {
+        failure = e;
+        open = false;
+    }
+
+    /** The HTTP client threw something that is no I/O failure: its own refusal to send. */
+    public void broken() {
+        open = false;
+    }
+
+    /** The body broke off after the status line. */
+    public void bodyFailed(IOException e) {
+        bodyFailure = e;
+    }
+
+    /** True while a request is out and nothing came back. */
+    boolean isOpen() {
+        return open;
+    }
+
+    /** True if an earlier request of the same exchange, made by a client that retries by itself, may have been carried out. */
+    boolean hasEarlierDoubt() {
+        return earlierDoubt;
+    }
+
+    /** The status, or 0 if there was no answer. */
+    public int status() {
+        return status;
+    }
+
+    /** The answer's headers, names in any case; empty if there was no answer. */
+    public Map<String, Collection<String>> headers() {
+        return headers;
+    }
+
+    @Nullable
+    IOException failure() {
+        return failure;
+    }
+
+    @Nullable
+    IOException bodyFailure() {
+        return bodyFailure;
+    }
+
+    /** True if the answer says that it was stored. */
+    public boolean isReplayed() {
+        return values(IdempotenceHeaders.IDEMPOTENT_REPLAYED).stream()
+                .anyMatch(value -> value.trim().equalsIgnoreCase("true"));
+    }
+
+    /** The refusal, if the answer is an error that names one known to this version. */
+    public Optional<Refusal> refusal() {
+        if (status < 400) {
+            return Optional.empty();
+        }
+        return values(IdempotenceHeaders.IDEMPOTENCY_REFUSAL).stream()
+                .findFirst()
+                .flatMap(Refusal::ofCode);
+    }
+
+    /** True if the answer is an error that says it comes from the framework, in a word known to this version or not. */
+    boolean namesRefusal() {
+        return status >= 400 && !values(IdempotenceHeaders.IDEMPOTENCY_REFUSAL).isEmpty();
+    }
+
+    Collection<String> values(String header) {
+        return headers.getOrDefault(header, List.of());
+    }
+}

@@ -1,0 +1,118 @@
+package io.idempotence.client.internal;
+
+import io.idempotence.http.Refusal;
+import java.io.IOException;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What happened to one attempt. */
+public enum Outcome {
+    /** A 2xx answer, and it could be read; or a value that needed no request. */
+    SUCCESS,
+    /** Certainly not sent: may be tried again even without an ID. */
+    NOT_SENT,
+    /** Sent, and what became of it is not known: may be tried again with an ID only. */
+    UNDETERMINED,
+    /** An answer that may be another one next time. */
+    RETRYABLE,
+    /** The server half says that the first attempt still runs: ask again within the same attempt. */
+    IN_PROGRESS,
+    /** Another refusal of the server half. */
+    REFUSED,
+    /** Everything else: the operation's own answer, or a failure on this side. */
+    FINAL;
+
+    /**
+     * The outcome of an exchange. The first line that applies counts:
+     *
+     * <pre>
+     * seen                                                         outcome
+     * certificate not trusted                                      FINAL
+     * no connection, and no earlier request by the same client     NOT_SENT
+     * any other I/O failure before a status line                   UNDETERMINED
+     * request out, nothing came back to us                         UNDETERMINED
+     * no request, a value                                          SUCCESS
+     * no request, an exception                                     FINAL
+     * refusal in-progress / storage-unavailable / other / unknown  IN_PROGRESS / RETRYABLE / REFUSED / FINAL
+     * 2xx, returned a value                                        SUCCESS
+     * 2xx, threw because the body broke off                        UNDETERMINED
+     * 2xx, threw for another reason                                FINAL
+     * Idempotent-Replayed: true                                    FINAL
+     * a status to try again                                        RETRYABLE
+     * any other status                                             FINAL
+     * </pre>
+     *
+     * @param seen what the HTTP client saw
+     * @param thrown what the layers above it made of it, or null if they returned
+     * @param statuses the statuses to try again
+     */
+    public static Outcome of(Observation seen, @Nullable Throwable thrown, Set<Integer> statuses) {
+        IOException failure = seen.failure();
+        if (failure != null) {
+            if (Wire.isTrustFailure(failure)) {
+                return FINAL;
+            }
+            return Wire.certainlyNotSent(failure) && !seen.hasEarlierDoubt() ? NOT_SENT : UNDETERMINED;
+        }
+        if (seen.isOpen()) {
+            return UNDETERMINED;
+        }
+        int status = seen.status();
+        if (status == 0) {
+            return thrown == null ? SUCCESS : FINAL;
+        }
+        if (seen.namesRefusal()) {
+            return ofRefusal(seen.refusal());
+        }
+        if (status >= 200 && status < 300) {
+            if (thrown == null) {
+                return SUCCESS;
+            }
+            return seen.bodyFailure() != null ? UNDETERMINED : FINAL;
+        }
+        if (seen.isReplayed()) {
+            return FINAL;
+        }
+        return statuses.contains(status) ? RETRYABLE : FINAL;
+    }
+
+    private static Outcome ofRefusal(Optional<Refusal> refusal) {
+        if (refusal.isEmpty()) {
+            return FINAL;
+        }
+        return switch (refusal.get()) {
+            case IN_PROGRESS -> IN_PROGRESS;
+            case STORAGE_UNAVAILABLE -> RETRYABLE;
+            default -> REFUSED;
+        };
+    }
+
+    /** Whether after this the operation may have been carried out without our knowing. */
+    boolean leavesDoubt(Observation seen) {
+        return this == UNDETERMINED
+                || this == IN_PROGRESS
+                || seen.hasEarlierDoubt()
+                || (this == RETRYABLE && (seen.status() == 502 || seen.status() == 504));
+    }
+
+    /**
+     * Whether this says what became of the operation, earlier attempts included. An answer that was given before the server
+     * half looked at the ID (401, 403, 407, a malformed ID, a refusal we do not know) says nothing about an attempt made before it.
+     */
+    boolean settles(Observation seen) {
+        if (this == SUCCESS) {
+            return true;
+        }
+        if (this == REFUSED) {
+            return seen.refusal()
+                    .map(r -> r != Refusal.KEY_MISSING && r != Refusal.KEY_INVALID && r != Refusal.OUTCOME_UNKNOWN)
+                    .orElse(false);
+        }
+        int status = seen.status();
+        return this == FINAL
+                && status != 0
+                && !seen.namesRefusal()
+                && (seen.isReplayed() || (status != 401 && status != 403 && status != 407));
+    }
+}

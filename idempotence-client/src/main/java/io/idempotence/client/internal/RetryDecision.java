@@ -1,0 +1,104 @@
+package io.idempotence.client.internal;
+
+import io.github.resilience4j.core.IntervalBiFunction;
+import io.github.resilience4j.core.functions.Either;
+import io.github.resilience4j.retry.Retry;
+import io.github.resilience4j.retry.RetryConfig;
+import io.idempotence.client.RetryBudget;
+import java.time.Instant;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The one place that says whether there is another attempt, and when.
+ *
+ * <p>Resilience4j is asked as well: it counts the attempts, its predicate can forbid, its interval is the wait unless the
+ * server asks for a longer one. It asks back through the predicate and the interval made here, in the same thread.
+ */
+final class RetryDecision {
+    private static final Logger LOG = LoggerFactory.getLogger(RetryDecision.class);
+    private static final ThreadLocal<@Nullable RetryDecision> CURRENT = new ThreadLocal<>();
+    private static final long STOP = -1;
+
+    private final Outcome outcome;
+    private final Observation seen;
+    private final boolean repeatable;
+    private final Deadline deadline;
+    private final RetryBudget budget;
+
+    /** @param repeatable the call carries an ID, or is safe by its HTTP method */
+    RetryDecision(Outcome outcome, Observation seen, boolean repeatable, Deadline deadline, RetryBudget budget) {
+        this.outcome = outcome;
+        this.seen = seen;
+        this.repeatable = repeatable;
+        this.deadline = deadline;
+        this.budget = budget;
+    }
+
+    /** Milliseconds to wait before the next attempt, or a negative number to stop. */
+    long waitBeforeNext(Retry.AsyncContext<Object> retry, Throwable failure) {
+        RetryDecision outer = CURRENT.get();
+        CURRENT.set(this);
+        try {
+            return retry.onError(failure);
+        } catch (RuntimeException e) {
+            LOG.warn("The predicate, interval or event consumer of a Retry threw; there is no further attempt", e);
+            return STOP;
+        } finally {
+            if (outer == null) {
+                CURRENT.remove();
+            } else {
+                CURRENT.set(outer);
+            }
+        }
+    }
+
+    private boolean mayRetry() {
+        if (Thread.currentThread().isInterrupted()) {
+            return false;
+        }
+        return switch (outcome) {
+            case NOT_SENT -> true;
+            case UNDETERMINED, RETRYABLE -> repeatable;
+            default -> false;
+        };
+    }
+
+    private long waitOrStop(long interval) {
+        if (interval < 0) {
+            return STOP;
+        }
+        long wait = Math.max(interval, RetryAfter.millis(seen, Instant.now()).orElse(0));
+        return deadline.outlasts(wait) && budget.trySpend() ? wait : STOP;
+    }
+
+    /** {@code config} with our say in it. Outside of a decision it behaves as before. */
+    static RetryConfig govern(RetryConfig config) {
+        Predicate<Throwable> predicate = config.getExceptionPredicate();
+        IntervalBiFunction<Object> interval = config.getIntervalBiFunction();
+        return RetryConfig.from(config)
+                .retryExceptions()
+                .ignoreExceptions()
+                .retryOnException(failure -> {
+                    RetryDecision decision = CURRENT.get();
+                    return (decision == null || decision.mayRetry()) && failure != null && predicate.test(failure);
+                })
+                .intervalBiFunction(new GovernedInterval(interval))
+                .build();
+    }
+
+    static boolean isGoverned(Retry retry) {
+        return retry.getRetryConfig().getIntervalBiFunction() instanceof GovernedInterval;
+    }
+
+    private record GovernedInterval(IntervalBiFunction<Object> interval) implements IntervalBiFunction<Object> {
+        @Override
+        public Long apply(Integer attempt, Either<Throwable, Object> result) {
+            long own = interval.apply(attempt, result);
+            RetryDecision decision = CURRENT.get();
+            return decision == null ? own : decision.waitOrStop(own);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+package io.idempotence.client.internal;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.NoRouteToHostException;
+import java.net.UnknownHostException;
+import java.security.cert.CertPathValidatorException;
+import java.security.cert.CertificateException;
+import javax.net.ssl.SSLHandshakeException;
+import javax.net.ssl.SSLPeerUnverifiedException;
+import org.jspecify.annotations.Nullable;
+
+/** What an I/O failure says about the request. */
+final class Wire {
+    private static final int DEEPEST_CAUSE = 20;
+
+    private Wire() {}
+
+    /** No connection was made, so no byte of the request left. */
+    static boolean certainlyNotSent(IOException e) {
+        if (!(e instanceof ConnectException
+                || e instanceof UnknownHostException
+                || e instanceof NoRouteToHostException)) {
+            return false;
+        }
+        // OkHttp re-sends by itself and throws the last failure with the earlier ones suppressed.
+        for (Throwable earlier : e.getSuppressed()) {
+            if (earlier instanceof IOException io && !certainlyNotSent(io)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The peer's certificate is not trusted: nothing was sent, and trying again changes nothing. */
+    static boolean isTrustFailure(IOException e) {
+        if (e instanceof SSLPeerUnverifiedException) {
+            return true;
+        }
+        if (!(e instanceof SSLHandshakeException)) {
+            return false;
+        }
+        @Nullable Throwable cause = e.getCause();
+        for (int i = 0; cause != null && i < DEEPEST_CAUSE; i++) {
+            if (cause instanceof CertificateException || cause instanceof CertPathValidatorException) {
+                return true;
+            }
+            cause = cause.getCause();
+        }
+        return false;
+    }
+}

@@ -1,0 +1,5 @@
+/** The machinery that integrations share: outcomes, the retry decision, deadlines. Not API: it changes without notice. */
+@NullMarked
+package io.idempotence.client.internal;
+
+import org.jspecify.annotations.NullMarked;
