@@ -1,0 +1,36 @@
+package io.idempotence.server.redis;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.UUID;
+
+/** Requests as the tests of this package make them. */
+final class Claims {
+    static final Duration LEASE = Duration.ofSeconds(30);
+    static final Duration RETENTION = Duration.ofHours(1);
+
+    private static final SecureRandom RANDOM = new SecureRandom();
+
+    private Claims() {}
+
+    static StorageKey newKey() {
+        return StorageKey.of(
+                "payments", "", "", new IdempotenceId(UUID.randomUUID().toString()));
+    }
+
+    static ClaimRequest request(StorageKey key) {
+        return new ClaimRequest(key, Fingerprint.NONE, Owner.random(RANDOM), LEASE, RETENTION, false);
+    }
+
+    static Claim claim(IdempotenceStorage storage, StorageKey key) {
+        return ((ClaimResult.Claimed) storage.claim(request(key))).claim();
+    }
+}

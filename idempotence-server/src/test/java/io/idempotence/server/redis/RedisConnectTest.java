@@ -1,0 +1,195 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.net.URI;
+import java.time.Duration;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import redis.clients.jedis.ConnectionPoolConfig;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.RedisClient;
+
+/** Opening and closing: what belongs to whom, and what is left when opening fails. */
+class RedisConnectTest {
+    private static EmbeddedRedis redis;
+
+    @BeforeAll
+    static void start() {
+        redis = EmbeddedRedis.start();
+        try (Jedis jedis = redis.jedis()) {
+            jedis.aclSetUser("app", "on", ">s3cret", "~idem:*", "+evalsha", "+eval", "+getrange", "+exists", "+set");
+            jedis.aclSetUser("app", "+setrange", "+pexpire", "+pttl", "+time", "+del", "+select");
+        }
+    }
+
+    @AfterAll
+    static void stop() {
+        redis.close();
+    }
+
+    @Test
+    void closingClosesWhatWasOpenedHere() {
+        awaitNoConnections();
+        RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+        storage.find(Claims.newKey());
+        assertThat(connections()).isPositive();
+        storage.close();
+        storage.close();
+
+        awaitNoConnections();
+        awaitNoPoolThread();
+    }
+
+    @Test
+    void applicationsClientIsNeverClosed() {
+        try (RedisClient client = RedisClient.create(redis.host(), redis.port())) {
+            RedisIdempotenceStorage storage = RedisIdempotenceStorage.using(client);
+            Claims.claim(storage, Claims.newKey());
+            storage.close();
+
+            assertThat(client.ping()).isEqualTo("PONG");
+            Claims.claim(RedisIdempotenceStorage.using(client), Claims.newKey());
+        }
+    }
+
+    @Test
+    void addressWhereNothingAnswersFailsAtOnceAndLeavesNothingBehind() throws Exception {
+        String address = "127.0.0.1:" + EmbeddedRedis.freePort();
+        long start = System.nanoTime();
+
+        assertFails(() -> RedisIdempotenceStorage.connect(address), "Redis at " + address, "check that it runs");
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(4));
+        awaitNoPoolThread();
+    }
+
+    @Test
+    void clusterWhereNothingAnswersFailsAndLeavesNothingBehind() throws Exception {
+        String addresses = "127.0.0.1:" + EmbeddedRedis.freePort() + ";[::1]:" + EmbeddedRedis.freePort();
+
+        assertFails(() -> RedisIdempotenceStorage.connect(addresses), "Redis Cluster at " + addresses);
+        awaitNoPoolThread();
+    }
+
+    @Test
+    void seedsThatAreNoClusterFailAndLeaveNothingBehind() {
+        awaitNoConnections();
+        try (EmbeddedRedis other = EmbeddedRedis.start()) {
+            String addresses = redis.address() + ";" + other.address();
+            assertFails(() -> RedisIdempotenceStorage.connect(addresses), "Redis Cluster at " + addresses);
+        }
+        awaitNoConnections();
+        awaitNoPoolThread();
+    }
+
+    @Test
+    void wrongPasswordFailsWithoutShowingItAndLeavesNothingBehind() {
+        awaitNoConnections();
+        URI uri = URI.create("redis://app:wr0ng@" + redis.address());
+
+        assertFails(() -> RedisIdempotenceStorage.connect(uri), redis.address(), "denies the user or the password");
+        awaitNoConnections();
+        awaitNoPoolThread();
+    }
+
+    @Test
+    void userWithTheDocumentedRightsOnlyIsEnough() {
+        URI uri = URI.create("redis://app:s3cret@" + redis.address());
+        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(uri)) {
+            var key = Claims.newKey();
+            var claim = Claims.claim(storage, key);
+            storage.renew(claim, Claims.LEASE);
+            storage.complete(claim, new byte[1], Claims.RETENTION);
+            assertThat(storage.find(key)).isPresent();
+            assertThat(storage.delete(key)).isTrue();
+            assertThat(storage.toString()).doesNotContain("s3cret");
+        }
+    }
+
+    @Test
+    void databaseOfTheUriIsUsed() {
+        var key = Claims.newKey();
+        URI uri = URI.create("redis://" + redis.address() + "/3");
+        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(uri);
+                Jedis jedis = redis.jedis()) {
+            Claims.claim(storage, key);
+            assertThat(jedis.exists(key.value())).isFalse();
+            jedis.select(3);
+            assertThat(jedis.exists(key.value())).isTrue();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "http://s3cret@host:1",
+                "//s3cret@host",
+                "host",
+                "redis:opaque",
+                "redis:///0",
+                "redis://:s3cret@host:0",
+                "redis://:s3cret@host:70000",
+                "redis://:s3cret@host/db",
+                "redis://:s3cret@host/1/2"
+            })
+    void malformedUriIsRefusedWithoutShowingIt(String uri) {
+        assertThatThrownBy(() -> RedisIdempotenceStorage.connect(URI.create(uri)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("Redis URI")
+                .hasMessageNotContaining("s3cret");
+    }
+
+    @Test
+    void unboundedWaitForAConnectionBecomesBoundedAndTheCallersConfigStaysItsOwn() {
+        ConnectionPoolConfig config = new ConnectionPoolConfig();
+        config.setMaxTotal(1);
+        assertThat(config.getMaxWaitDuration()).isNegative();
+        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address(), config)) {
+            Claims.claim(storage, Claims.newKey());
+            assertThat(config.getMaxWaitDuration()).isNegative();
+        }
+    }
+
+    @Test
+    void timeoutOfZeroIsRefused() {
+        JedisClientConfig forEver =
+                DefaultJedisClientConfig.builder().socketTimeoutMillis(0).build();
+        assertThatThrownBy(() -> RedisIdempotenceStorage.connect(redis.address(), forEver))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("waits for ever");
+    }
+
+    private static void assertFails(ThrowingCallable call, String... parts) {
+        assertThatThrownBy(call)
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContainingAll(parts)
+                .hasMessageNotContaining("s3cret")
+                .hasMessageNotContaining("wr0ng");
+    }
+
+    private static int connections() {
+        try (Jedis jedis = redis.jedis()) {
+            return jedis.clientList().split("\n", -1).length - 2;
+        }
+    }
+
+    private static void awaitNoConnections() {
+        Awaitility.await().pollInterval(Duration.ofMillis(10)).until(() -> connections() == 0);
+    }
+
+    private static void awaitNoPoolThread() {
+        Awaitility.await()
+                .pollInterval(Duration.ofMillis(10))
+                .until(() -> Thread.getAllStackTraces().keySet().stream()
+                        .noneMatch(thread -> thread.getName().startsWith("commons-pool")));
+    }
+}

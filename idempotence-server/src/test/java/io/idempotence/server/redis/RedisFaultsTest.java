@@ -1,0 +1,255 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.ConnectionPoolConfig;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.RedisClient;
+
+/** What callers see when Redis is ill. */
+class RedisFaultsTest {
+    private final StorageKey key = Claims.newKey();
+
+    @Test
+    void deadRedisIsUnavailableQuicklyAndTheFirstCallAfterItsRestartSucceeds() throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.startPersistent();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+            openManyConnections(redis, storage);
+            redis.kill();
+
+            long start = System.nanoTime();
+            assertUnavailable(() -> storage.claim(Claims.request(key)), "no connection");
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(2));
+
+            redis.restart();
+            assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
+        }
+    }
+
+    @Test
+    void oneRetryIsEnoughAfterARestartThatNobodyNoticed() throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+            openManyConnections(redis, storage);
+            redis.restart();
+
+            ClaimRequest request = Claims.request(key);
+            orUnavailable(() -> storage.claim(request));
+            assertThat(storage.claim(request)).isInstanceOf(ClaimResult.Claimed.class);
+        }
+    }
+
+    private void openManyConnections(EmbeddedRedis redis, RedisIdempotenceStorage storage) throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        List<Future<?>> done = new ArrayList<>();
+        CountDownLatch sent = new CountDownLatch(8);
+        redis.pause();
+        for (int i = 0; i < 8; i++) {
+            done.add(threads.submit(() -> {
+                sent.countDown();
+                storage.find(key);
+            }));
+        }
+        sent.await();
+        redis.resume();
+        for (Future<?> future : done) {
+            future.get();
+        }
+        threads.shutdown();
+    }
+
+    @Test
+    void persistentRedisRemembersEveryRecordOverAKill() {
+        StorageKey completedKey = Claims.newKey();
+        StorageKey releasedKey = Claims.newKey();
+        try (EmbeddedRedis redis = EmbeddedRedis.startPersistent();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+            Claim claim = Claims.claim(storage, key);
+            storage.complete(Claims.claim(storage, completedKey), new byte[] {1, 0, -1}, Claims.RETENTION);
+            storage.release(Claims.claim(storage, releasedKey), Claims.RETENTION);
+            redis.restart();
+            orUnavailable(() -> storage.find(key));
+
+            assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
+            assertThat(storage.claim(Claims.request(completedKey)))
+                    .isInstanceOfSatisfying(
+                            ClaimResult.Completed.class,
+                            completed -> assertThat(completed.result()).containsExactly(1, 0, -1));
+            assertThat(Claims.claim(storage, releasedKey).fence()).isEqualTo(2);
+            assertThat(storage.complete(claim, new byte[2], Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+            assertThat(storage.find(key).orElseThrow().retentionLeft()).isGreaterThan(Claims.RETENTION.minusMinutes(1));
+        }
+    }
+
+    @Test
+    void fullRedisRefusesNewClaimsButRecordsWhatWasDone() {
+        StorageKey second = Claims.newKey();
+        StorageKey third = Claims.newKey();
+        StorageKey lost = Claims.newKey();
+        try (EmbeddedRedis redis = EmbeddedRedis.start("--maxmemory-policy", "noeviction");
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+                Jedis jedis = redis.jedis()) {
+            Claim toComplete = Claims.claim(storage, key);
+            Claim toRelease = Claims.claim(storage, second);
+            Claim toMark = Claims.claim(storage, third);
+            Claim vanished = Claims.claim(storage, lost);
+            storage.delete(lost);
+            jedis.configSet("maxmemory", "1");
+
+            assertUnavailable(() -> storage.claim(Claims.request(Claims.newKey())), "OOM");
+            assertThat(storage.renew(toComplete, Claims.LEASE)).isEqualTo(new WriteResult.Done());
+            assertThat(storage.complete(toComplete, new byte[5_000], Claims.RETENTION))
+                    .isEqualTo(new WriteResult.Done());
+            assertThat(storage.release(toRelease, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+            assertThat(storage.markUnknown(toMark, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+            assertThat(storage.complete(vanished, new byte[9], Claims.RETENTION))
+                    .isEqualTo(new WriteResult.StoredAfterLoss());
+
+            assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Completed.class);
+            assertThat(storage.find(lost).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
+            assertUnavailable(() -> storage.claim(Claims.request(second)), "OOM");
+        }
+    }
+
+    @Test
+    void replicaIsUnavailableForClaims() {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+                Jedis jedis = redis.jedis()) {
+            Claim claim = Claims.claim(storage, key);
+            jedis.replicaof("127.0.0.1", 1);
+
+            assertUnavailable(() -> storage.claim(Claims.request(Claims.newKey())), "READONLY");
+            assertUnavailable(() -> storage.complete(claim, new byte[1], Claims.RETENTION), "READONLY");
+            assertUnavailable(() -> storage.delete(key), "READONLY");
+        }
+    }
+
+    @Test
+    void silentRedisIsUnavailableAfterTheTimeout() {
+        JedisClientConfig impatient = DefaultJedisClientConfig.builder()
+                .connectionTimeoutMillis(200)
+                .socketTimeoutMillis(200)
+                .build();
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address(), impatient)) {
+            ClaimRequest request = Claims.request(key);
+            redis.pause();
+            long start = System.nanoTime();
+            assertUnavailable(() -> storage.claim(request), "no answer in time");
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofMillis(1_500));
+            redis.resume();
+
+            // The claim may have arrived although its reply was lost: the same owner may run (T2).
+            assertThat(storage.claim(request)).isInstanceOf(ClaimResult.Claimed.class);
+        }
+    }
+
+    @Test
+    void emptyPoolIsUnavailableInABoundedTimeAndAnInterruptIsKept() throws Exception {
+        ConnectionPoolConfig one = new ConnectionPoolConfig();
+        one.setMaxTotal(1);
+        one.setMaxWait(Duration.ofMillis(100));
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address(), one)) {
+            redis.pause();
+            Thread holder = new Thread(() -> orUnavailable(() -> storage.find(key)));
+            holder.start();
+            Awaitility.await()
+                    .pollInterval(Duration.ofMillis(5))
+                    .until(() ->
+                            catchThrowable(() -> storage.find(key)).getMessage().contains("no free connection"));
+            assertUnavailable(() -> storage.find(key), "no free connection");
+
+            AtomicReference<Throwable> thrown = new AtomicReference<>();
+            AtomicBoolean flag = new AtomicBoolean();
+            Thread interrupted = new Thread(() -> {
+                Thread.currentThread().interrupt();
+                thrown.set(catchThrowable(() -> storage.find(key)));
+                flag.set(Thread.currentThread().isInterrupted());
+            });
+            interrupted.start();
+            interrupted.join();
+            assertThat(thrown.get())
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("interrupted");
+            assertThat(flag).isTrue();
+            redis.resume();
+            holder.join();
+        }
+    }
+
+    @Test
+    void closedStorageIsUnavailable() {
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
+            RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+            storage.close();
+
+            assertThatThrownBy(() -> storage.find(key)).isInstanceOf(StorageUnavailableException.class);
+        }
+    }
+
+    @Test
+    void deadRedisOfTheApplicationsClientIsUnavailable() {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                RedisClient client = RedisClient.create(redis.host(), redis.port());
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.using(client)) {
+            storage.find(key);
+            redis.kill();
+
+            assertUnavailable(() -> storage.claim(Claims.request(key)), "the application's client");
+        }
+    }
+
+    @Test
+    void downClusterIsUnavailable() {
+        try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.start();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(cluster.addresses())) {
+            storage.claim(Claims.request(key));
+            cluster.nodes().forEach(EmbeddedRedis::kill);
+
+            long start = System.nanoTime();
+            assertUnavailable(() -> storage.claim(Claims.request(key)), "no connection");
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(8));
+        }
+    }
+
+    /** One attempt that may meet a connection of before the fault. */
+    private static void orUnavailable(Runnable call) {
+        try {
+            call.run();
+        } catch (StorageUnavailableException e) {
+            assertThat(e).hasMessageContaining("no connection");
+        }
+    }
+
+    private void assertUnavailable(Runnable call, String reason) {
+        assertThatThrownBy(call::run)
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining(reason)
+                .hasMessageNotContaining(key.value())
+                .hasCauseInstanceOf(RuntimeException.class);
+    }
+}

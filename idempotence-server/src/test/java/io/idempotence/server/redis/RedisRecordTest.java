@@ -1,0 +1,212 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.WriteResult;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
+
+/** What is in Redis, and what it costs. */
+class RedisRecordTest {
+    private static EmbeddedRedis redis;
+    private static RedisIdempotenceStorage storage;
+    private static Jedis jedis;
+
+    private final StorageKey key = Claims.newKey();
+    private final byte[] rawKey = key.value().getBytes(StandardCharsets.US_ASCII);
+
+    @BeforeAll
+    static void start() {
+        redis = EmbeddedRedis.start();
+        storage = RedisIdempotenceStorage.connect(redis.address());
+        jedis = redis.jedis();
+    }
+
+    @AfterAll
+    static void stop() {
+        jedis.close();
+        storage.close();
+        redis.close();
+    }
+
+    @Test
+    void completedRecordWithAHundredBytesCostsAtMostThreeHundred() {
+        assertThat(key.value()).matches("idem:payments:.{43}");
+        Claim claim = Claims.claim(storage, key);
+        System.out.println("MEMORY USAGE claimed: " + jedis.memoryUsage(rawKey) + " bytes");
+        storage.complete(claim, new byte[90], Claims.RETENTION);
+        System.out.println("MEMORY USAGE completed, result of 90 bytes: " + jedis.memoryUsage(rawKey) + " bytes");
+        storage.delete(key);
+        storage.complete(claim, new byte[100], Claims.RETENTION);
+        System.out.println("MEMORY USAGE completed, result of 100 bytes: " + jedis.memoryUsage(rawKey) + " bytes");
+
+        assertThat(jedis.memoryUsage(rawKey)).isLessThanOrEqualTo(300);
+    }
+
+    @Test
+    void oneKeyPerIdWithTheRetentionAsItsTimeToLive() {
+        jedis.flushAll();
+        Claim claim = Claims.claim(storage, key);
+        assertThat(jedis.keys("*")).containsExactly(key.value());
+        assertThat(jedis.pttl(rawKey)).isBetween(Claims.RETENTION.toMillis() - 10_000, Claims.RETENTION.toMillis());
+
+        storage.complete(claim, new byte[1], Claims.RETENTION.multipliedBy(2));
+        assertThat(jedis.keys("*")).containsExactly(key.value());
+        assertThat(jedis.pttl(rawKey)).isGreaterThan(Claims.RETENTION.toMillis() + 10_000);
+    }
+
+    @Test
+    void firstRequestCostsTwoRoundTripsReplayAndDuplicateOne() {
+        Claims.claim(storage, Claims.newKey());
+        storage.renew(new Claim(key, Fingerprint.NONE, new Owner(0, 0), 1), Claims.LEASE);
+        jedis.configResetStat();
+
+        Claim claim = Claims.claim(storage, key);
+        assertThat(roundTrips()).isEqualTo(1);
+        storage.claim(Claims.request(key));
+        assertThat(roundTrips()).as("after a duplicate").isEqualTo(2);
+        storage.complete(claim, new byte[100], Claims.RETENTION);
+        assertThat(roundTrips()).as("after complete").isEqualTo(3);
+        storage.claim(Claims.request(key));
+        assertThat(roundTrips()).as("after a replay").isEqualTo(4);
+        storage.find(key);
+        assertThat(roundTrips()).as("after find").isEqualTo(5);
+    }
+
+    /** Calls of EVALSHA; EVAL must not occur, and what a script calls inside the server is no round trip. */
+    private static int roundTrips() {
+        String stats = jedis.info("commandstats");
+        assertThat(stats).doesNotContain("cmdstat_eval:");
+        for (String line : stats.split("\r\n", -1)) {
+            if (line.startsWith("cmdstat_evalsha:calls=")) {
+                return Integer.parseInt(line.substring(line.indexOf('=') + 1, line.indexOf(',')));
+            }
+        }
+        return 0;
+    }
+
+    @Test
+    void scriptsForgottenByTheServerAreSentAgain() {
+        Claim claim = Claims.claim(storage, key);
+        jedis.scriptFlush();
+        assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
+        jedis.scriptFlush();
+        assertThat(storage.complete(claim, new byte[3], Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+        jedis.scriptFlush();
+        assertThat(storage.find(key)).isPresent();
+    }
+
+    @Test
+    void whatCannotBeReadIsReportedAndLeftAsItIs() {
+        Map<String, byte[]> values = new LinkedHashMap<>();
+        values.put("empty", new byte[0]);
+        values.put("text", "hello".getBytes(StandardCharsets.US_ASCII));
+        values.put("one byte", new byte[] {1});
+        values.put("too short", Arrays.copyOf(header('C'), 53));
+        values.put("unknown state", header('X'));
+        values.put("a claim without lease", header('P'));
+        values.put("a claim with half a lease", Arrays.copyOf(header('P'), 58));
+        values.put("a claim with more than a lease", Arrays.copyOf(header('T'), 63));
+        values.put("a release with something behind", Arrays.copyOf(header('R'), 55));
+        values.put("an unknown with something behind", Arrays.copyOf(header('U'), 62));
+        byte[] newer = header('C');
+        newer[0] = 2;
+        values.put("a newer format", newer);
+        byte[] format0 = header('C');
+        format0[0] = 0;
+        values.put("format 0", format0);
+
+        values.forEach((name, value) -> {
+            jedis.set(rawKey, value);
+            for (ThrowingCallable call : everyCall()) {
+                assertThatThrownBy(call)
+                        .as(name)
+                        .isInstanceOf(CorruptRecordException.class)
+                        .hasMessageNotContaining(key.value());
+            }
+            assertThat(jedis.get(rawKey)).as(name).isEqualTo(value);
+            assertThat(jedis.pttl(rawKey)).as(name).isEqualTo(-1);
+        });
+        assertThat(storage.delete(key)).isTrue();
+        assertThat(Claims.claim(storage, key).fence()).isEqualTo(1);
+    }
+
+    @Test
+    void newerFormatIsNamed() {
+        byte[] newer = header('C');
+        newer[0] = 7;
+        jedis.set(rawKey, newer);
+        for (ThrowingCallable call : everyCall()) {
+            assertThatThrownBy(call).hasMessageContaining("format is 7, this version reads 1");
+        }
+    }
+
+    @Test
+    void keyOfAnotherTypeIsReportedAndLeftAsItIs() {
+        jedis.hset(key.value(), "field", "value");
+        for (ThrowingCallable call : everyCall()) {
+            assertThatThrownBy(call).isInstanceOf(CorruptRecordException.class).hasMessageContaining("not a string");
+        }
+        assertThat(jedis.hgetAll(key.value())).isEqualTo(Map.of("field", "value"));
+        assertThat(storage.delete(key)).isTrue();
+    }
+
+    @Test
+    void layoutOfFormatOneNeverChanges() {
+        byte[] value = Arrays.copyOf(header('C'), 57);
+        value[54] = 'a';
+        value[55] = 0;
+        value[56] = (byte) 0xff;
+        jedis.set(rawKey, value);
+
+        assertThat(storage.claim(Claims.request(key)))
+                .isInstanceOfSatisfying(
+                        ClaimResult.Completed.class,
+                        completed -> assertThat(completed.result()).containsExactly('a', 0, 0xff));
+        assertThat(storage.find(key).orElseThrow().fence()).isEqualTo(0x80000001L);
+
+        storage.delete(key);
+        Owner owner = new Owner(0x0102030405060708L, 0x090a0b0c0d0e0f10L);
+        storage.complete(
+                new Claim(key, Fingerprint.NONE, owner, 0x80000001L), new byte[] {'a', 0, -1}, Claims.RETENTION);
+        assertThat(jedis.get(rawKey)).isEqualTo(value);
+    }
+
+    private List<ThrowingCallable> everyCall() {
+        Claim claim = new Claim(key, Fingerprint.NONE, new Owner(1, 2), 1);
+        return List.of(
+                () -> storage.claim(Claims.request(key)),
+                () -> storage.complete(claim, new byte[4], Claims.RETENTION),
+                () -> storage.release(claim, Claims.RETENTION),
+                () -> storage.markUnknown(claim, Claims.RETENTION),
+                () -> storage.renew(claim, Claims.LEASE),
+                () -> storage.find(key));
+    }
+
+    private static byte[] header(char state) {
+        return ByteBuffer.allocate(54)
+                .put((byte) 1)
+                .put((byte) state)
+                .putInt(0x80000001)
+                .putLong(0x0102030405060708L)
+                .putLong(0x090a0b0c0d0e0f10L)
+                .put(Fingerprint.NONE.toBytes())
+                .array();
+    }
+}
