@@ -1,0 +1,400 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
+
+/** What business code without HTTP sees, on a real Redis that can be killed. */
+class IdempotenceTest {
+    private final IdempotenceId id = IdempotenceId.of("order-4711");
+    private final AtomicInteger runs = new AtomicInteger();
+    private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+    private final List<Idempotence> open = new ArrayList<>();
+    private EmbeddedRedis redis;
+
+    @BeforeEach
+    void start() {
+        redis = EmbeddedRedis.startPersistent();
+    }
+
+    @AfterEach
+    void stop() {
+        open.forEach(Idempotence::close);
+        redis.close();
+    }
+
+    private Idempotence idempotence(IdempotencePolicy policy) {
+        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+                .namespace("orders")
+                .policy(policy)
+                .listener((event, which) -> events.add(event))
+                .build();
+        open.add(idempotence);
+        return idempotence;
+    }
+
+    private Idempotence idempotence() {
+        return idempotence(IdempotencePolicy.defaults());
+    }
+
+    private String work() {
+        return "run " + runs.incrementAndGet();
+    }
+
+    private static Refusal refusalOf(Callable<?> call) {
+        List<Refusal> refusals = new ArrayList<>();
+        assertThatThrownBy(call::call)
+                .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> refusals.add(e.refusal()));
+        return refusals.get(0);
+    }
+
+    // ---- saveIfAbsent and delete
+
+    @Test
+    void savesAnIdOnceUntilItIsDeleted() {
+        Idempotence idempotence = idempotence();
+        assertThat(idempotence.saveIfAbsent("order-1")).isTrue();
+        assertThat(idempotence.saveIfAbsent("order-1")).isFalse();
+        assertThat(idempotence().saveIfAbsent(IdempotenceId.of("order-1"))).isFalse();
+        assertThat(idempotence.delete("order-1")).isTrue();
+        assertThat(idempotence.delete("order-1")).isFalse();
+        assertThat(idempotence.saveIfAbsent("order-1")).isTrue();
+    }
+
+    @Test
+    void aSavedIdIsNeverTakenForAbandoned() {
+        Idempotence idempotence = idempotence(IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(10))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build());
+        assertThat(idempotence.saveIfAbsent("order-1")).isTrue();
+        long start = System.nanoTime();
+        await().until(() -> System.nanoTime() - start > Duration.ofMillis(50).toNanos());
+        assertThat(idempotence.saveIfAbsent("order-1")).isFalse();
+    }
+
+    @Test
+    void servicesInOneStorageDoNotMeet() {
+        assertThat(idempotence().saveIfAbsent("order-1")).isTrue();
+        Idempotence other = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+                .namespace("points")
+                .build();
+        open.add(other);
+        assertThat(other.saveIfAbsent("order-1")).isTrue();
+    }
+
+    @Test
+    void anIdThatIsNoneIsRefusedBeforeTheStorageIsAsked() {
+        assertThatThrownBy(() -> idempotence().saveIfAbsent("a\nb")).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> Idempotence.builder(IdempotenceStorage.inMemory()).namespace("a b"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("namespace must be");
+    }
+
+    @Test
+    void policyIsCheckedEarly() {
+        IdempotencePolicy.Builder policy = IdempotencePolicy.builder();
+        assertThatThrownBy(() -> policy.lease(Duration.ZERO)).hasMessageContaining("lease must be");
+        assertThatThrownBy(() -> policy.retention(Duration.ofDays(1000))).hasMessageContaining("retention must be");
+        assertThatThrownBy(() -> policy.status(102, Verdict.KEEP)).hasMessageContaining("got 102");
+        assertThatThrownBy(() -> IdempotencePolicy.builder()
+                        .lease(Duration.ofHours(2))
+                        .retention(Duration.ofHours(1))
+                        .build())
+                .hasMessageContaining("retention (PT1H) must not be shorter than lease (PT2H)");
+    }
+
+    // ---- execute
+
+    @Test
+    void executesOnceAndGivesTheResultAgain() throws Exception {
+        assertThat(idempotence().execute(id, this::work)).isEqualTo("run 1");
+        assertThat(idempotence().execute(id, this::work)).isEqualTo("run 1");
+        assertThat(runs).hasValue(1);
+        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED);
+    }
+
+    @Test
+    void resultsGoThroughTheirCodec() throws Exception {
+        ResultCodec<Integer> codec = ResultCodec.of(n -> new byte[] {n.byteValue()}, bytes -> (int) bytes[0]);
+        assertThat(idempotence().execute(id, codec, () -> 42)).isEqualTo(42);
+        assertThat(idempotence().execute(id, codec, () -> 43)).isEqualTo(42);
+    }
+
+    @Test
+    void aFailureReleasesByDefault() throws Exception {
+        assertThatThrownBy(() -> idempotence().execute(id, () -> {
+                    work();
+                    throw new IllegalStateException("down");
+                }))
+                .hasMessage("down");
+        assertThat(idempotence().execute(id, this::work)).isEqualTo("run 2");
+    }
+
+    @Test
+    void aFailureIsKeptWhereThePolicyOrTheWorkSaysSo() throws Exception {
+        Idempotence storing = idempotence(IdempotencePolicy.builder()
+                .failureRule(FailureRule.STORE_EVERYTHING)
+                .build());
+        assertThatThrownBy(() -> storing.execute(id, () -> {
+                    throw new IllegalStateException("down");
+                }))
+                .hasMessage("down");
+        assertThat(refusalOf(() -> storing.execute(id, this::work))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+        IdempotenceId other = IdempotenceId.of("other");
+        assertThatThrownBy(() -> idempotence()
+                        .execute(other, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+                            execution.keep();
+                            throw new IllegalStateException("down");
+                        }))
+                .hasMessage("down");
+        assertThat(refusalOf(() -> idempotence().execute(other, this::work))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+        assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    void anUncertainOutcomeIsRefusedEverAfter() throws Exception {
+        idempotence().execute(id, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+            execution.markUnknown();
+            return work();
+        });
+        assertThat(refusalOf(() -> idempotence().execute(id, this::work))).isEqualTo(Refusal.OUTCOME_UNKNOWN);
+        assertThat(runs).hasValue(1);
+        assertThat(events).contains(IdempotenceEvent.UNKNOWN);
+    }
+
+    @Test
+    void aResultThatCannotBeStoredNeverRunsAgain() {
+        ResultCodec<String> broken = ResultCodec.of(
+                text -> {
+                    throw new IllegalStateException("cannot encode");
+                },
+                bytes -> "");
+        assertThatThrownBy(() -> idempotence().execute(id, broken, this::work)).hasMessage("cannot encode");
+        assertThat(refusalOf(() -> idempotence().execute(id, broken, this::work)))
+                .isEqualTo(Refusal.RESULT_UNAVAILABLE);
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void aHundredConcurrentCallsExecuteOnce() throws Exception {
+        ExecutorService executor = Executors.newFixedThreadPool(32);
+        Idempotence one = idempotence();
+        Idempotence two = idempotence();
+        try {
+            List<Callable<String>> calls = new ArrayList<>();
+            for (int i = 0; i < 100; i++) {
+                Idempotence idempotence = i % 2 == 0 ? one : two;
+                calls.add(() -> idempotence.execute(id, this::work));
+            }
+            for (Future<String> call : executor.invokeAll(calls)) {
+                try {
+                    assertThat(call.get()).isEqualTo("run 1");
+                } catch (java.util.concurrent.ExecutionException e) {
+                    assertThat(((ExecutionRefusedException) e.getCause()).refusal())
+                            .isEqualTo(Refusal.IN_PROGRESS);
+                }
+            }
+        } finally {
+            executor.shutdownNow();
+        }
+        assertThat(runs).hasValue(1);
+    }
+
+    // ---- abandoned
+
+    @Test
+    void anAbandonedExecutionIsRefusedByDefault() {
+        abandon(IdempotencePolicy.OnAbandoned.REFUSE);
+        assertThat(refusalOf(() -> idempotence().execute(id, this::work))).isEqualTo(Refusal.OUTCOME_UNKNOWN);
+        assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    void anAbandonedExecutionRunsAgainWhereThePolicySaysSo() throws Exception {
+        abandon(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+        Idempotence again = idempotence(shortLease(IdempotencePolicy.OnAbandoned.RE_EXECUTE));
+        String result =
+                again.execute(id, ResultCodec.text(), (Idempotence.Work<String>) e -> e.fence() + " " + e.takenOver());
+        assertThat(result).isEqualTo("2 true");
+        assertThat(events).contains(IdempotenceEvent.TAKE_OVER);
+    }
+
+    /** P3 */
+    @Test
+    void aLateOwnerGetsTheResultOfTheOneThatOvertookIt() throws Exception {
+        Execution late = abandon(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+        assertThat(idempotence(shortLease(IdempotencePolicy.OnAbandoned.RE_EXECUTE))
+                        .execute(id, this::work))
+                .isEqualTo("run 1");
+        assertThat(late.finish(Verdict.KEEP, StoredResult.value(new byte[] {1})))
+                .hasValueSatisfying(result -> assertThat(StoredResult.valueOf(result))
+                        .isEqualTo("run 1".getBytes(java.nio.charset.StandardCharsets.UTF_8)));
+        assertThat(events).contains(IdempotenceEvent.FENCED);
+        assertThat(idempotence().execute(id, this::work)).isEqualTo("run 1");
+    }
+
+    private static IdempotencePolicy shortLease(IdempotencePolicy.OnAbandoned onAbandoned) {
+        return IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(10))
+                .onAbandoned(onAbandoned)
+                .build();
+    }
+
+    private Execution abandon(IdempotencePolicy.OnAbandoned onAbandoned) {
+        Idempotence idempotence = idempotence();
+        Decision decision = idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), shortLease(onAbandoned));
+        Execution execution = ((Decision.Run) decision).execution();
+        await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
+        return execution;
+    }
+
+    // ---- the storage fails
+
+    /** P6 */
+    @Test
+    void nothingRunsWhileTheStorageIsDown() throws Exception {
+        Idempotence idempotence = idempotence();
+        redis.kill();
+        assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(StorageUnavailableException.class);
+        assertThat(runs).hasValue(0);
+        assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
+        redis.restart();
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+    }
+
+    /** Rule 5, T22 */
+    @Test
+    void aResultTheStorageMissedIsStillGivenAndRecordedLater() throws Exception {
+        Idempotence idempotence = idempotence();
+        String result = idempotence.execute(id, () -> {
+            redis.kill();
+            return work();
+        });
+        assertThat(result).isEqualTo("run 1");
+        redis.restart();
+        await().until(() -> {
+            try {
+                return idempotence.execute(id, this::work).equals("run 1");
+            } catch (ExecutionRefusedException e) {
+                assertThat(e.refusal()).isEqualTo(Refusal.IN_PROGRESS);
+                return false;
+            }
+        });
+        assertThat(runs).hasValue(1);
+    }
+
+    /** T15 */
+    @Test
+    void aRecordThatVanishedIsStoredAnew() throws Exception {
+        Idempotence idempotence = idempotence();
+        idempotence.execute(id, () -> {
+            try (Jedis jedis = redis.jedis()) {
+                jedis.flushAll();
+            }
+            return work();
+        });
+        assertThat(events).contains(IdempotenceEvent.LOST);
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+        assertThat(runs).hasValue(1);
+    }
+
+    /** T21: a claim whose reply never came must not leave its ID behind as "outcome unknown". */
+    @Test
+    void aClaimWithoutAReplyIsUndone() throws Exception {
+        Idempotence idempotence = idempotence();
+        redis.pause();
+        assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        redis.resume();
+        await().atMost(Duration.ofSeconds(30)).until(() -> {
+            try {
+                return idempotence.execute(id, this::work).equals("run 1");
+            } catch (ExecutionRefusedException e) {
+                return false;
+            }
+        });
+        assertThat(runs).hasValue(1);
+    }
+
+    /** T20 */
+    @Test
+    void anUnreadableRecordIsNeverExecuted() {
+        Idempotence idempotence = idempotence();
+        idempotence.saveIfAbsent(id);
+        try (Jedis jedis = redis.jedis()) {
+            for (String key : jedis.keys("*")) {
+                jedis.set(key, "not a record");
+            }
+        }
+        assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertThat(runs).hasValue(0);
+    }
+
+    // ---- what is not to hurt
+
+    @Test
+    void aListenerThatThrowsHurtsNothing() throws Exception {
+        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+                .listener((event, which) -> {
+                    throw new IllegalStateException("listener");
+                })
+                .build();
+        open.add(idempotence);
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+    }
+
+    @Test
+    void closeStopsTheThread() throws Exception {
+        Idempotence idempotence = idempotence();
+        redis.kill();
+        refusalOf(() -> idempotence.execute(id, this::work));
+        assertThat(writers()).isPositive();
+        idempotence.close();
+        idempotence.close();
+        await().until(() -> writers() == 0);
+    }
+
+    private static long writers() {
+        return Stream.of(threads())
+                .filter(thread -> thread.getName().equals("idempotence-writes"))
+                .count();
+    }
+
+    private static Thread[] threads() {
+        Thread[] threads = new Thread[Thread.activeCount() * 2];
+        int count = Thread.enumerate(threads);
+        return java.util.Arrays.copyOf(threads, count);
+    }
+
+    @Test
+    void messagesNeverShowTheId() {
+        Idempotence idempotence = idempotence();
+        redis.kill();
+        assertThatThrownBy(() -> idempotence.execute(IdempotenceId.of("secret-" + UUID.randomUUID()), this::work))
+                .hasMessageNotContaining("secret");
+    }
+}

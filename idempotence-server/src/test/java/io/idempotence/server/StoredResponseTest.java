@@ -1,0 +1,69 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.server.StoredResponse.Form;
+import io.idempotence.server.StoredResponse.Header;
+import io.idempotence.server.storage.CorruptRecordException;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class StoredResponseTest {
+    private final StoredResponse response = new StoredResponse(
+            Form.WRITTEN,
+            201,
+            List.of(
+                    new Header("Content-Type", "application/json"),
+                    new Header("X-Ünusual", "grüße"),
+                    new Header("Location", "/p/1")),
+            new byte[] {0, 1, -1});
+
+    @Test
+    void isReadBackAsItWas() {
+        StoredResponse read = StoredResponse.fromBytes(response.toBytes());
+        assertThat(read.form()).isEqualTo(Form.WRITTEN);
+        assertThat(read.status()).isEqualTo(201);
+        assertThat(read.headers()).isEqualTo(response.headers());
+        assertThat(read.body()).isEqualTo(response.body());
+    }
+
+    @Test
+    void everyTruncationAndUnknownKindIsNoticed() {
+        byte[] bytes = response.toBytes();
+        int bodyLength = response.body().length;
+        for (int length = 0; length < bytes.length - bodyLength; length++) {
+            byte[] truncated = Arrays.copyOf(bytes, length);
+            assertThatThrownBy(() -> StoredResponse.fromBytes(truncated)).isInstanceOf(CorruptRecordException.class);
+        }
+        for (int position : new int[] {0, 1, 5}) {
+            byte[] damaged = bytes.clone();
+            damaged[position] = 99;
+            assertThatThrownBy(() -> StoredResponse.fromBytes(damaged)).isInstanceOf(CorruptRecordException.class);
+        }
+    }
+
+    @Test
+    void headersThatDoNotFitMakeTheResultUnavailable() {
+        Header huge = new Header("Link", "x".repeat(70_000));
+        assertThat(new StoredResponse(Form.WRITTEN, 200, List.of(huge), new byte[0]).toBytes())
+                .isEqualTo(StoredResponse.unavailable());
+        Header small = new Header("Link", "x");
+        assertThat(new StoredResponse(Form.WRITTEN, 200, Collections.nCopies(300, small), new byte[0]).toBytes())
+                .isEqualTo(StoredResponse.unavailable());
+    }
+
+    @Test
+    void aTypicalAnswerIsSmall() {
+        StoredResponse created = new StoredResponse(
+                Form.WRITTEN,
+                201,
+                List.of(
+                        new Header("Content-Type", "application/json"),
+                        new Header("Location", "/payments/8e03978e-40d5-43e8-bc93-6894a57f9324")),
+                new byte[0]);
+        assertThat(created.toBytes().length).isLessThanOrEqualTo(74);
+    }
+}
