@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import javax.net.ssl.SSLParameters;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,6 +21,8 @@ import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.RedisClusterClient;
+import redis.clients.jedis.SslOptions;
+import redis.clients.jedis.SslVerifyMode;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.exceptions.JedisMovedDataException;
@@ -95,10 +96,8 @@ final class RedisConnector {
             config.database(Integer.parseInt(path.substring(1)));
         }
         if (scheme.equals("rediss")) {
-            // The driver compares the certificate with the host only when told to.
-            SSLParameters parameters = new SSLParameters();
-            parameters.setEndpointIdentificationAlgorithm("HTTPS");
-            config.ssl(true).sslParameters(parameters);
+            config.sslOptions(
+                    SslOptions.builder().sslVerifyMode(SslVerifyMode.FULL).build());
         }
         HostAndPort place = new HostAndPort(host, uri.getPort() < 0 ? DEFAULT_PORT : uri.getPort());
         return connect(new RedisAddresses(List.of(place)), poolConfig, config.build());

@@ -60,7 +60,10 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private static final byte[] RENEW = {'L'};
 
     private static final String CORRUPT = "IDEMCORRUPT ";
-    private static final Pattern ERROR_CODE = Pattern.compile("([A-Z]{2,20})(?: .*)?", Pattern.DOTALL);
+    // Redis 6.2 puts the line of the script before the code, and a minus.
+    private static final Pattern ERROR_CODE = Pattern.compile(
+            "\\b(OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|CROSSSLOT|TRYAGAIN|MOVED|ASK|BUSY"
+                    + "|NOPERM|NOAUTH|EXECABORT)\\b");
     private static final Duration MAX_DURATION = Duration.ofDays(36_525);
 
     private final UnifiedJedis client;
@@ -308,8 +311,11 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
             return "no connection, or no answer in time";
         }
         String message = e.getMessage();
+        if (message != null && message.contains("can't run this command")) {
+            return "the Redis user lacks the right to a command";
+        }
         Matcher code = ERROR_CODE.matcher(message == null ? "" : message);
-        return e instanceof JedisDataException && code.matches()
+        return e instanceof JedisDataException && code.find()
                 ? "Redis says " + code.group(1)
                 : e.getClass().getSimpleName();
     }

@@ -29,7 +29,7 @@ end
 
 local head = redis.pcall('GETRANGE', key, 0, 62)
 if type(head) == 'table' then
-  return redis.error_reply('IDEMCORRUPT it is not a string')
+  return string.find(head.err, 'WRONGTYPE', 1, true) and redis.error_reply('IDEMCORRUPT it is not a string') or head
 end
 if head == '' and redis.call('EXISTS', key) == 0 then
   if op == 'C' or op == 'U' then

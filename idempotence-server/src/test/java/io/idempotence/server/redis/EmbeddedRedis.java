@@ -22,6 +22,8 @@ import redis.embedded.core.ExecutableProvider;
 /**
  * A real Redis server (6.2) on a free port of the loopback address, as a process of its own. It can be killed and started again on the
  * same port. Closing it stops it and removes its directory.
+ *
+ * <p>The system property {@code idempotence.test.redis-server} names another binary to use, such as a Redis 7.
  */
 public final class EmbeddedRedis implements AutoCloseable {
     private static final Duration START_TIMEOUT = Duration.ofSeconds(15);
@@ -228,6 +230,10 @@ public final class EmbeddedRedis implements AutoCloseable {
         static final String PATH = unpack();
 
         private static String unpack() {
+            String other = System.getProperty("idempotence.test.redis-server", "");
+            if (!other.isEmpty()) {
+                return other;
+            }
             try {
                 File file = ExecutableProvider.newJarResourceProvider().get();
                 file.deleteOnExit();

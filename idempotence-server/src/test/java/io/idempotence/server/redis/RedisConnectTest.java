@@ -116,6 +116,16 @@ class RedisConnectTest {
     }
 
     @Test
+    void missingRightIsNoCorruptRecord() {
+        try (Jedis jedis = redis.jedis()) {
+            jedis.aclSetUser("blind", "on", ">s3cret", "~idem:*", "+evalsha", "+eval", "+time", "+pttl");
+        }
+        URI uri = URI.create("redis://blind:s3cret@" + redis.address());
+
+        assertFails(() -> RedisIdempotenceStorage.connect(uri), redis.address(), "lacks the right");
+    }
+
+    @Test
     void databaseOfTheUriIsUsed() {
         var key = Claims.newKey();
         URI uri = URI.create("redis://" + redis.address() + "/3");
