@@ -1,11 +1,7 @@
 package io.idempotence;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
+import io.idempotence.internal.FieldDigest;
 import java.util.Base64;
-import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -67,27 +63,9 @@ public final class BusinessFields implements IdempotenceIdGenerator {
             throw new IllegalStateException(
                     "add the fields that tell one '" + operation + "' from another with with()");
         }
-        MessageDigest digest = sha256();
-        update(digest, operation);
-        for (Map.Entry<String, String> field : fields.entrySet()) {
-            update(digest, field.getKey());
-            update(digest, field.getValue());
-        }
+        FieldDigest digest = new FieldDigest().add(operation);
+        fields.forEach((name, value) -> digest.add(name).add(value));
         return new IdempotenceId(
                 operation + "-" + Base64.getUrlEncoder().withoutPadding().encodeToString(digest.digest()));
-    }
-
-    private static void update(MessageDigest digest, String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
-        digest.update(bytes);
-    }
-
-    private static MessageDigest sha256() {
-        try {
-            return MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every Java platform has SHA-256", e);
-        }
     }
 }

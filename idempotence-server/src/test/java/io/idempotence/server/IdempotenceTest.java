@@ -109,7 +109,8 @@ class IdempotenceTest {
     @Test
     void anIdThatIsNoneIsRefusedBeforeTheStorageIsAsked() {
         assertThatThrownBy(() -> idempotence().saveIfAbsent("a\nb")).isInstanceOf(IllegalArgumentException.class);
-        assertThatThrownBy(() -> Idempotence.builder(IdempotenceStorage.inMemory()).namespace("a b"))
+        assertThatThrownBy(
+                        () -> Idempotence.builder(IdempotenceStorage.inMemory()).namespace("a b"))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("namespace must be");
     }

@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.internal.FieldDigest;
 import io.idempotence.server.storage.Fingerprint;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.Part;
@@ -7,10 +8,7 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URLDecoder;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -26,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * the body without its content coding and multipart boundary. Each piece has its length in front.
  */
 final class RequestFingerprint {
-    private final MessageDigest digest = sha256();
+    private final FieldDigest digest = new FieldDigest();
 
     private RequestFingerprint() {}
 
@@ -57,12 +55,11 @@ final class RequestFingerprint {
             fingerprint.add(part.getName());
             fingerprint.add(part.getSubmittedFileName());
             fingerprint.add(part.getContentType());
-            fingerprint.add(
-                    ByteBuffer.allocate(Long.BYTES).putLong(part.getSize()).array());
+            fingerprint.digest.length(part.getSize());
             try (InputStream in = part.getInputStream()) {
                 byte[] buffer = new byte[8192];
                 for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
-                    fingerprint.digest.update(buffer, 0, n);
+                    fingerprint.digest.part(buffer, 0, n);
                 }
             }
         }
@@ -153,25 +150,12 @@ final class RequestFingerprint {
         return -1;
     }
 
+    /** An absent text differs from every present one. */
     private void add(@Nullable String text) {
-        if (text == null) {
-            digest.update((byte) 0);
-        } else {
-            digest.update((byte) 1);
-            add(text.getBytes(StandardCharsets.UTF_8));
-        }
+        digest.add(text == null ? "" : "+" + text);
     }
 
     private void add(byte[] bytes) {
-        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
-        digest.update(bytes);
-    }
-
-    private static MessageDigest sha256() {
-        try {
-            return MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every Java platform has SHA-256", e);
-        }
+        digest.add(bytes);
     }
 }

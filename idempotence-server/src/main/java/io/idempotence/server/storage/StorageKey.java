@@ -1,10 +1,7 @@
 package io.idempotence.server.storage;
 
 import io.idempotence.IdempotenceId;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
+import io.idempotence.internal.FieldDigest;
 import java.util.Base64;
 import java.util.regex.Pattern;
 
@@ -31,13 +28,14 @@ public record StorageKey(String value) {
      * @throws IllegalArgumentException if {@code namespace} is not of its form
      */
     public static StorageKey of(String namespace, String scope, String operation, IdempotenceId id) {
-        MessageDigest digest = sha256();
-        update(digest, checkedNamespace(namespace));
-        update(digest, scope);
-        update(digest, operation);
-        update(digest, id.value());
+        byte[] digest = new FieldDigest()
+                .add(checkedNamespace(namespace))
+                .add(scope)
+                .add(operation)
+                .add(id.value())
+                .digest();
         return new StorageKey("idem:" + namespace + ":"
-                + Base64.getUrlEncoder().withoutPadding().encodeToString(digest.digest()));
+                + Base64.getUrlEncoder().withoutPadding().encodeToString(digest));
     }
 
     /**
@@ -54,20 +52,6 @@ public record StorageKey(String value) {
                             + " digits, '.', '_' or '-'; name the service, for example 'payments'");
         }
         return namespace;
-    }
-
-    private static void update(MessageDigest digest, String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
-        digest.update(bytes);
-    }
-
-    private static MessageDigest sha256() {
-        try {
-            return MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every Java platform has SHA-256", e);
-        }
     }
 
     @Override

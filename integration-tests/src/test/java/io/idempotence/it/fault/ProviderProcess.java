@@ -1,0 +1,136 @@
+package io.idempotence.it.fault;
+
+import io.idempotence.it.container.JettyServer;
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+
+/**
+ * A provider in a process of its own, to be killed. A payment is a line in a file. With the header {@code X-Hold: before} or {@code after} its handler
+ * stops before or after it has paid, and says so.
+ */
+final class ProviderProcess implements AutoCloseable {
+    static final Duration LEASE = Duration.ofSeconds(2);
+
+    private final Process process;
+    private final BufferedReader output;
+    private final int port;
+
+    private ProviderProcess(Process process) throws IOException {
+        this.process = process;
+        this.output = process.inputReader(StandardCharsets.UTF_8);
+        this.port = Integer.parseInt(expect("port "));
+    }
+
+    static ProviderProcess start(String redis, Path ledger, IdempotencePolicy.OnAbandoned onAbandoned)
+            throws IOException {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        List<String> command = List.of(
+                java,
+                "-cp",
+                System.getProperty("java.class.path"),
+                ProviderProcess.class.getName(),
+                redis,
+                ledger.toString(),
+                onAbandoned.name());
+        Process process = new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .directory(new File("target"))
+                .start();
+        try {
+            return new ProviderProcess(process);
+        } catch (IOException | RuntimeException e) {
+            process.destroyForcibly();
+            throw e;
+        }
+    }
+
+    URI uri(String path) {
+        return URI.create("http://127.0.0.1:" + port + path);
+    }
+
+    void awaitHold() throws IOException {
+        expect("hold");
+    }
+
+    /** SIGKILL */
+    void kill() throws InterruptedException {
+        process.destroyForcibly().waitFor();
+    }
+
+    private String expect(String prefix) throws IOException {
+        for (String line = output.readLine(); line != null; line = output.readLine()) {
+            if (line.startsWith(prefix)) {
+                return line.substring(prefix.length());
+            }
+        }
+        throw new IllegalStateException("the provider ended before it said '" + prefix + "'");
+    }
+
+    @Override
+    public void close() throws InterruptedException, IOException {
+        kill();
+        output.close();
+    }
+
+    public static void main(String[] args) {
+        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(args[0]))
+                .policy(IdempotencePolicy.builder()
+                        .lease(LEASE)
+                        .onAbandoned(IdempotencePolicy.OnAbandoned.valueOf(args[2]))
+                        .build())
+                .build();
+        Path ledger = Path.of(args[1]);
+        ServletServer server = JettyServer.start(
+                context -> {
+                    IdempotenceFilter.install(context, idempotence, "/payments");
+                    context.addServlet("payments", ServletServer.servlet((request, response) -> {
+                                boolean takenOver = IdempotenceFilter.execution(request)
+                                        .orElseThrow()
+                                        .takenOver();
+                                hold(request.getHeader("X-Hold"), "before");
+                                if (!takenOver || Files.size(ledger) == 0) {
+                                    Files.writeString(
+                                            ledger, "paid\n", StandardOpenOption.APPEND, StandardOpenOption.SYNC);
+                                }
+                                hold(request.getHeader("X-Hold"), "after");
+                                response.setStatus(201);
+                                response.getOutputStream().print(takenOver ? "paid, taken over" : "paid");
+                            }))
+                            .addMapping("/payments");
+                },
+                null);
+        say("port " + server.port());
+    }
+
+    private static void hold(String asked, String here) {
+        if (here.equals(asked)) {
+            say("hold");
+            try {
+                new CountDownLatch(1).await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new UncheckedIOException(new IOException(e));
+            }
+        }
+    }
+
+    private static void say(String line) {
+        System.out.println(line);
+        System.out.flush();
+    }
+}
