@@ -1,0 +1,58 @@
+package io.idempotence.client;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+
+@AnalyzeClasses(packages = "io.idempotence", importOptions = ImportOption.DoNotIncludeTests.class)
+class ArchitectureTest {
+    @ArchTest
+    static final ArchRule clientKnowsNoHttpLibraryAndNoMachinery = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.client")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.idempotence.client.*..", "feign..", "okhttp3..");
+
+    @ArchTest
+    static final ArchRule machineryKnowsNoHttpLibrary = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.client.internal..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.idempotence.client.feign..", "feign..", "okhttp3..");
+
+    @ArchTest
+    static final ArchRule clientKnowsNoServer = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.client..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("io.idempotence.server..");
+
+    @ArchTest
+    static final ArchRule noCycles =
+            slices().matching("io.idempotence.(**)").should().beFreeOfCycles();
+
+    @ArchTest
+    static final ArchRule onlyDocumentedTypesOfTheFeignHalfArePublic = classes()
+            .that()
+            .resideInAPackage("io.idempotence.client.feign")
+            .and()
+            .arePublic()
+            .should()
+            .haveNameMatching(".*\\.(IdempotentFeign|IdempotenceCapability|OutcomeUnknownException"
+                    + "|RequestRefusedException)");
+
+    @ArchTest
+    static final ArchRule feignTypesThatOlderVersionsLackAreNotUsed = noClasses()
+            .should()
+            .dependOnClassesThat()
+            .haveNameMatching("feign\\.(RequestInterceptors|ResponseInterceptors|DefaultRetryer|DefaultClient"
+                    + "|DefaultInvocationHandlerFactory|interceptor\\..*)");
+}

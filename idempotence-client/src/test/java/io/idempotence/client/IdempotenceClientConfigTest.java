@@ -1,0 +1,266 @@
+package io.idempotence.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.IdempotencyKeyHeader.Style;
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class IdempotenceClientConfigTest {
+    @TempDir
+    Path directory;
+
+    private IdempotenceClientConfig load(String file, Map<String, String> system, Map<String, String> environment) {
+        Properties properties = new Properties();
+        properties.putAll(system);
+        try {
+            if (!file.isEmpty()) {
+                Files.writeString(directory.resolve("idempotence.properties"), file);
+            }
+            try (URLClassLoader classes =
+                    new URLClassLoader(new URL[] {directory.toUri().toURL()}, null)) {
+                return ConfigLoader.load(classes, properties, environment);
+            }
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private IdempotenceClientConfig file(String file) {
+        return load(file, Map.of(), Map.of());
+    }
+
+    @Test
+    void defaultsAreTheDocumentedOnes() {
+        IdempotenceClientConfig config = IdempotenceClientConfig.defaults();
+        assertThat(config.headerStyle()).isEqualTo(Style.QUOTED);
+        assertThat(config.methods()).containsExactlyInAnyOrder("POST", "PATCH");
+        assertThat(config.deadline()).isEqualTo(Duration.ofSeconds(10));
+        assertThat(config.maxAttempts()).isEqualTo(3);
+        assertThat(config.waitBound()).isEqualTo(Duration.ofMillis(100));
+        assertThat(config.multiplier()).isEqualTo(2);
+        assertThat(config.maxWait()).isEqualTo(Duration.ofSeconds(2));
+        assertThat(config.jitter()).isEqualTo(1);
+        assertThat(config.statuses()).containsExactlyInAnyOrder(408, 425, 429, 500, 502, 503, 504);
+        assertThat(config.preferWait()).isEqualTo(Duration.ofSeconds(5));
+        assertThat(config.budget("a").available()).isEqualTo(500);
+        assertThat(config.retryRegistry()).isEmpty();
+        assertThat(config.listener()).isEmpty();
+        assertThat(config.generator().generateId().value()).hasSize(36);
+    }
+
+    @Test
+    void everyKeyCanStandInTheFile() {
+        IdempotenceClientConfig config = file("""
+                idempotence.client.header-style=bare
+                idempotence.client.methods=post, put
+                idempotence.client.generator.type=application
+                idempotence.client.generator.application=orders
+                idempotence.client.generator.node=7
+                idempotence.client.deadline=2m
+                idempotence.client.retry.max-attempts=5
+                idempotence.client.retry.wait=10ms
+                idempotence.client.retry.multiplier=1.5
+                idempotence.client.retry.max-wait=PT0.5S
+                idempotence.client.retry.jitter=0.25
+                idempotence.client.retry.statuses=503,504
+                idempotence.client.in-progress.prefer-wait=0s
+                idempotence.client.budget.capacity=10
+                idempotence.client.budget.cost=2
+                idempotence.client.budget.refund=3
+                idempotence.client.clients.pay.ments.retry.max-attempts=1
+                idempotence.server.whatever=not ours
+                unrelated=x
+                """);
+        assertThat(config.headerStyle()).isEqualTo(Style.BARE);
+        assertThat(config.methods()).containsExactly("POST", "PUT");
+        assertThat(config.generator().generateId().value()).startsWith("orders-");
+        assertThat(config.deadline()).isEqualTo(Duration.ofMinutes(2));
+        assertThat(config.maxAttempts()).isEqualTo(5);
+        assertThat(config.waitBound()).isEqualTo(Duration.ofMillis(10));
+        assertThat(config.multiplier()).isEqualTo(1.5);
+        assertThat(config.maxWait()).isEqualTo(Duration.ofMillis(500));
+        assertThat(config.jitter()).isEqualTo(0.25);
+        assertThat(config.statuses()).containsExactly(503, 504);
+        assertThat(config.preferWait()).isZero();
+        RetryBudget budget = config.budget("a");
+        assertThat(budget.available()).isEqualTo(10);
+        assertThat(budget.trySpend()).isTrue();
+        assertThat(budget.available()).isEqualTo(8);
+        assertThat(config.forClient("pay.ments").maxAttempts()).isEqualTo(1);
+        assertThat(config.forClient("pay.ments").deadline()).isEqualTo(Duration.ofMinutes(2));
+        assertThat(config.forClient("other").maxAttempts()).isEqualTo(5);
+    }
+
+    @Test
+    void environmentBeatsSystemPropertyBeatsFile() {
+        String file = "idempotence.client.retry.max-attempts=2\nidempotence.client.deadline=2s\n"
+                + "idempotence.client.retry.jitter=0.2\n";
+        Map<String, String> system =
+                Map.of("idempotence.client.retry.max-attempts", "4", "idempotence.client.deadline", "4s");
+        Map<String, String> environment = Map.of("IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS", "6", "PATH", "/bin");
+        IdempotenceClientConfig config = load(file, system, environment);
+        assertThat(config.maxAttempts()).isEqualTo(6);
+        assertThat(config.deadline()).isEqualTo(Duration.ofSeconds(4));
+        assertThat(config.jitter()).isEqualTo(0.2);
+    }
+
+    @Test
+    void builderBeatsWhatWasLoaded() {
+        IdempotenceClientConfig config =
+                load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS", "6")).toBuilder()
+                        .maxAttempts(2)
+                        .build();
+        assertThat(config.maxAttempts()).isEqualTo(2);
+    }
+
+    @Test
+    void clientsAreFoundInTheEnvironmentWhateverTheirSpelling() {
+        IdempotenceClientConfig config = load(
+                "idempotence.client.clients.my-orders.deadline=1s\n",
+                Map.of(),
+                Map.of("IDEMPOTENCE_CLIENT_CLIENTS_MY_ORDERS_RETRY_MAX_WAIT", "7s"));
+        assertThat(config.forClient("my-orders").maxWait()).isEqualTo(Duration.ofSeconds(7));
+        assertThat(config.forClient("my-orders").deadline()).isEqualTo(Duration.ofSeconds(1));
+        assertThat(config.forClient("orders").maxWait()).isEqualTo(Duration.ofSeconds(2));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "retry.max-atempts, retry.max-attempts",
+        "header_style, header-style",
+        "retry.waits, retry.wait",
+        "budget.costs, budget.cost"
+    })
+    void unknownKeyNamesTheNearest(String wrong, String right) {
+        IdempotenceConfigException e = catchThrowableOfType(
+                IdempotenceConfigException.class, () -> file("idempotence.client." + wrong + "=1"));
+        assertThat(e.key()).isEqualTo("idempotence.client." + wrong);
+        assertThat(e.source()).endsWith("idempotence.properties");
+        assertThat(e).hasMessageContaining("did you mean idempotence.client." + right + "?");
+    }
+
+    @Test
+    void unknownKeyFarFromAllListsWhatIsAllowed() {
+        assertThatThrownBy(() -> file("idempotence.client.colour=red")).hasMessageContaining("header-style");
+        assertThatThrownBy(() -> file("idempotence.client.clients.orders.colour=red"))
+                .hasMessageContaining("clients.<feign-name>.<key>");
+        assertThatThrownBy(() -> file("idempotence.clinet.deadline=1s")).hasMessageContaining("idempotence.client.");
+        assertThatThrownBy(() -> load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_DEADLNE", "1s")))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("environment variable")
+                .hasMessageContaining("did you mean IDEMPOTENCE_CLIENT_DEADLINE?");
+        assertThatThrownBy(() -> load("", Map.of("idempotence.client.dedline", "1s"), Map.of()))
+                .hasMessageContaining("system property");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '=',
+            value = {
+                "header-style=loud",
+                "methods=GET",
+                "methods=POST,FETCH",
+                "generator.type=random",
+                "generator.application=-x",
+                "generator.node=1024",
+                "generator.node=one",
+                "deadline=0s",
+                "deadline=-1s",
+                "deadline=10",
+                "deadline=10 parsecs",
+                "retry.max-attempts=0",
+                "retry.max-attempts=many",
+                "retry.wait=-PT1S",
+                "retry.multiplier=0.5",
+                "retry.multiplier=NaN",
+                "retry.max-wait=2d",
+                "retry.jitter=1.1",
+                "retry.statuses=200",
+                "retry.statuses=5xx",
+                "in-progress.prefer-wait=soon",
+                "budget.capacity=-1",
+                "budget.cost=x",
+                "budget.refund=1.5"
+            })
+    void malformedValueNamesKeySourceAndWhatIsAllowed(String key, String value) {
+        IdempotenceConfigException e = catchThrowableOfType(
+                IdempotenceConfigException.class, () -> file("idempotence.client." + key + "=" + value));
+        assertThat(e.key()).isEqualTo("idempotence.client." + key);
+        assertThat(e).hasMessageContaining("allowed: ").hasMessageContaining("idempotence.properties");
+        assertThatThrownBy(() -> file("idempotence.client.clients.a." + key + "=" + value))
+                .isInstanceOf(IdempotenceConfigException.class);
+    }
+
+    @Test
+    void buildChecksHowSettingsFit() {
+        assertThatThrownBy(() -> file("idempotence.client.retry.wait=3s"))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("retry.max-wait");
+        assertThatThrownBy(() -> file("idempotence.client.clients.a.retry.wait=3s"))
+                .isInstanceOf(IdempotenceConfigException.class);
+        assertThatThrownBy(() -> file("idempotence.client.generator.type=snowflake"))
+                .hasMessageContaining("generator.node");
+        assertThatThrownBy(() -> file("idempotence.client.generator.type=application"))
+                .hasMessageContaining("generator.application");
+        assertThatThrownBy(
+                        () -> IdempotenceClientConfig.builder().budget(1, 5, 1).build())
+                .hasMessageContaining("budget.cost");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 101})
+    void setterChecksItsValue(int attempts) {
+        assertThatThrownBy(() -> IdempotenceClientConfig.builder().maxAttempts(attempts))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("builder")
+                .hasMessageContaining("1 to 100");
+    }
+
+    @Test
+    void configsOfOneNodeShareTheSnowflakeGeneratorAsTwoWouldRepeatIds() {
+        String file = "idempotence.client.generator.type=snowflake\nidempotence.client.generator.node=3\n";
+        assertThat(file(file).generator()).isSameAs(file(file).generator());
+    }
+
+    @Test
+    void budgetIsSharedByNameWithinAConfigAndItsClientViews() {
+        IdempotenceClientConfig config = IdempotenceClientConfig.builder()
+                .client("orders", b -> b.budget(50, 5, 1))
+                .build();
+        assertThat(config.budget("orders").available()).isEqualTo(50);
+        assertThat(config.budget("orders")).isSameAs(config.forClient("orders").budget("orders"));
+        assertThat(config.budget("other")).isNotSameAs(config.budget("orders"));
+        assertThat(config.toBuilder().build().budget("orders")).isNotSameAs(config.budget("orders"));
+    }
+
+    @Test
+    void ownGeneratorIsUsed() {
+        IdempotenceClientConfig config = IdempotenceClientConfig.builder()
+                .generator(() -> IdempotenceId.of("mine"))
+                .methods("put")
+                .build();
+        assertThat(config.forClient("a").generator().generateId()).isEqualTo(IdempotenceId.of("mine"));
+        assertThat(config.methods()).isEqualTo(Set.of("PUT"));
+    }
+
+    @Test
+    void loadReadsTheRealSources() {
+        assertThat(IdempotenceClientConfig.load().maxAttempts()).isEqualTo(3);
+    }
+}

@@ -1,0 +1,58 @@
+package io.idempotence.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+
+class RetryBudgetTest {
+    @Test
+    void spendsUntilTooFewAreLeft() {
+        RetryBudget budget = new RetryBudget(12, 5, 1);
+        assertThat(budget.trySpend()).isTrue();
+        assertThat(budget.trySpend()).isTrue();
+        assertThat(budget.trySpend()).isFalse();
+        assertThat(budget.available()).isEqualTo(2);
+    }
+
+    @Test
+    void refundNeverGoesBeyondTheCapacity() {
+        RetryBudget budget = new RetryBudget(10, 5, 7);
+        budget.trySpend();
+        budget.refund();
+        budget.refund();
+        assertThat(budget.available()).isEqualTo(10);
+    }
+
+    @Test
+    void noCapacityMeansNoRetries() {
+        assertThat(new RetryBudget(0, 0, 1).trySpend()).isFalse();
+    }
+
+    @Test
+    void concurrentSpendersNeverSpendMoreThanThereIs() throws Exception {
+        RetryBudget budget = new RetryBudget(500, 5, 0);
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        try {
+            List<Callable<Boolean>> spenders = new ArrayList<>();
+            for (int i = 0; i < 400; i++) {
+                spenders.add(budget::trySpend);
+            }
+            int paid = 0;
+            for (Future<Boolean> spender : threads.invokeAll(spenders)) {
+                if (spender.get()) {
+                    paid++;
+                }
+            }
+            assertThat(paid).isEqualTo(100);
+            assertThat(budget.available()).isZero();
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+}

@@ -1,0 +1,492 @@
+package io.idempotence.client.feign;
+
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import feign.Client;
+import feign.ExceptionPropagationPolicy;
+import feign.FeignException;
+import feign.Response;
+import feign.RetryableException;
+import feign.Target.HardCodedTarget;
+import feign.codec.DecodeException;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.feign.TestServer.Reply;
+import io.idempotence.http.Refusal;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.ServerSocket;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Promise P7: every call ends in an answer, a typed refusal, or a typed unknown. */
+class EndOfACallTest extends FeignTestBase {
+    private final Client sockets = new Client.Default(null, null);
+
+    /** Really sends, then loses what comes back, once for each failure. */
+    private Client losing(IOException... failures) {
+        Queue<IOException> left = new ArrayDeque<>(List.of(failures));
+        return (request, options) -> {
+            Response response = sockets.execute(request, options);
+            IOException failure = left.poll();
+            if (failure == null) {
+                return response;
+            }
+            response.close();
+            throw failure;
+        };
+    }
+
+    private void assertEnd(IdempotenceClientEvent.Result result, int attempts, int requests) {
+        assertThat(events).hasSize(1);
+        assertThat(events.get(0).result()).isEqualTo(result);
+        assertThat(events.get(0).attempts()).isEqualTo(attempts);
+        assertThat(events.get(0).requests()).isEqualTo(requests);
+    }
+
+    @Test
+    void readTimeoutThenSuccessWithTheSameId() {
+        server.answer(Reply.hang());
+        Orders orders = orders(fast().build(), b -> b.options(readTimeout(300)));
+        assertThat(orders.create("x")).isEqualTo("ok");
+        assertThat(server.ids()).hasSize(2);
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+        assertEnd(SUCCEEDED, 2, 2);
+    }
+
+    @Test
+    void readTimeoutsOnlyEndInTheUnknownThatCarriesTheId() {
+        Client client = losing(new SocketTimeoutException("1"), new SocketTimeoutException("2"), new IOException("3"));
+        Orders orders = orders(fast().build(), b -> b.client(client));
+        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        assertThat(unknown).isInstanceOf(RetryableException.class).isInstanceOf(OutcomeUnknown.class);
+        assertThat("\"" + unknown.id() + "\"").isEqualTo(server.ids().get(0));
+        assertThat(unknown.attempts()).isEqualTo(3);
+        assertThat(unknown.lastCause()).isInstanceOf(RetryableException.class).hasRootCauseMessage("3");
+        assertThat(unknown.getMessage()).doesNotContain(unknown.id().value());
+        assertEnd(UNKNOWN, 3, 3);
+    }
+
+    @Test
+    void unknownStaysUnknownWhenTheLastAttemptsAreNotSentOr500() {
+        for (Reply last : List.of(Reply.status(500), Reply.status(401), Reply.status(403))) {
+            server.answer(Reply.ok("lost"), last, Reply.status(500));
+            Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            while (server.requests().size() % 3 != 0) {
+                orders.list();
+            }
+        }
+    }
+
+    @Test
+    void finalAnswerAfterDoubtSettlesIt() {
+        server.answer(Reply.ok("lost"), Reply.status(409));
+        Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.Conflict.class);
+        assertEnd(FAILED, 2, 2);
+    }
+
+    @Test
+    void storedAnswerAfterDoubtIsAReplay() {
+        server.answer(Reply.ok("lost"), Reply.ok("stored").header("Idempotent-Replayed", "true"));
+        Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
+        assertThat(orders.create("x")).isEqualTo("stored");
+        assertEnd(REPLAYED, 2, 2);
+    }
+
+    @Test
+    void unprotectedCallIsNotRepeatedInDoubtAndKeepsItsUsualException() {
+        Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
+        assertThatThrownBy(() -> orders.put("x"))
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasCauseInstanceOf(SocketTimeoutException.class);
+        assertThat(server.requests()).hasSize(1);
+        server.answer(Reply.status(503));
+        assertThatThrownBy(() -> orders.put("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(server.requests()).hasSize(2);
+    }
+
+    @Test
+    void safeCallIsRepeatedWithoutAnId() {
+        server.answer(Reply.ok("lost"), Reply.status(503));
+        Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
+        assertThat(orders.list()).isEqualTo("ok");
+        assertThat(server.ids()).containsExactly("", "", "");
+    }
+
+    @Test
+    void connectionRefusedIsNotSentSoEvenCallsWithoutAnIdAreRepeatedAndNothingIsUnknown() throws IOException {
+        int port;
+        try (ServerSocket socket = new ServerSocket(0)) {
+            port = socket.getLocalPort();
+        }
+        Orders orders = IdempotentFeign.install(feign.Feign.builder(), fast().build())
+                .target(new HardCodedTarget<>(Orders.class, "orders", "http://localhost:" + port));
+        assertThatThrownBy(() -> orders.put("x"))
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasCauseInstanceOf(ConnectException.class);
+        assertEnd(FAILED, 3, 3);
+        assertThatThrownBy(() -> orders.create("x"))
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasCauseInstanceOf(ConnectException.class);
+    }
+
+    @Test
+    void bodyThatBreaksOffAfterA2xxIsTriedAgain() {
+        server.answer(Reply.ok("0123456789").cutAfter(4));
+        assertThat(orders().create("x")).isEqualTo("ok");
+        assertThat(server.requests()).hasSize(2);
+    }
+
+    @Test
+    void bodyThatAlwaysBreaksOffEndsInTheUnknown() {
+        for (int i = 0; i < 3; i++) {
+            server.answer(Reply.ok("0123456789").cutAfter(4));
+        }
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 3, 3);
+    }
+
+    @Test
+    void decoderThatFailsIsFinalEvenWithAnIoException() {
+        Orders runtime = orders(
+                fast().build(),
+                b -> b.decoder((response, type) -> {
+                    throw new IllegalStateException("bad json");
+                }));
+        assertThatThrownBy(() -> runtime.create("x")).isInstanceOf(DecodeException.class);
+        Orders io = orders(
+                fast().build(),
+                b -> b.decoder((response, type) -> {
+                    throw new IOException("bad json");
+                }));
+        assertThatThrownBy(() -> io.create("x")).isInstanceOf(FeignException.class);
+        assertThat(server.requests()).hasSize(2);
+    }
+
+    @Test
+    void retriesThatEndWith503KeepTheUsualException() {
+        server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertEnd(FAILED, 3, 3);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {502, 504})
+    void gatewayErrorsLeaveDoubt(int status) {
+        server.answer(Reply.status(status), Reply.status(503), Reply.status(503));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    @Test
+    void stored500IsFinal() {
+        server.answer(Reply.status(500).header("Idempotent-Replayed", "true"));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.InternalServerError.class);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"key-missing,400", "key-invalid,400", "key-reused,422", "result-unavailable,409"})
+    void refusalsAreTypedAndFinal(String code, int status) {
+        server.answer(Reply.refusal(code, status).body("{}"));
+        Orders orders = orders();
+        RequestRefusedException refused = catchThrowableOfType(RequestRefusedException.class, () -> orders.create("x"));
+        assertThat(refused.refusal()).isEqualTo(Refusal.ofCode(code).orElseThrow());
+        assertThat(refused.status()).isEqualTo(status);
+        assertThat(refused.contentUTF8()).isEqualTo("{}");
+        assertThat("\"" + refused.id().orElseThrow() + "\"")
+                .isEqualTo(server.ids().get(0));
+        assertEnd(REFUSED, 1, 1);
+    }
+
+    @Test
+    void keyMissingOfAnUnprotectedCallIsTypedToo() {
+        server.answer(Reply.refusal("key-missing", 400));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.put("x"))
+                .isInstanceOfSatisfying(
+                        RequestRefusedException.class, e -> assertThat(e.id()).isEmpty());
+    }
+
+    @Test
+    void storageUnavailableIsTriedAgainAndTypedAtTheEnd() {
+        for (int i = 0; i < 3; i++) {
+            server.answer(Reply.refusal("storage-unavailable", 503));
+        }
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOfSatisfying(
+                        RequestRefusedException.class,
+                        e -> assertThat(e.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE));
+        assertEnd(REFUSED, 3, 3);
+    }
+
+    @Test
+    void refusalOutcomeUnknownIsTheUnknown() {
+        server.answer(Reply.refusal("outcome-unknown", 409));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1, 1);
+    }
+
+    @Test
+    void refusalUnknownToThisVersionIsFinalByItsStatus() {
+        server.answer(Reply.refusal("from-the-future", 503));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    @Test
+    void executionInProgressIsPolledWithinTheAttemptAndCostsNoBudget() {
+        var config = fast().maxAttempts(1).budget(5, 5, 0).build();
+        for (int i = 0; i < 4; i++) {
+            server.answer(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "2"));
+        }
+        assertThat(orders(config).create("x")).isEqualTo("ok");
+        assertThat(server.requests()).hasSize(5);
+        assertThat(server.requests().get(4).header("Idempotency-Attempt")).containsExactly("1");
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+        assertThat(config.budget("orders").available()).isEqualTo(5);
+        assertEnd(SUCCEEDED, 1, 5);
+    }
+
+    @Test
+    void executionStillInProgressAtTheDeadlineIsUnknown() {
+        server.answer(Reply.refusal("in-progress", 409).header("Retry-After", "3600"));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1, 1);
+    }
+
+    @Test
+    void serverIsAskedToHoldADuplicateUnlessTheCallerSaysHowLong() {
+        orders().create("x");
+        orders(fast().preferWait(Duration.ZERO).build()).create("x");
+        orders(fast().build(), b -> b.requestInterceptor(t -> t.header("Prefer", "respond-async, wait=1")))
+                .create("x");
+        orders(fast().build(), b -> b.requestInterceptor(t -> t.header("Prefer", "return=minimal")))
+                .create("x");
+        assertThat(server.requests().stream().map(r -> String.join("|", r.header("Prefer"))))
+                .containsExactly("wait=5", "", "respond-async, wait=1", "return=minimal|wait=5");
+    }
+
+    @Test
+    void retryAfterBeyondTheDeadlineStopsAtOnce() {
+        server.answer(Reply.status(503).header("Retry-After", "3600"));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isExactlyInstanceOf(RetryableException.class);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    @Test
+    void attemptGetsNoMoreTimeThanTheCallHasLeft() {
+        server.answer(Reply.hang(), Reply.hang(), Reply.hang());
+        List<Integer> timeouts = new ArrayList<>();
+        Client spy = (request, options) -> {
+            timeouts.add(options.readTimeoutMillis());
+            return sockets.execute(request, options);
+        };
+        Orders orders = orders(
+                fast().deadline(Duration.ofMillis(600)).build(),
+                b -> b.client(spy).options(readTimeout(400)));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(timeouts).hasSizeBetween(1, 2);
+        assertThat(timeouts).allMatch(timeout -> timeout <= 400);
+        if (timeouts.size() == 2) {
+            assertThat(timeouts.get(1)).isLessThanOrEqualTo(200);
+        }
+    }
+
+    @Test
+    void endlessTimeoutIsCutToTheDeadline() {
+        server.answer(Reply.hang());
+        Orders orders = orders(fast().deadline(Duration.ofMillis(300)).build(), b -> b.options(readTimeout(0)));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    @Test
+    void emptyBudgetStopsRetries() {
+        var config = fast().budget(5, 5, 1).build();
+        server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
+        Orders orders = orders(config);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(server.requests()).hasSize(2);
+        assertThat(config.budget("orders").available()).isZero();
+    }
+
+    @Test
+    void unwrappedExceptionsAreJudgedByWhatWasSeen() {
+        Orders orders = orders(
+                fast().build(),
+                b -> b.client(losing(new SocketTimeoutException()))
+                        .exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP));
+        assertThat(orders.create("x")).isEqualTo("ok");
+        assertThat(server.requests()).hasSize(2);
+    }
+
+    @Test
+    void errorDecoderCannotHideOrForceARetry() {
+        server.answer(Reply.status(503), Reply.status(404));
+        Orders orders = orders(
+                fast().build(),
+                b -> b.errorDecoder((key, response) -> response.status() == 404
+                        ? new RetryableException(
+                                404, "please retry", response.request().httpMethod(), (Long) null, response.request())
+                        : new IllegalArgumentException("mine")));
+        assertThatThrownBy(() -> orders.create("x")).hasMessage("please retry");
+        assertThat(server.requests()).hasSize(2);
+
+        server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isExactlyInstanceOf(IllegalArgumentException.class)
+                .hasMessage("mine");
+    }
+
+    @Test
+    void rawResponseIsRetriedAndTheLastAnswerReturned() throws IOException {
+        AtomicInteger closed = new AtomicInteger();
+        Client counting = (request, options) -> {
+            Response response = sockets.execute(request, options);
+            Response.Body body = response.body();
+            return body == null
+                    ? response
+                    : response.toBuilder().body(new CountingBody(body, closed)).build();
+        };
+        server.answer(
+                Reply.status(503).body("a"),
+                Reply.status(503).body("b"),
+                Reply.status(503).body("c"));
+        try (Response response = orders(fast().build(), b -> b.client(counting)).raw("x")) {
+            assertThat(response.status()).isEqualTo(503);
+            assertThat(new String(
+                            response.body().asInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8))
+                    .isEqualTo("c");
+        }
+        assertThat(server.requests()).hasSize(3);
+        assertThat(closed.get()).isGreaterThanOrEqualTo(2);
+        assertEnd(SUCCEEDED, 3, 3);
+    }
+
+    @Test
+    void rawResponseOfARefusalIsAnException() {
+        server.answer(Reply.refusal("key-reused", 422));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(RequestRefusedException.class);
+    }
+
+    @Test
+    void interruptionWhileWaitingStopsAtOnceAndKeepsTheFlag() throws InterruptedException {
+        CountDownLatch answered = new CountDownLatch(1);
+        server.answer(Reply.status(503).header("Retry-After", "25").before(answered::countDown));
+        AtomicReference<Throwable> thrown = new AtomicReference<>();
+        AtomicBoolean flag = new AtomicBoolean();
+        Orders orders = orders();
+        Thread caller = new Thread(() -> {
+            thrown.set(catchThrowable(() -> orders.create("x")));
+            flag.set(Thread.currentThread().isInterrupted());
+        });
+        caller.start();
+        assertThat(answered.await(10, TimeUnit.SECONDS)).isTrue();
+        caller.interrupt();
+        caller.join(TimeUnit.SECONDS.toMillis(20));
+        assertThat(caller.isAlive()).isFalse();
+        assertThat(flag).isTrue();
+        assertThat(thrown.get()).isExactlyInstanceOf(RetryableException.class);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    @Test
+    void failureOnThisSideIsThrownAsItIsUnlessARequestIsInDoubt() {
+        AtomicInteger times = new AtomicInteger();
+        Orders orders = orders(
+                fast().build(),
+                b -> b.client(losing(new SocketTimeoutException())).requestInterceptor(t -> {
+                    if (times.incrementAndGet() != 2) {
+                        throw new IllegalStateException("no token");
+                    }
+                }));
+        assertThatThrownBy(() -> orders.create("x")).hasMessage("no token");
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(OutcomeUnknownException.class)
+                .hasRootCauseMessage("no token");
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    @Test
+    void listenerThatThrowsDoesNotBreakTheCall() {
+        var config = fast().listener(event -> {
+                    throw new IllegalStateException("listener");
+                })
+                .build();
+        assertThat(orders(config).create("x")).isEqualTo("ok");
+    }
+
+    @Test
+    void unknownCallMadeAgainUnderItsIdIsTheSameCallForTheServer() {
+        Client client = losing(new IOException("1"), new IOException("2"), new IOException("3"));
+        Orders orders = orders(fast().build(), b -> b.client(client));
+        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        IdempotenceId id = unknown.id();
+        assertThat(IdempotenceScope.with(id, () -> orders.create("x"))).isEqualTo("ok");
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+    }
+
+    private record CountingBody(Response.Body body, AtomicInteger closed) implements Response.Body {
+        @Override
+        public Integer length() {
+            return null;
+        }
+
+        @Override
+        public boolean isRepeatable() {
+            return body.isRepeatable();
+        }
+
+        @Override
+        public java.io.InputStream asInputStream() throws IOException {
+            return body.asInputStream();
+        }
+
+        @Override
+        public java.io.Reader asReader(java.nio.charset.Charset charset) throws IOException {
+            return body.asReader(charset);
+        }
+
+        @Override
+        public void close() throws IOException {
+            closed.incrementAndGet();
+            body.close();
+        }
+    }
+}

@@ -1,0 +1,53 @@
+package io.idempotence.client.feign;
+
+import feign.Feign;
+import feign.Request;
+import feign.Target.HardCodedTarget;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterEach;
+
+/** A server, a client, and the events of its calls. */
+abstract class FeignTestBase {
+    final TestServer server = new TestServer();
+    final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+
+    @AfterEach
+    void stopServer() {
+        server.close();
+    }
+
+    /** Short waits, and time enough that only tests about the deadline meet it. */
+    IdempotenceClientConfig.Builder fast() {
+        return IdempotenceClientConfig.builder()
+                .waitBound(Duration.ofMillis(1))
+                .maxWait(Duration.ofMillis(5))
+                .deadline(Duration.ofSeconds(30))
+                .listener(events::add);
+    }
+
+    Orders orders() {
+        return orders(fast().build());
+    }
+
+    Orders orders(IdempotenceClientConfig config) {
+        return orders(config, builder -> builder);
+    }
+
+    Orders orders(IdempotenceClientConfig config, UnaryOperator<Feign.Builder> before) {
+        return target(IdempotentFeign.install(before.apply(Feign.builder()), config));
+    }
+
+    Orders target(Feign.Builder builder) {
+        return builder.target(new HardCodedTarget<>(Orders.class, "orders", server.url()));
+    }
+
+    static Request.Options readTimeout(long millis) {
+        return new Request.Options(5, TimeUnit.SECONDS, millis, TimeUnit.MILLISECONDS, true);
+    }
+}

@@ -1,0 +1,212 @@
+package io.idempotence.client.feign;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import feign.Capability;
+import feign.Feign;
+import feign.InvocationHandlerFactory;
+import feign.Param;
+import feign.Request;
+import feign.RequestLine;
+import feign.Retryer;
+import io.github.resilience4j.retry.Retry;
+import io.github.resilience4j.retry.RetryConfig;
+import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.Idempotent;
+import io.idempotence.client.feign.TestServer.Reply;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
+
+/** Building a client: what is put together wrongly is said, or refused. */
+class SetupTest extends FeignTestBase {
+    private final Logger logger = (Logger) LoggerFactory.getLogger(IdempotentFeign.class);
+    private final ListAppender<ILoggingEvent> log = new ListAppender<>();
+
+    @BeforeEach
+    void listen() {
+        log.start();
+        logger.addAppender(log);
+        logger.setAdditive(false);
+    }
+
+    @AfterEach
+    void stopListening() {
+        logger.detachAppender(log);
+        logger.setAdditive(true);
+    }
+
+    private List<String> warnings() {
+        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
+    }
+
+    @Test
+    void feignsRetryerIsOffAndOnlyAnUnusualOneIsMentionedOnce() {
+        server.answer(Reply.status(503).header("Retry-After", "0"), Reply.status(503), Reply.status(503));
+        Orders usual = orders(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 5)));
+        assertThatThrownBy(() -> usual.create("x")).isInstanceOf(feign.FeignException.class);
+        assertThat(server.requests()).hasSize(3);
+        assertThat(warnings()).isEmpty();
+
+        Retryer own = new Retryer() {
+            @Override
+            public void continueOrPropagate(feign.RetryableException e) {}
+
+            @Override
+            @SuppressWarnings("MissingSuperCall")
+            public Retryer clone() {
+                return this;
+            }
+        };
+        Feign.Builder builder = IdempotentFeign.install(Feign.builder().retryer(own), fast().build());
+        target(builder);
+        target(builder);
+        assertThat(warnings()).hasSize(1).allMatch(w -> w.contains("Retryer"));
+    }
+
+    @Test
+    void capabilityThatDropsOurHandlerIsWarnedAboutOnceAndAnIdIsStillSent() {
+        Orders orders = target(
+                IdempotentFeign.install(Feign.builder(), fast().build()).addCapability(new DroppingCapability()));
+        orders.create("x");
+        orders.create("y");
+        orders.list();
+        assertThat(server.ids().subList(0, 2)).allMatch(id -> id.matches("\"[0-9a-f-]{36}\""));
+        assertThat(Set.copyOf(server.ids())).hasSize(3);
+        assertThat(warnings()).hasSize(1).allMatch(w -> w.contains("IdempotentFeign.install(builder) last"));
+    }
+
+    /** As Resilience4jFeign's: does not ask the factory it replaces. Public because Feign calls it by reflection. */
+    public static final class DroppingCapability implements Capability {
+        @Override
+        public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
+            return new InvocationHandlerFactory.Default();
+        }
+    }
+
+    @Test
+    void handlerThatCopiesTheArgumentsIsWarnedAboutAndTheIdHoldsWithinOurRetries() {
+        server.answer(Reply.status(503));
+        InvocationHandlerFactory copying = (target, dispatch) ->
+                (proxy, method, args) -> dispatch.get(method).invoke(args.clone());
+        orders(fast().build(), b -> b.invocationHandlerFactory(copying)).create("x");
+        assertThat(server.ids()).hasSize(2);
+        assertThat(Set.copyOf(server.ids())).hasSize(1);
+        assertThat(warnings()).hasSize(1).allMatch(w -> w.contains("array"));
+    }
+
+    @Test
+    void interceptorsSetAfterwardsWouldUnprotectSoTheCallFails() {
+        Orders orders =
+                target(IdempotentFeign.install(Feign.builder(), fast().build()).requestInterceptors(List.of()));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("requestInterceptors");
+        assertThat(server.requests()).isEmpty();
+    }
+
+    @Test
+    void installingTwiceIsRefused() {
+        Feign.Builder builder = IdempotentFeign.install(Feign.builder(), fast().build());
+        IdempotentFeign.install(builder, fast().build());
+        assertThatThrownBy(() -> target(builder)).hasStackTraceContaining("called twice");
+    }
+
+    @Test
+    void oneArgumentInstallLoadsTheConfig() {
+        target(IdempotentFeign.install(Feign.builder())).create("x");
+        assertThat(server.ids().get(0)).matches("\"[0-9a-f-]{36}\"");
+    }
+
+    @Test
+    void settingsOfOneClientCount() {
+        server.answer(Reply.status(503));
+        Orders orders = orders(fast().client("orders", c -> c.maxAttempts(1)).build());
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(feign.FeignException.class);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    @Test
+    void retryOfTheRegistryIsUsedFromTheNextCallOn() {
+        RetryRegistry registry = RetryRegistry.ofDefaults();
+        Orders orders = orders(fast().retryRegistry(registry).build());
+        registry.retry(
+                "orders#create",
+                RetryConfig.custom()
+                        .maxAttempts(5)
+                        .waitDuration(Duration.ofMillis(1))
+                        .build());
+        server.answer(Reply.status(503), Reply.status(503), Reply.status(503), Reply.status(503));
+        assertThat(orders.create("x")).isEqualTo("ok");
+        assertThat(server.requests()).hasSize(5);
+        assertThat(registry.retry("orders#create").getMetrics().getNumberOfSuccessfulCallsWithRetryAttempt())
+                .isEqualTo(1);
+    }
+
+    @Test
+    void resilience4jRetryAroundTheProxyIsANewCallEachTimeUnlessInAScope() throws Throwable {
+        server.answer(Reply.status(400), Reply.ok("ok"), Reply.status(400), Reply.ok("ok"));
+        Orders orders = orders();
+        Retry outer = Retry.of(
+                "outer", RetryConfig.custom().waitDuration(Duration.ofMillis(1)).build());
+        outer.executeCheckedSupplier(() -> orders.create("x"));
+        assertThat(Set.copyOf(server.ids())).hasSize(2);
+        outer.executeCheckedSupplier(() -> io.idempotence.client.IdempotenceScope.with(
+                io.idempotence.IdempotenceId.of("job"), () -> orders.create("x")));
+        assertThat(server.ids().subList(2, 4)).containsExactly("\"job\"", "\"job\"");
+    }
+
+    @Test
+    void timeoutsAreCutButNeverToNoLimit() {
+        Request.Options cut = ObservingClient.clip(readTimeout(0), 0);
+        assertThat(cut.readTimeoutMillis()).isEqualTo(1);
+        assertThat(cut.connectTimeoutMillis()).isEqualTo(1);
+        Request.Options untouched = readTimeout(100);
+        assertThat(ObservingClient.clip(untouched, 60_000)).isSameAs(untouched);
+    }
+
+    @Idempotent
+    interface Base {
+        @RequestLine("PUT /a")
+        void plain();
+
+        @Idempotent(false)
+        @RequestLine("PUT /b")
+        void not();
+
+        @RequestLine("GET /c/{x}")
+        void get(@Param("x") String x);
+    }
+
+    interface Extended extends Base {
+        @RequestLine("PUT /d")
+        void own();
+    }
+
+    @Test
+    void annotationIsFoundOnMethodInterfaceAndInheritedInterface() throws NoSuchMethodException {
+        assertThat(ClientMethod.annotation(Base.class, Base.class.getMethod("plain")))
+                .isTrue();
+        assertThat(ClientMethod.annotation(Extended.class, Extended.class.getMethod("plain")))
+                .isTrue();
+        assertThat(ClientMethod.annotation(Extended.class, Extended.class.getMethod("own")))
+                .isTrue();
+        assertThat(ClientMethod.annotation(Extended.class, Extended.class.getMethod("not")))
+                .isFalse();
+        assertThat(ClientMethod.annotation(Orders.class, Orders.class.getMethod("create", String.class)))
+                .isNull();
+        Base base = IdempotentFeign.install(Feign.builder(), fast().build()).target(Base.class, server.url());
+        base.get("1");
+        base.plain();
+        assertThat(server.ids().get(0)).isEmpty();
+        assertThat(server.ids().get(1)).isNotEmpty();
+    }
+}
