@@ -29,9 +29,7 @@ class IdempotenceClientConfigTest {
         Properties properties = new Properties();
         properties.putAll(system);
         try {
-            if (!file.isEmpty()) {
-                Files.writeString(directory.resolve("idempotence.properties"), file);
-            }
+            Files.writeString(directory.resolve("idempotence.properties"), file);
             try (URLClassLoader classes =
                     new URLClassLoader(new URL[] {directory.toUri().toURL()}, null)) {
                 return ConfigLoader.load(classes, properties, environment);
