@@ -3,6 +3,8 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -28,6 +30,12 @@ final class BackgroundWrites implements AutoCloseable {
     private final ScheduledThreadPoolExecutor executor;
     private final AtomicLong bytes = new AtomicLong();
 
+    /** What is to be done still, so that it can be done once more when this is closed. */
+    private final Set<Runnable> waiting = ConcurrentHashMap.newKeySet();
+
+    private volatile boolean closed;
+    private volatile boolean gaveUp;
+
     BackgroundWrites(Events events) {
         this.events = events;
         this.executor = new ScheduledThreadPoolExecutor(1, task -> {
@@ -41,12 +49,23 @@ final class BackgroundWrites implements AutoCloseable {
         executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
-    /** Runs a task once, later. It is dropped if this is closed before. */
+    /** Runs a task once, later, or when this is closed. */
     void later(Duration delay, Runnable task) {
+        waiting.add(task);
         try {
-            executor.schedule(logging(task), delay.toNanos(), TimeUnit.NANOSECONDS);
-        } catch (RejectedExecutionException e) {
-            LOG.warn("closed: an execution stays unfinished and will show as abandoned");
+            executor.schedule(() -> runOnce(task), delay.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException closed) {
+            runOnce(task);
+        }
+    }
+
+    private void runOnce(Runnable task) {
+        if (waiting.remove(task)) {
+            try {
+                task.run();
+            } catch (RuntimeException e) {
+                LOG.error("a background write failed", e);
+            }
         }
     }
 
@@ -72,7 +91,10 @@ final class BackgroundWrites implements AutoCloseable {
                 LOG.info("a write that had failed before has been made");
                 bytes.addAndGet(-attempt.cost);
             } catch (StorageUnavailableException e) {
-                if (System.nanoTime() - attempt.giveUpAt < 0) {
+                if (closed) {
+                    gaveUp = true;
+                    LOG.warn("a write was given up, its record will show as abandoned", e);
+                } else if (System.nanoTime() - attempt.giveUpAt < 0) {
                     Duration doubled = delay.multipliedBy(2);
                     schedule(attempt, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
                 } else {
@@ -87,22 +109,25 @@ final class BackgroundWrites implements AutoCloseable {
         });
     }
 
-    private static Runnable logging(Runnable task) {
-        return () -> {
-            try {
-                task.run();
-            } catch (RuntimeException e) {
-                LOG.error("a background write failed", e);
-            }
-        };
-    }
-
-    /** Stops the thread. Writes that still wait are lost, and their records will show as abandoned. */
+    /**
+     * Stops the thread after one more try of everything that waits. The first one that fails for the storage is the last: the others
+     * would only wait for it too. What is then left will show as abandoned.
+     */
     @Override
     public void close() {
-        int waiting = executor.shutdownNow().size();
-        if (waiting > 0) {
-            LOG.warn("closed while {} writes waited for the storage; their records will show as abandoned", waiting);
+        closed = true;
+        executor.shutdownNow();
+        for (Runnable task : waiting) {
+            if (gaveUp) {
+                break;
+            }
+            runOnce(task);
+        }
+        if (!waiting.isEmpty()) {
+            LOG.warn(
+                    "closed while {} writes waited for the storage; their records will show as abandoned",
+                    waiting.size());
+            waiting.clear();
         }
     }
 

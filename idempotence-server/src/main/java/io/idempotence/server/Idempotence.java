@@ -306,7 +306,7 @@ public final class Idempotence implements AutoCloseable {
         return StorageKey.of(namespace, scope, "", id);
     }
 
-    /** Stops the background thread, then closes the storage. Closing twice does nothing. */
+    /** Tries once more to make every write that still waits, stops the background thread, then closes the storage. Closing twice does nothing. */
     @Override
     public void close() {
         background.close();

@@ -47,6 +47,7 @@ final class Exchange {
     private final HttpServletResponse containerResponse;
     private final HeldRequest request;
     private final HeldResponse response;
+    private final HttpServletResponse responseForHandler;
 
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile boolean awaitsErrorPage;
@@ -73,6 +74,7 @@ final class Exchange {
         this.containerResponse = response;
         this.request = new HeldRequest(request, body, this);
         this.response = new HeldResponse(response, config.maxResponseBody(), this);
+        this.responseForHandler = this.response.forHandler();
     }
 
     Execution execution() {
@@ -83,8 +85,8 @@ final class Exchange {
         return request;
     }
 
-    HeldResponse response() {
-        return response;
+    HttpServletResponse responseForHandler() {
+        return responseForHandler;
     }
 
     // ---- dispatches
@@ -251,7 +253,7 @@ final class Exchange {
     void errorPage(FilterChain chain, HttpServletRequest request, HttpServletResponse response)
             throws IOException, ServletException {
         HeldResponse page = new HeldResponse(response, config.maxResponseBody(), this);
-        chain.doFilter(request, page);
+        chain.doFilter(request, page.forHandler());
         if (page.deferred() == null && !request.isAsyncStarted()) {
             execution.finish(Verdict.KEEP, written(page));
             page.deliver();

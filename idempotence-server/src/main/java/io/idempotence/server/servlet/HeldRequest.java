@@ -25,6 +25,9 @@ import org.jspecify.annotations.Nullable;
 
 /** A request whose body was read before its handler runs, and whose asynchronous processing the exchange follows. */
 final class HeldRequest extends HttpServletRequestWrapper {
+    /** As many as containers accept by default. */
+    private static final int MAX_PARAMETERS = 1000;
+
     private final Exchange exchange;
 
     /** Null if the container has parsed the body into parts; the container then serves it. */
@@ -118,7 +121,11 @@ final class HeldRequest extends HttpServletRequestWrapper {
         } catch (UnsupportedCharsetException e) {
             charset = StandardCharsets.UTF_8;
         }
-        for (String pair : new String(form, StandardCharsets.ISO_8859_1).split("&")) {
+        String[] pairs = new String(form, StandardCharsets.ISO_8859_1).split("&", MAX_PARAMETERS + 2);
+        if (pairs.length > MAX_PARAMETERS + 1) {
+            throw new IllegalStateException("the form has more than " + MAX_PARAMETERS + " parameters");
+        }
+        for (String pair : pairs) {
             if (!pair.isEmpty()) {
                 int equals = pair.indexOf('=');
                 String name = decode(equals < 0 ? pair : pair.substring(0, equals), charset);
@@ -147,7 +154,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     @Override
     public AsyncContext startAsync() {
-        return exchange.startAsync(this, exchange.response());
+        return exchange.startAsync(this, exchange.responseForHandler());
     }
 
     @Override

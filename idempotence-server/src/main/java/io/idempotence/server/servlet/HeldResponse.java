@@ -3,6 +3,7 @@ package io.idempotence.server.servlet;
 import io.idempotence.http.IdempotenceHeaders;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.ServletResponse;
+import jakarta.servlet.ServletResponseWrapper;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletResponse;
@@ -12,7 +13,10 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.charset.Charset;
+import java.util.Collection;
 import java.util.Locale;
+import java.util.Map;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,9 +28,10 @@ import org.slf4j.LoggerFactory;
  * the body, {@code flushBuffer}, {@code sendError}, {@code sendRedirect}. A body over the cap streams through and is not kept (rule 13).
  * Once the client is gone the rest is thrown away, so that the handler does not fail for it (rule 12).
  */
-final class HeldResponse extends HttpServletResponseWrapper {
+final class HeldResponse implements HttpServletResponse {
     private static final Logger LOG = LoggerFactory.getLogger(HeldResponse.class);
 
+    private final HttpServletResponse container;
     private final Exchange exchange;
     private final int cap;
 
@@ -44,7 +49,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
     private @Nullable Deferred deferred;
 
     HeldResponse(HttpServletResponse response, int cap, Exchange exchange) {
-        super(response);
+        this.container = response;
         this.cap = cap;
         this.exchange = exchange;
     }
@@ -79,6 +84,34 @@ final class HeldResponse extends HttpServletResponseWrapper {
 
     // ---- for the exchange
 
+    /**
+     * This response as the handler gets it. Dispatchers must be able to unwrap it to the container's own (Servlet 6, section 9.2), except
+     * in Tomcat, which uses that to finish its own response after a forward: what is held here would be lost.
+     */
+    HttpServletResponse forHandler() {
+        ServletResponse base = container;
+        while (base instanceof ServletResponseWrapper wrapper) {
+            base = wrapper.getResponse();
+        }
+        boolean tomcat = base.getClass().getName().equals("org.apache.catalina.connector.ResponseFacade");
+        return tomcat ? this : new Unwrappable(this, container);
+    }
+
+    /** Calls go to the held response, unwrapping goes past it. */
+    private static final class Unwrappable extends HttpServletResponseWrapper {
+        private final HttpServletResponse container;
+
+        Unwrappable(HeldResponse held, HttpServletResponse container) {
+            super(held);
+            this.container = container;
+        }
+
+        @Override
+        public ServletResponse getResponse() {
+            return container;
+        }
+    }
+
     @Nullable
     Deferred deferred() {
         return deferred;
@@ -91,7 +124,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
 
     /** Whether a byte may have left already. */
     boolean streaming() {
-        return streaming || super.isCommitted();
+        return streaming || container.isCommitted();
     }
 
     /** The body the client gets, as far as it was held. */
@@ -118,7 +151,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
                 writeHeld();
             }
             if (deferred != null) {
-                deferred.applyTo((HttpServletResponse) getResponse());
+                deferred.applyTo(container);
             }
         } catch (IOException e) {
             gone(e);
@@ -129,7 +162,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
     void discard() {
         bytes.reset();
         chars.setLength(0);
-        super.reset();
+        container.reset();
     }
 
     /** From now on every byte goes through at once, and is kept as well as long as it fits. */
@@ -148,7 +181,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
         if (containerWriter != null) {
             containerWriter.append(chars);
         } else if (bytes.size() > 0) {
-            bytes.writeTo(super.getOutputStream());
+            bytes.writeTo(container.getOutputStream());
         }
     }
 
@@ -177,7 +210,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
         }
         if (writer == null) {
             // The container settles the encoding and what Content-Type says of it.
-            containerWriter = super.getWriter();
+            containerWriter = container.getWriter();
             writer = new PrintWriter(new HeldWriter());
         }
         return writer;
@@ -192,7 +225,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
         }
         if (streaming && !clientGone) {
             try {
-                super.getOutputStream().write(buffer, offset, length);
+                container.getOutputStream().write(buffer, offset, length);
             } catch (IOException e) {
                 gone(e);
             }
@@ -230,7 +263,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
         committed = true;
         if (streaming && !clientGone) {
             try {
-                super.flushBuffer();
+                container.flushBuffer();
             } catch (IOException e) {
                 gone(e);
             }
@@ -303,13 +336,13 @@ final class HeldResponse extends HttpServletResponseWrapper {
 
     @Override
     public boolean isCommitted() {
-        return committed || super.isCommitted();
+        return committed || container.isCommitted();
     }
 
     @Override
     public void reset() {
         resetBuffer();
-        super.reset();
+        container.reset();
         stream = null;
         writer = null;
         containerWriter = null;
@@ -320,7 +353,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
         if (isCommitted()) {
             throw new IllegalStateException("the response is committed");
         }
-        super.resetBuffer();
+        container.resetBuffer();
         bytes.reset();
         chars.setLength(0);
     }
@@ -352,13 +385,13 @@ final class HeldResponse extends HttpServletResponseWrapper {
         if (clearBuffer) {
             resetBuffer();
         }
-        super.setStatus(status);
+        container.setStatus(status);
         deferred = answer;
         committed = true;
         closed = true;
         if (streaming) {
             try {
-                answer.applyTo((HttpServletResponse) getResponse());
+                answer.applyTo(container);
             } catch (IOException e) {
                 gone(e);
             }
@@ -376,97 +409,163 @@ final class HeldResponse extends HttpServletResponseWrapper {
     @Override
     public void setHeader(String name, @Nullable String value) {
         if (!fixed(name)) {
-            super.setHeader(name, value);
+            container.setHeader(name, value);
         }
     }
 
     @Override
     public void addHeader(String name, @Nullable String value) {
         if (!fixed(name)) {
-            super.addHeader(name, value);
+            container.addHeader(name, value);
         }
     }
 
     @Override
     public void setIntHeader(String name, int value) {
         if (!fixed(name)) {
-            super.setIntHeader(name, value);
+            container.setIntHeader(name, value);
         }
     }
 
     @Override
     public void addIntHeader(String name, int value) {
         if (!fixed(name)) {
-            super.addIntHeader(name, value);
+            container.addIntHeader(name, value);
         }
     }
 
     @Override
     public void setDateHeader(String name, long value) {
         if (!fixed(name)) {
-            super.setDateHeader(name, value);
+            container.setDateHeader(name, value);
         }
     }
 
     @Override
     public void addDateHeader(String name, long value) {
         if (!fixed(name)) {
-            super.addDateHeader(name, value);
+            container.addDateHeader(name, value);
         }
     }
 
     @Override
     public void setStatus(int status) {
         if (!isCommitted()) {
-            super.setStatus(status);
+            container.setStatus(status);
         }
     }
 
     @Override
     public void addCookie(Cookie cookie) {
         if (!isCommitted()) {
-            super.addCookie(cookie);
+            container.addCookie(cookie);
         }
     }
 
     @Override
     public void setContentType(@Nullable String type) {
         if (!isCommitted()) {
-            super.setContentType(type);
+            container.setContentType(type);
         }
     }
 
     @Override
     public void setCharacterEncoding(@Nullable String charset) {
         if (!isCommitted()) {
-            super.setCharacterEncoding(charset);
+            container.setCharacterEncoding(charset);
         }
     }
 
     @Override
     public void setLocale(Locale locale) {
         if (!isCommitted()) {
-            super.setLocale(locale);
+            container.setLocale(locale);
         }
     }
 
     @Override
     public void setContentLength(int length) {
         if (!isCommitted()) {
-            super.setContentLength(length);
+            container.setContentLength(length);
         }
     }
 
     @Override
     public void setContentLengthLong(long length) {
         if (!isCommitted()) {
-            super.setContentLengthLong(length);
+            container.setContentLengthLong(length);
         }
     }
 
-    /** Not to be replaced from within: the exchange delivers to the container's own response. */
+    // ---- passed on as it is
+
     @Override
-    public void setResponse(ServletResponse response) {
-        throw new IllegalStateException("the response of an idempotent request cannot be replaced");
+    public boolean containsHeader(String name) {
+        return container.containsHeader(name);
+    }
+
+    @Override
+    public @Nullable String getHeader(String name) {
+        return container.getHeader(name);
+    }
+
+    @Override
+    public Collection<String> getHeaders(String name) {
+        return container.getHeaders(name);
+    }
+
+    @Override
+    public Collection<String> getHeaderNames() {
+        return container.getHeaderNames();
+    }
+
+    @Override
+    public int getStatus() {
+        return container.getStatus();
+    }
+
+    @Override
+    public String getCharacterEncoding() {
+        return container.getCharacterEncoding();
+    }
+
+    @Override
+    public @Nullable String getContentType() {
+        return container.getContentType();
+    }
+
+    @Override
+    public Locale getLocale() {
+        return container.getLocale();
+    }
+
+    @Override
+    public String encodeURL(String url) {
+        return container.encodeURL(url);
+    }
+
+    @Override
+    public String encodeRedirectURL(String url) {
+        return container.encodeRedirectURL(url);
+    }
+
+    @Override
+    public void setBufferSize(int size) {
+        container.setBufferSize(size);
+    }
+
+    @Override
+    public int getBufferSize() {
+        return container.getBufferSize();
+    }
+
+    @Override
+    public void setTrailerFields(@Nullable Supplier<Map<String, String>> trailers) {
+        container.setTrailerFields(trailers);
+    }
+
+    @Override
+    public @Nullable Supplier<Map<String, String>> getTrailerFields() {
+        return container.getTrailerFields();
     }
 }

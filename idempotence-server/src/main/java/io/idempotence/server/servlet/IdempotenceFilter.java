@@ -217,7 +217,7 @@ public final class IdempotenceFilter implements Filter {
             Exchange exchange =
                     new Exchange(run.execution(), config, () -> seesAsyncDispatches, request, body, response);
             request.setAttribute(EXCHANGE, exchange);
-            exchange.dispatch(chain, exchange.request(), exchange.response());
+            exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
         } else if (decision instanceof Decision.Replay replay) {
             replay(replay.result(), response);
         } else if (decision instanceof Decision.Refuse refuse) {

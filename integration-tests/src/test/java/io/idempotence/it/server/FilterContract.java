@@ -570,6 +570,18 @@ abstract class FilterContract {
                 .isEqualTo("key-reused");
     }
 
+    @Test
+    void aFormOfTooManyParametersIsNotParsed() {
+        ServletServer server = serve((request, response) -> answer(response, 200, request.getParameter("a")));
+        String form = "application/x-www-form-urlencoded";
+        assertThat(post(server.uri("/p"), "k1", "a=1&".repeat(1000), "Content-Type", form)
+                        .statusCode())
+                .isEqualTo(200);
+        assertThat(post(server.uri("/p"), "k2", "a=1&".repeat(1001), "Content-Type", form)
+                        .statusCode())
+                .isGreaterThanOrEqualTo(400);
+    }
+
     /** Rule 14 */
     @Test
     void aRequestBodyOverItsCapIsNotRun() {
@@ -786,6 +798,35 @@ abstract class FilterContract {
         assertThat(seeOther.statusCode()).isEqualTo(303);
         assertSameAnswer(seeOther, post(server.uri("/see-other"), "k2", ""));
         assertThat(runs).hasValue(2);
+    }
+
+    /** A container may finish its own response when a forward returns; the held answer must still go out. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void forwardsAndIncludesReachBothCallers(boolean byWriter) {
+        ServletServer server = serve((request, response) -> {
+            switch (request.getDispatcherType()) {
+                case REQUEST -> request.getRequestDispatcher("/view").forward(request, response);
+                case FORWARD -> {
+                    response.setContentType("text/plain");
+                    print(response, byWriter, "forwarded, ");
+                    request.getRequestDispatcher("/part").include(request, response);
+                }
+                default -> print(response, byWriter, "included");
+            }
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("forwarded, included");
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    private static void print(HttpServletResponse response, boolean byWriter, String text) throws IOException {
+        if (byWriter) {
+            response.getWriter().print(text);
+        } else {
+            response.getOutputStream().print(text);
+        }
     }
 
     // ---- asynchronous handlers (rule 6)
