@@ -17,7 +17,8 @@ end
 
 local function renew()
   local ttl = redis.call('PTTL', key)
-  local touched = redis.pcall('PEXPIRE', key, math.max(ttl, millis))
+  -- A record that was made to live for ever stays so.
+  local touched = ttl < 0 and redis.pcall('PERSIST', key) or redis.pcall('PEXPIRE', key, math.max(ttl, millis))
   if type(touched) == 'table' then
     return touched
   end

@@ -168,6 +168,16 @@ class RedisRecordTest {
     }
 
     @Test
+    void recordThatAnOperatorMadeToLiveForEverStaysSoWhenItIsRenewed() {
+        Claim claim = Claims.claim(storage, key);
+        jedis.persist(rawKey);
+
+        assertThat(storage.renew(claim, Claims.LEASE)).isEqualTo(new WriteResult.Done());
+        assertThat(jedis.pttl(rawKey)).isEqualTo(-1);
+        assertThat(storage.find(key).orElseThrow().retentionLeft()).isGreaterThan(Claims.RETENTION);
+    }
+
+    @Test
     void layoutOfFormatOneNeverChanges() {
         byte[] value = Arrays.copyOf(header('C'), 57);
         value[54] = 'a';
