@@ -18,6 +18,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.JedisClientConfig;
@@ -306,6 +307,9 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         }
         if (hasCause(e, JedisAccessControlException.class)) {
             return "Redis denies the user or the password, or the user lacks a right";
+        }
+        if (hasCause(e, SSLException.class)) {
+            return "TLS failed; the JVM must trust the server's certificate, and the certificate must name the host";
         }
         if (hasCause(e, JedisConnectionException.class)) {
             return "no connection, or no answer in time";

@@ -583,9 +583,11 @@ public abstract class IdempotenceStorageContract {
             Owner owner = new Owner(word, word);
             Claim claim = claimed(storage.claim(new ClaimRequest(key, fingerprint, owner, LONG, RETENTION, false)));
 
-            assertFenced(
-                    storage.complete(new Claim(key, fingerprint, new Owner(word, word ^ 1), 1), RESULT, RETENTION),
-                    null);
+            for (Owner almost : List.of(new Owner(word, word ^ 1), new Owner(word ^ Long.MIN_VALUE, word))) {
+                assertThat(storage.claim(new ClaimRequest(key, fingerprint, almost, LONG, RETENTION, true)))
+                        .isInstanceOf(ClaimResult.InProgress.class);
+                assertFenced(storage.complete(new Claim(key, fingerprint, almost, 1), RESULT, RETENTION), null);
+            }
             assertThat(storage.complete(claim, RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
         }
     }
