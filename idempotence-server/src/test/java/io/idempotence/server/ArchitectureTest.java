@@ -51,7 +51,12 @@ class ArchitectureTest {
             .resideInAPackage("io.idempotence.server.storage..")
             .should()
             .onlyDependOnClassesThat()
-            .resideInAnyPackage("io.idempotence", "io.idempotence.server.storage..", "java..", "org.jspecify..");
+            .resideInAnyPackage(
+                    "io.idempotence",
+                    "io.idempotence.internal",
+                    "io.idempotence.server.storage..",
+                    "java..",
+                    "org.jspecify..");
 
     @ArchTest
     static final ArchRule serverKnowsNothingOfTheClient =
