@@ -67,8 +67,17 @@ public final class IdempotentFeign {
      * @param config the settings
      * @param <B> its type
      * @return {@code builder}
+     * @throws IllegalArgumentException if {@code builder} is of a reactive Feign or HystrixFeign, which drop what is installed
      */
     public static <B extends Feign.Builder> B install(B builder, IdempotenceClientConfig config) {
+        for (Class<?> type = builder.getClass();
+                type != Feign.Builder.class && type != null;
+                type = type.getSuperclass()) {
+            if (type.getName().startsWith("feign.reactive.") || type.getName().startsWith("feign.hystrix.")) {
+                throw new IllegalArgumentException(type.getName()
+                        + " sets its own invocation handler, so its calls would be unprotected; use Feign.builder()");
+            }
+        }
         Installation installation = new Installation(config);
         builder.requestInterceptor(new IdempotenceRequestInterceptor(installation));
         builder.addCapability(new IdempotenceCapability(installation));

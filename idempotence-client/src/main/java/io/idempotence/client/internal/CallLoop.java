@@ -51,8 +51,13 @@ public final class CallLoop {
                 call.doubt();
             }
             if (ended.outcome == Outcome.SUCCESS) {
-                succeeded(retry);
+                call.budget().refund();
+                completed(retry);
                 return answer(ended);
+            }
+            if (ended.outcome == Outcome.FINAL && ended.thrown == null) {
+                completed(retry);
+                return end(ended);
             }
             if (ended.thrown instanceof Error error) {
                 call.ended(Result.FAILED, error);
@@ -106,8 +111,7 @@ public final class CallLoop {
         return new Ended(outcome, seen, value, thrown);
     }
 
-    private void succeeded(Retry.AsyncContext<Object> retry) {
-        call.budget().refund();
+    private static void completed(Retry.AsyncContext<Object> retry) {
         try {
             retry.onComplete();
         } catch (RuntimeException e) {

@@ -28,7 +28,7 @@ public enum Outcome {
      *
      * <pre>
      * seen                                                         outcome
-     * certificate not trusted                                      FINAL
+     * certificate not trusted, malformed address                   FINAL
      * no connection, and no earlier request by the same client     NOT_SENT
      * any other I/O failure before a status line                   UNDETERMINED
      * request out, nothing came back to us                         UNDETERMINED
@@ -50,7 +50,7 @@ public enum Outcome {
     public static Outcome of(Observation seen, @Nullable Throwable thrown, Set<Integer> statuses) {
         IOException failure = seen.failure();
         if (failure != null) {
-            if (Wire.isTrustFailure(failure)) {
+            if (Wire.isHopeless(failure)) {
                 return FINAL;
             }
             return Wire.certainlyNotSent(failure) && !seen.hasEarlierDoubt() ? NOT_SENT : UNDETERMINED;

@@ -2,6 +2,7 @@ package io.idempotence.client.internal;
 
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.MalformedURLException;
 import java.net.NoRouteToHostException;
 import java.net.UnknownHostException;
 import java.security.cert.CertPathValidatorException;
@@ -32,9 +33,9 @@ final class Wire {
         return true;
     }
 
-    /** The peer's certificate is not trusted: nothing was sent, and trying again changes nothing. */
-    static boolean isTrustFailure(IOException e) {
-        if (e instanceof SSLPeerUnverifiedException) {
+    /** The peer's certificate is not trusted, or the address is none: nothing was sent, trying again changes nothing. */
+    static boolean isHopeless(IOException e) {
+        if (e instanceof SSLPeerUnverifiedException || e instanceof MalformedURLException) {
             return true;
         }
         if (!(e instanceof SSLHandshakeException)) {

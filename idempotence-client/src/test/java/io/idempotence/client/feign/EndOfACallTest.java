@@ -399,6 +399,18 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
+    void rawResponseOfAFinalErrorIsReturnedAndDoubtIsNot() {
+        server.answer(Reply.status(404), Reply.ok("lost"), Reply.status(401));
+        Orders orders = orders();
+        try (Response response = orders.raw("x")) {
+            assertThat(response.status()).isEqualTo(404);
+        }
+        Orders doubtful = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
+        assertThatThrownBy(() -> doubtful.raw("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(server.requests()).hasSize(3);
+    }
+
+    @Test
     void rawResponseOfARefusalIsAnException() {
         server.answer(Reply.refusal("key-reused", 422));
         Orders orders = orders();

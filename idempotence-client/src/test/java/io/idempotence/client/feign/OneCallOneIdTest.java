@@ -140,6 +140,14 @@ class OneCallOneIdTest extends FeignTestBase {
     }
 
     @Test
+    void bracesAndQuotesInAnIdAreNoTemplateExpressions() {
+        Orders orders = orders();
+        server.answer(Reply.status(503));
+        IdempotenceScope.with(IdempotenceId.of("a{b}\"c"), () -> orders.create("x"));
+        assertThat(server.ids()).containsExactly("\"a{b}\\\"c\"", "\"a{b}\\\"c\"");
+    }
+
+    @Test
     void scopeRefusesASecondDifferentCall() {
         Orders orders = orders();
         IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {

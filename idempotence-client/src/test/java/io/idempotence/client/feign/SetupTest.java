@@ -121,6 +121,37 @@ class SetupTest extends FeignTestBase {
     }
 
     @Test
+    void buildersThatDropWhatIsInstalledAreRefused() {
+        assertThatThrownBy(() -> IdempotentFeign.install(new feign.reactive.FakeReactorBuilder(), fast().build()))
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void clientThatTalksOnAnotherThreadIsStillObserved() {
+        server.answer(Reply.status(503), Reply.refusal("key-reused", 422));
+        Orders orders =
+                target(IdempotentFeign.install(Feign.builder(), fast().build()).addCapability(new HoppingCapability()));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(RequestRefusedException.class);
+        assertThat(server.requests()).hasSize(2);
+        assertThat(events.get(0).requests()).isEqualTo(2);
+    }
+
+    /** Talks on another thread. Public because Feign calls it by reflection. */
+    public static final class HoppingCapability implements Capability {
+        @Override
+        public feign.Client enrich(feign.Client client) {
+            return (request, options) -> java.util.concurrent.CompletableFuture.supplyAsync(() -> {
+                        try {
+                            return client.execute(request, options);
+                        } catch (java.io.IOException e) {
+                            throw new java.io.UncheckedIOException(e);
+                        }
+                    })
+                    .join();
+        }
+    }
+
+    @Test
     void oneArgumentInstallLoadsTheConfig() {
         target(IdempotentFeign.install(Feign.builder())).create("x");
         assertThat(server.ids().get(0)).matches("\"[0-9a-f-]{36}\"");

@@ -81,6 +81,7 @@ class OutcomeTest {
             {new SSLHandshakeException("Remote host terminated the handshake"), UNDETERMINED},
             {trust, FINAL},
             {new SSLPeerUnverifiedException("other host"), FINAL},
+            {new java.net.MalformedURLException("no protocol"), FINAL},
         });
     }
 
