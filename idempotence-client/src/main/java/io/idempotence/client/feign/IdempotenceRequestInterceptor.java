@@ -3,7 +3,6 @@ package io.idempotence.client.feign;
 import feign.RequestInterceptor;
 import feign.RequestTemplate;
 import feign.Target;
-import io.idempotence.client.internal.Observation;
 import java.lang.reflect.Method;
 
 /** Writes the call's ID on each of its requests. */
@@ -19,7 +18,8 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
         FeignAttempt attempt = installation.current();
         if (attempt == null) {
             installation.foundNoCall();
-            attempt = orphan(template);
+            orphan(template).prepare(template, 1);
+            return;
         }
         attempt.call().prepare(template, attempt.number());
         attempt.prepared();
@@ -27,10 +27,10 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
     }
 
     /** A call of one request: an ID is better than none, though no retry of ours keeps it. */
-    private FeignAttempt orphan(RequestTemplate template) {
+    private FeignCall orphan(RequestTemplate template) {
         Target<?> target = template.feignTarget();
         Method method = template.methodMetadata().method();
         ClientMethod stranger = new ClientMethod(new FeignTarget(target, installation.config()), method);
-        return new FeignAttempt(new FeignCall(stranger), 1, new Observation());
+        return new FeignCall(stranger);
     }
 }

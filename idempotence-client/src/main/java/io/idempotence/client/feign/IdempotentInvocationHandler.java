@@ -51,6 +51,10 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         }
     }
 
+    int openCalls() {
+        return calls.size();
+    }
+
     private static boolean isEquals(Method method) {
         return method.getName().equals("equals")
                 && method.getParameterCount() == 1

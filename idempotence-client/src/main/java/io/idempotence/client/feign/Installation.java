@@ -5,6 +5,7 @@ import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.WeakIdentityMap;
+import java.lang.ref.WeakReference;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -19,8 +20,8 @@ final class Installation {
     private final IdempotenceClientConfig config;
     private final ThreadLocal<@Nullable FeignAttempt> current = new ThreadLocal<>();
 
-    /** For a client below ours that talks on another thread. */
-    private final WeakIdentityMap<RequestTemplate, FeignAttempt> byTemplate = new WeakIdentityMap<>();
+    /** For clients that talk on another thread. Weak on both sides, as an attempt holds its template by its request. */
+    private final WeakIdentityMap<RequestTemplate, WeakReference<FeignAttempt>> byTemplate = new WeakIdentityMap<>();
 
     private final AtomicBoolean retryerTold = new AtomicBoolean();
     private final AtomicBoolean orphanTold = new AtomicBoolean();
@@ -46,11 +47,16 @@ final class Installation {
             return attempt;
         }
         RequestTemplate template = request.requestTemplate();
-        return template == null ? null : byTemplate.get(template);
+        WeakReference<FeignAttempt> remembered = template == null ? null : byTemplate.get(template);
+        return remembered == null ? null : remembered.get();
     }
 
     void remember(RequestTemplate template, FeignAttempt attempt) {
-        byTemplate.put(template, attempt);
+        byTemplate.put(template, new WeakReference<>(attempt));
+    }
+
+    int remembered() {
+        return byTemplate.size();
     }
 
     /** Makes {@code attempt} the current one of this thread and returns the one before, as calls nest. */

@@ -21,7 +21,8 @@ public final class WeakIdentityMap<K, V> {
         return map.get(new Key<>(key, null));
     }
 
-    int size() {
+    /** Entries not yet forgotten. */
+    public int size() {
         forgetGone();
         return map.size();
     }

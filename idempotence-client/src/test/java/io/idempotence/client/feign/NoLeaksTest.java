@@ -1,0 +1,40 @@
+package io.idempotence.client.feign;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import feign.Feign;
+import io.idempotence.client.feign.TestServer.Reply;
+import java.lang.reflect.Proxy;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntSupplier;
+import org.junit.jupiter.api.Test;
+
+/** What ties a call to its arguments and to its template goes with them. */
+class NoLeaksTest extends FeignTestBase {
+    @Test
+    void endedCallsAreForgotten() {
+        Installation installation = new Installation(fast().build());
+        Orders orders = target(Feign.builder()
+                .requestInterceptor(new IdempotenceRequestInterceptor(installation))
+                .addCapability(new IdempotenceCapability(installation)));
+        server.answer(Reply.status(503));
+        for (int i = 0; i < 500; i++) {
+            orders.create("x" + i);
+            orders.tick();
+        }
+        var handler = (IdempotentInvocationHandler) Proxy.getInvocationHandler(orders);
+        assertFallsBelow(10, handler::openCalls);
+        assertFallsBelow(10, installation::remembered);
+        assertThat(installation.current()).isNull();
+    }
+
+    private static void assertFallsBelow(int limit, IntSupplier size) {
+        long giveUpAt = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        while (size.getAsInt() >= limit && System.nanoTime() < giveUpAt) {
+            System.gc();
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+        }
+        assertThat(size.getAsInt()).isLessThan(limit);
+    }
+}
