@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 /** Opens a logical call for each call of the application, and ties it to the array of its arguments. */
 final class IdempotentInvocationHandler implements InvocationHandler {
     private final InvocationHandler delegate;
+    private final Installation installation;
     private final Class<?> type;
     private final Map<Method, ClientMethod> opening;
 
@@ -24,7 +25,9 @@ final class IdempotentInvocationHandler implements InvocationHandler {
             InvocationHandler delegate,
             Class<?> type,
             Map<Method, ClientMethod> opening,
-            WeakIdentityMap<Object[], FeignCall> calls) {
+            WeakIdentityMap<Object[], FeignCall> calls,
+            Installation installation) {
+        this.installation = installation;
         this.delegate = delegate;
         this.type = type;
         this.opening = opening;
@@ -45,7 +48,12 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         calls.put(key, call);
         call.logical().enter();
         try {
-            return IdempotenceScope.<@Nullable Object, Throwable>outside(() -> delegate.invoke(proxy, method, key));
+            return installation.whileOpen(
+                    call,
+                    own,
+                    key,
+                    () -> IdempotenceScope.<@Nullable Object, Throwable>outside(
+                            () -> delegate.invoke(proxy, method, key)));
         } finally {
             call.logical().exit();
         }

@@ -35,6 +35,7 @@ final class IdempotentInvocationHandlerFactory implements InvocationHandlerFacto
                 wrapped.put(method, new RetryingMethodHandler(handler, own, calls, installation));
             }
         });
-        return new IdempotentInvocationHandler(delegate.create(target, wrapped), target.type(), opening, calls);
+        return new IdempotentInvocationHandler(
+                delegate.create(target, wrapped), target.type(), opening, calls, installation);
     }
 }

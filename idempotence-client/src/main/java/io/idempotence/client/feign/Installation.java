@@ -20,12 +20,31 @@ final class Installation {
     private final IdempotenceClientConfig config;
     private final ThreadLocal<@Nullable FeignAttempt> current = new ThreadLocal<>();
 
+    /** For handlers that copy the arguments. Holds only while the proxy's call is on the stack. */
+    private final ThreadLocal<@Nullable OpenCall> open = new ThreadLocal<>();
+
     /** For clients that talk on another thread. Weak on both sides, as an attempt holds its template by its request. */
     private final WeakIdentityMap<RequestTemplate, WeakReference<FeignAttempt>> byTemplate = new WeakIdentityMap<>();
 
     private final AtomicBoolean retryerTold = new AtomicBoolean();
     private final AtomicBoolean orphanTold = new AtomicBoolean();
     private final AtomicBoolean strangerTold = new AtomicBoolean();
+
+    private record OpenCall(FeignCall call, ClientMethod method, Object[] args) {
+        /** The very same arguments: a handler may also split one call into several, which must not share an ID. */
+        boolean isFor(ClientMethod other, Object @Nullable [] otherArgs) {
+            int length = otherArgs == null ? 0 : otherArgs.length;
+            if (method != other || args.length != length) {
+                return false;
+            }
+            for (int i = 0; i < length; i++) {
+                if (otherArgs == null || args[i] != otherArgs[i]) {
+                    return false;
+                }
+            }
+            return true;
+        }
+    }
 
     Installation(IdempotenceClientConfig config) {
         this.config = config;
@@ -53,6 +72,34 @@ final class Installation {
 
     void remember(RequestTemplate template, FeignAttempt attempt) {
         byTemplate.put(template, new WeakReference<>(attempt));
+    }
+
+    /** Runs {@code work} with {@code call} as the open one of this thread; calls nest. */
+    @Nullable
+    Object whileOpen(FeignCall call, ClientMethod method, Object[] args, HandlerCall work) throws Throwable {
+        OpenCall before = open.get();
+        open.set(new OpenCall(call, method, args));
+        try {
+            return work.run();
+        } finally {
+            if (before == null) {
+                open.remove();
+            } else {
+                open.set(before);
+            }
+        }
+    }
+
+    /** A call of an invocation handler. */
+    interface HandlerCall {
+        @Nullable
+        Object run() throws Throwable;
+    }
+
+    @Nullable
+    FeignCall openCall(ClientMethod method, Object @Nullable [] args) {
+        OpenCall call = open.get();
+        return call != null && call.isFor(method, args) ? call.call : null;
     }
 
     int remembered() {
@@ -96,8 +143,8 @@ final class Installation {
     void foundNoArguments() {
         if (strangerTold.compareAndSet(false, true)) {
             LOG.warn(
-                    "An invocation handler passed other arguments on than the call had: retries around it will NOT keep the"
-                            + " ID. It should pass on the array it got");
+                    "An invocation handler passed on a copy of the arguments, on another thread: retries around it will NOT keep the"
+                            + " ID, and an IdempotenceScope is not seen. It should pass on the array it got");
         }
     }
 }

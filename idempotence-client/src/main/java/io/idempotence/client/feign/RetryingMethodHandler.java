@@ -35,6 +35,9 @@ final class RetryingMethodHandler implements MethodHandler {
     public @Nullable Object invoke(Object[] args) throws Throwable {
         FeignCall call = args == null ? null : calls.get(args);
         if (call == null) {
+            call = installation.openCall(method, args);
+        }
+        if (call == null) {
             installation.foundNoArguments();
             call = new FeignCall(method);
         }

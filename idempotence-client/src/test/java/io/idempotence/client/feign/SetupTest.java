@@ -93,14 +93,53 @@ class SetupTest extends FeignTestBase {
     }
 
     @Test
-    void handlerThatCopiesTheArgumentsIsWarnedAboutAndTheIdHoldsWithinOurRetries() {
+    void handlerThatCopiesTheArgumentsKeepsIdAndScope() {
+        InvocationHandlerFactory copying = (target, dispatch) -> (proxy, method, args) -> {
+            try {
+                return dispatch.get(method).invoke(args.clone());
+            } catch (feign.FeignException e) {
+                return dispatch.get(method).invoke(args.length == 0 ? null : args.clone());
+            }
+        };
+        Orders orders = orders(fast().build(), b -> b.invocationHandlerFactory(copying));
+        server.answer(Reply.status(400), Reply.ok("ok"), Reply.status(400));
+        io.idempotence.client.IdempotenceScope.with(io.idempotence.IdempotenceId.of("job"), () -> orders.create("x"));
+        orders.tick();
+        assertThat(server.ids().subList(0, 2)).containsExactly("\"job\"", "\"job\"");
+        assertThat(server.ids().get(2)).isEqualTo(server.ids().get(3)).isNotEqualTo("\"job\"");
+        assertThat(warnings()).isEmpty();
+    }
+
+    @Test
+    void handlerThatSplitsACallMakesSeveralCallsWithSeveralIds() {
+        InvocationHandlerFactory splitting = (target, dispatch) -> (proxy, method, args) -> {
+            StringBuilder answers = new StringBuilder();
+            for (String part : ((String) args[0]).split(",")) {
+                answers.append(dispatch.get(method).invoke(new Object[] {part}));
+            }
+            return answers.toString();
+        };
+        orders(fast().build(), b -> b.invocationHandlerFactory(splitting)).create("a,b");
+        assertThat(server.requests().stream().map(TestServer.Received::body)).containsExactly("a", "b");
+        assertThat(Set.copyOf(server.ids())).hasSize(2);
+    }
+
+    @Test
+    void handlerThatCopiesTheArgumentsOnAnotherThreadIsWarnedAboutAndTheIdHoldsWithinOurRetries() {
         server.answer(Reply.status(503));
         InvocationHandlerFactory copying = (target, dispatch) ->
-                (proxy, method, args) -> dispatch.get(method).invoke(args.clone());
+                (proxy, method, args) -> java.util.concurrent.CompletableFuture.supplyAsync(() -> {
+                            try {
+                                return dispatch.get(method).invoke(args.clone());
+                            } catch (Throwable t) {
+                                throw new IllegalStateException(t);
+                            }
+                        })
+                        .join();
         orders(fast().build(), b -> b.invocationHandlerFactory(copying)).create("x");
         assertThat(server.ids()).hasSize(2);
         assertThat(Set.copyOf(server.ids())).hasSize(1);
-        assertThat(warnings()).hasSize(1).allMatch(w -> w.contains("array"));
+        assertThat(warnings()).hasSize(1).allMatch(w -> w.contains("copy of the arguments"));
     }
 
     @Test
