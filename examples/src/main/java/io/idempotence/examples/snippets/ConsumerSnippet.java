@@ -1,0 +1,45 @@
+package io.idempotence.examples.snippets;
+
+import feign.Feign;
+import feign.jackson.JacksonDecoder;
+import feign.jackson.JacksonEncoder;
+import feign.okhttp.OkHttpClient;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.IdempotentFeign;
+import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.examples.payments.api.Payment;
+import io.idempotence.examples.payments.api.PaymentOrder;
+import io.idempotence.examples.payments.consumer.PaymentClient;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The consumer's side of the README. */
+public final class ConsumerSnippet {
+    private final Map<PaymentOrder, IdempotenceId> toAskAgain = new ConcurrentHashMap<>();
+
+    // tag::snippet[]
+    private final PaymentClient payments = IdempotentFeign.install(Feign.builder()) // the one line
+            .client(new OkHttpClient())
+            .encoder(new JacksonEncoder())
+            .decoder(new JacksonDecoder())
+            .target(PaymentClient.class, "https://payments.example");
+
+    void pay(PaymentOrder order) {
+        try {
+            Payment payment = payments.pay(order); // retried as often as it takes, always under one ID
+            paid(order, payment);
+        } catch (OutcomeUnknownException e) { // the network won this time: keep the ID
+            toAskAgain.put(order, e.id());
+        }
+    }
+
+    void askAgain(PaymentOrder order, IdempotenceId id) { // minutes later, perhaps after a restart
+        paid(order, IdempotenceScope.with(id, () -> payments.pay(order))); // the first answer, or the first payment
+    }
+    // end::snippet[]
+
+    private void paid(PaymentOrder order, Payment payment) {
+        System.out.println("order " + order.order() + " is paid by payment " + payment.number());
+    }
+}

@@ -1,0 +1,72 @@
+package io.idempotence.examples.payments;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.examples.payments.api.Payment;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class ReportTest {
+    private static final Payment FIRST = new Payment(1, 1, 101, "provider-1");
+    private static final Payment AGAIN = new Payment(2, 1, 101, "provider-2");
+    private static final Payment SECOND = new Payment(3, 2, 102, "provider-1");
+
+    private final Result plain = result(Mode.PLAIN_RETRY, List.of(FIRST, AGAIN), List.of(AGAIN), 1, 1);
+    private final Result pair = result(Mode.PAIR, List.of(FIRST, SECOND), List.of(FIRST, SECOND), 1, 0);
+
+    @Test
+    void countsFromTheLedger() {
+        assertThat(plain.paymentsMade()).isEqualTo(2);
+        assertThat(plain.doublePayments()).isEqualTo(1);
+        assertThat(plain.lostPayments()).isEqualTo(1);
+        assertThat(plain.isFlawless()).isFalse();
+        assertThat(pair.isFlawless()).isTrue();
+    }
+
+    @Test
+    void answerThatIsNotInTheLedgerIsWrong() {
+        Result result = result(Mode.PAIR, List.of(FIRST, SECOND), List.of(FIRST, AGAIN), 0, 0);
+        assertThat(result.wrongAnswers()).isEqualTo(1);
+        assertThat(result.isFlawless()).isFalse();
+    }
+
+    @Test
+    void callThatWasNeverSettledIsNotFlawless() {
+        assertThat(result(Mode.PAIR, List.of(FIRST, SECOND), List.of(FIRST), 1, 1)
+                        .isFlawless())
+                .isFalse();
+    }
+
+    @Test
+    void tableStandsSideBySide() {
+        assertThat(Report.table(plain, pair).lines())
+                .containsExactly(
+                        "                     plain retry      the pair",
+                        "calls                          2             2",
+                        "HTTP attempts                  3             3",
+                        "payments made                  2             2",
+                        "double payments                1             0",
+                        "lost payments                  1             0",
+                        "unknown outcomes               1             1",
+                        "p50                        12 ms         12 ms",
+                        "p99                      1234 ms       1234 ms");
+    }
+
+    @Test
+    void lastLineIsThePairs() {
+        assertThat(Report.lastLine(pair)).isEqualTo("double payments: 0, lost payments: 0");
+        assertThat(Report.lastLine(plain)).isEqualTo("double payments: 1, lost payments: 1");
+    }
+
+    @Test
+    void explanationDoesNotPraiseAFailure() {
+        assertThat(Report.explanation(plain, pair)).contains("paid every order once");
+        assertThat(Report.explanation(plain, plain)).contains("THE PAIR FAILED");
+    }
+
+    private static Result result(Mode mode, List<Payment> ledger, List<Payment> answers, int unknown, int unsettled) {
+        return Result.of(
+                mode, 2, 3, ledger, answers, unknown, unsettled, Duration.ofMillis(12), Duration.ofMillis(1234));
+    }
+}
