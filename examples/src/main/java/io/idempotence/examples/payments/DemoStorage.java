@@ -11,11 +11,13 @@ import redis.embedded.RedisServer;
 
 /** Where the two providers remember IDs: each provider connects for itself. Closing stops what was started here. */
 final class DemoStorage implements AutoCloseable {
+    private static final String HINT = "; use --redis host:port or --storage memory";
+
     private final String description;
     private final Supplier<IdempotenceStorage> connect;
     private final Runnable stop;
 
-    private DemoStorage(String description, Supplier<IdempotenceStorage> connect, Runnable stop) {
+    DemoStorage(String description, Supplier<IdempotenceStorage> connect, Runnable stop) {
         this.description = description;
         this.connect = connect;
         this.stop = stop;
@@ -40,9 +42,7 @@ final class DemoStorage implements AutoCloseable {
             redis.start();
         } catch (IOException | RuntimeException e) {
             throw new DemoStorageException(
-                    "the embedded Redis does not start on this machine (" + e.getMessage()
-                            + "); use --redis host:port or --storage memory",
-                    e);
+                    "the embedded Redis does not start on this machine: " + e.getMessage() + HINT, e);
         }
         Runnable stop = () -> {
             try {
@@ -51,7 +51,7 @@ final class DemoStorage implements AutoCloseable {
                 throw new DemoStorageException("the embedded Redis on port " + port + " did not stop", e);
             }
         };
-        return checked("an embedded Redis (port " + port + ")", "127.0.0.1:" + port, stop);
+        return checked("an embedded Redis (port " + port + ")", "127.0.0.1:" + port, stop, HINT);
     }
 
     /**
@@ -61,7 +61,7 @@ final class DemoStorage implements AutoCloseable {
      */
     static DemoStorage redis(String address) {
         return checked(
-                "the Redis at " + address + " (records of this run expire within 10 minutes)", address, () -> {});
+                "the Redis at " + address + " (records of this run expire within 10 minutes)", address, () -> {}, "");
     }
 
     /** One storage in the memory of this process, which both providers share. */
@@ -71,14 +71,14 @@ final class DemoStorage implements AutoCloseable {
                 "one storage in memory, which only works because both run in this process", () -> shared, () -> {});
     }
 
-    private static DemoStorage checked(String description, String address, Runnable stop) {
+    private static DemoStorage checked(String description, String address, Runnable stop, String hint) {
         DemoStorage storage = new DemoStorage(description, () -> RedisIdempotenceStorage.connect(address), stop);
         try {
             storage.connect().close();
             return storage;
         } catch (IllegalArgumentException | StorageUnavailableException e) {
             storage.close();
-            throw new DemoStorageException(String.valueOf(e.getMessage()), e);
+            throw new DemoStorageException(e.getMessage() + hint, e);
         }
     }
 

@@ -27,7 +27,7 @@ public final class ConsumerSnippet {
 
     void pay(PaymentOrder order) {
         try {
-            Payment payment = payments.pay(order); // retried as often as it takes, always under one ID
+            Payment payment = payments.pay(order); // tried again if need be, always under one ID
             paid(order, payment);
         } catch (OutcomeUnknownException e) { // the network won this time: keep the ID
             toAskAgain.put(order, e.id());

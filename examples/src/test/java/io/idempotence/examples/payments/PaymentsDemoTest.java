@@ -3,6 +3,7 @@ package io.idempotence.examples.payments;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.examples.payments.network.FaultPlan;
+import io.idempotence.server.storage.IdempotenceStorage;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -40,6 +41,16 @@ class PaymentsDemoTest {
             assertThat(plain.paymentsMade()).isEqualTo(40 + plain.doublePayments() - plain.lostPayments());
             assertThat(plain.httpAttempts()).isGreaterThan(40);
             assertThat(plain.isFlawless()).isFalse();
+        }
+    }
+
+    @Test
+    void pairThatDoesNotRememberIsFoundOut() throws InterruptedException {
+        // Each provider has a memory of its own, so a retry at the other instance pays again.
+        try (DemoStorage apart = new DemoStorage("two memories", IdempotenceStorage::inMemory, () -> {})) {
+            Result pair = PaymentRun.run(Mode.PAIR, 40, FaultPlan.ofSeed(1), apart, "apart", Progress.none());
+            assertThat(pair.doublePayments()).isPositive();
+            assertThat(pair.isFlawless()).isFalse();
         }
     }
 
