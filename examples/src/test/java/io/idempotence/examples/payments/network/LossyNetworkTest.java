@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 
 /** Each fault does what its description says. */
 class LossyNetworkTest {
-    private static final Duration READ_TIMEOUT = Duration.ofMillis(400);
+    private static final Duration READ_TIMEOUT = Duration.ofSeconds(1);
 
     private final FaultPlan plan = FaultPlan.ofSeed(1);
     private final Ledger ledger = new Ledger();
