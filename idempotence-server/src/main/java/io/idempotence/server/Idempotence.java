@@ -36,7 +36,8 @@ import java.util.concurrent.Callable;
  */
 public final class Idempotence implements AutoCloseable {
     private static final Duration SOONEST_RETRY = Duration.ofMillis(20);
-    private static final Duration LATEST_RETRY = Duration.ofSeconds(1);
+    private static final Duration LATEST_RETRY = Duration.ofMillis(500);
+    private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
 
     private final IdempotenceStorage storage;
     private final String namespace;
@@ -232,7 +233,7 @@ public final class Idempotence implements AutoCloseable {
             return decide(id, policy, claim(id, request));
         } catch (StorageUnavailableException | CorruptRecordException e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
-            return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LATEST_RETRY);
+            return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
     }
 
@@ -267,12 +268,13 @@ public final class Idempotence implements AutoCloseable {
         return new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
     }
 
-    /** As long again as it has run already: few polls for a long handler, quick ones for a short one, without any state. */
+    /** Half as long again as it has run already: few polls for a long handler, quick ones for a short one, without any state. */
     private static Duration retryAfter(Duration running) {
-        if (running.compareTo(SOONEST_RETRY) < 0) {
+        Duration half = running.dividedBy(2);
+        if (half.compareTo(SOONEST_RETRY) < 0) {
             return SOONEST_RETRY;
         }
-        return running.compareTo(LATEST_RETRY) > 0 ? LATEST_RETRY : running;
+        return half.compareTo(LATEST_RETRY) > 0 ? LATEST_RETRY : half;
     }
 
     private ClaimResult claim(IdempotenceId id, ClaimRequest request) {
