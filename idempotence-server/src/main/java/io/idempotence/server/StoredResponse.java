@@ -42,11 +42,26 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
     /** How a handler gave its answer; it is given again in the same way, so that the container does its part again. */
     public enum Form {
         /** Status, headers and body were written. */
-        WRITTEN,
+        WRITTEN(0),
         /** {@code sendError}, and no error page of the application was seen. */
-        ERROR,
+        ERROR(1),
         /** {@code sendRedirect}. */
-        REDIRECT
+        REDIRECT(2);
+
+        private final int code;
+
+        Form(int code) {
+            this.code = code;
+        }
+
+        private static Form ofCode(int code) {
+            for (Form form : values()) {
+                if (form.code == code) {
+                    return form;
+                }
+            }
+            throw new CorruptRecordException("a stored answer has form " + code);
+        }
     }
 
     /**
@@ -90,7 +105,7 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
         ByteArrayOutputStream bytes = new ByteArrayOutputStream(64 + body.length);
         try (DataOutputStream out = new DataOutputStream(bytes)) {
             out.writeByte(StoredResult.RESPONSE);
-            out.writeByte(form.ordinal());
+            out.writeByte(form.code);
             out.writeShort(status);
             out.writeByte(headers.size());
             for (Header header : headers) {
@@ -128,7 +143,7 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
         }
         try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
             in.readByte();
-            int form = in.readUnsignedByte();
+            Form form = Form.ofCode(in.readUnsignedByte());
             int status = in.readUnsignedShort();
             int count = in.readUnsignedByte();
             List<Header> headers = new ArrayList<>(count);
@@ -140,10 +155,10 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
                 String name = code == 0 ? text(in, in.readUnsignedByte()) : NAMES.get(code - 1);
                 headers.add(new Header(name, text(in, in.readUnsignedShort())));
             }
-            if (form >= Form.values().length || status < 100 || status > 999) {
-                throw new CorruptRecordException("a stored answer has form " + form + " and status " + status);
+            if (status < 100 || status > 999) {
+                throw new CorruptRecordException("a stored answer has status " + status);
             }
-            return new StoredResponse(Form.values()[form], status, headers, in.readAllBytes());
+            return new StoredResponse(form, status, headers, in.readAllBytes());
         } catch (IOException e) {
             throw new CorruptRecordException("a stored answer ends too early: " + bytes.length + " bytes");
         }
