@@ -1,0 +1,669 @@
+package io.idempotence.it.client;
+
+import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
+import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
+import com.github.tomakehurst.wiremock.http.Fault;
+import feign.ExceptionPropagationPolicy;
+import feign.Feign;
+import feign.FeignException;
+import feign.Request;
+import feign.RequestLine;
+import feign.Response;
+import feign.RetryableException;
+import feign.codec.DecodeException;
+import feign.jackson.JacksonDecoder;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.feign.IdempotentFeign;
+import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.RequestRefusedException;
+import io.idempotence.http.Refusal;
+import io.idempotence.it.wire.RawServer;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * What the client half makes of everything that can happen to an attempt: each row of the table "What happened to an attempt" in the client
+ * design, and fact 11. Extend it, say which HTTP client.
+ */
+abstract class AttemptContract extends WireMockTestBase {
+    private static final String CUT = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhal";
+    private static final String WHOLE = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nwhole";
+
+    // ---- no connection
+
+    /** Row 1: certainly not sent. */
+    @Test
+    void refusedConnectionIsTriedAgainEvenWithoutAnIdAndNothingIsUnknown() throws IOException {
+        String nobody = "http://127.0.0.1:" + freePort();
+        Orders orders = target(installed(fast()), nobody);
+        assertThatThrownBy(() -> orders.put("x"))
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasCauseInstanceOf(ConnectException.class);
+        assertEnd(FAILED, 3);
+        events.clear();
+        assertThatThrownBy(() -> orders.create("x"))
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasCauseInstanceOf(ConnectException.class);
+        assertEnd(FAILED, 3);
+    }
+
+    /** Row 2: the same exception as a read timeout's, so nobody can tell them apart. */
+    @Test
+    void connectTimeoutIsInDoubt() throws IOException {
+        try (FullBacklog full = new FullBacklog()) {
+            Request.Options options = new Request.Options(200, TimeUnit.MILLISECONDS, 200, TimeUnit.MILLISECONDS, true);
+            Orders orders = target(
+                    IdempotentFeign.install(
+                            feign().options(options), fast().maxAttempts(2).build()),
+                    full.url());
+            assertThatThrownBy(() -> orders.put("x")).isExactlyInstanceOf(RetryableException.class);
+            assertEnd(FAILED, 1);
+            events.clear();
+            OutcomeUnknownException unknown =
+                    catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+            assertThat(unknown).hasRootCauseInstanceOf(SocketTimeoutException.class);
+            assertEnd(UNKNOWN, 2);
+        }
+    }
+
+    /** "TLS trust failure": nothing was sent, and it would be so again. */
+    @Test
+    void certificateThatIsNotTrustedIsFinal() {
+        Orders orders = target(installed(fast()), "https://127.0.0.1:" + provider.httpsPort());
+        assertThatThrownBy(() -> orders.create("x")).isExactlyInstanceOf(RetryableException.class);
+        assertEnd(FAILED, 1);
+        assertThat(received()).isEmpty();
+    }
+
+    // ---- sent, and no answer
+
+    /** Row 2: read timeout. */
+    @Test
+    void answerLaterThanTheReadTimeoutIsAskedForAgain() {
+        attempt(1, ok().withFixedDelay(3 * READ_TIMEOUT_MILLIS));
+        assertThat(orders().create("x")).isEqualTo(OK);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2");
+        assertEnd(SUCCEEDED, 2);
+    }
+
+    /** Row 2: reset, unexpected end, and an answer that is none. */
+    @ParameterizedTest
+    @EnumSource
+    void lostAnswerIsAskedForAgainWithTheSameId(Fault fault) {
+        attemptsUpTo(2, aResponse().withFault(fault));
+        assertThat(orders().create("x")).isEqualTo(OK);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    /** Row 2, at the end of the attempts. */
+    @ParameterizedTest
+    @EnumSource
+    void answerThatIsAlwaysLostIsUnknownAndTheExceptionCarriesTheId(Fault fault) {
+        alwaysGet(aResponse().withFault(fault));
+        Orders orders = orders();
+        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        assertThat(unknown.attempts()).isEqualTo(3);
+        assertThat(unknown.lastCause()).isNotNull();
+        assertThat(ids()).isNotEmpty().allMatch(id -> id.equals("\"" + unknown.id() + "\""));
+        assertEnd(UNKNOWN, 3);
+    }
+
+    /** Row 2, "retry only with an ID". */
+    @ParameterizedTest
+    @EnumSource
+    void lostAnswerOfACallWithoutAnIdIsTheUsualException(Fault fault) {
+        alwaysGet(aResponse().withFault(fault));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.unprotected("x"))
+                .isInstanceOf(FeignException.class)
+                .isNotInstanceOf(OutcomeUnknownException.class);
+        assertThat(ids()).isNotEmpty().containsOnly("");
+        assertEnd(FAILED, 1);
+    }
+
+    /** Row 2: a body lost after a 2xx status line (fact 11: Feign makes of it a plain exception with status 200). */
+    @Test
+    void bodyCutAfterTheStatusLineIsAskedForAgain() {
+        List<String> ids = new CopyOnWriteArrayList<>();
+        try (RawServer server = RawServer.start((request, client) -> {
+            ids.add(request.header("Idempotency-Key"));
+            String answer = request.header("Idempotency-Attempt").equals("1") ? CUT : WHOLE;
+            client.getOutputStream().write(answer.getBytes(StandardCharsets.ISO_8859_1));
+        })) {
+            assertThat(target(installed(fast()), server.url()).create("x")).isEqualTo("whole");
+        }
+        assertThat(ids).hasSizeGreaterThan(1);
+        assertThat(ids.stream().distinct()).hasSize(1);
+        assertEnd(SUCCEEDED, 2);
+    }
+
+    @Test
+    void bodyThatIsAlwaysCutIsUnknown() {
+        try (RawServer server = RawServer.start(
+                (request, client) -> client.getOutputStream().write(CUT.getBytes(StandardCharsets.ISO_8859_1)))) {
+            Orders orders = target(installed(fast()), server.url());
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        }
+        assertEnd(UNKNOWN, 3);
+    }
+
+    /** Fact 11: the exception of a lost body holds the request's headers where the answer's belong. */
+    @Test
+    void headersOfTheRequestAreNotTakenForThoseOfTheAnswer() {
+        attemptsUpTo(2, aResponse().withFault(Fault.MALFORMED_RESPONSE_CHUNK));
+        assertThat(orders().createWithHeadersOfAnAnswer("x")).isEqualTo(OK);
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    /** Fact 12: clients repeat a request whose pooled connection was dropped; the ID makes that safe. */
+    @Test
+    void requestThatTheClientRepeatsByItselfCarriesTheSameId() {
+        Orders orders = orders();
+        orders.create("opens a connection to be kept");
+        provider.resetRequests();
+        attempt(1, aResponse().withFault(Fault.EMPTY_RESPONSE));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertOneId();
+        assertThat(received()).hasSizeGreaterThan(1);
+    }
+
+    // ---- statuses
+
+    /** Row 3. */
+    @ParameterizedTest
+    @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
+    void statusThatMayBeAnotherNextTimeIsTriedAgain(int status) {
+        attemptsUpTo(2, status(status));
+        assertThat(orders().create("x")).isEqualTo(OK);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    /** Row 3, without an ID. */
+    @ParameterizedTest
+    @ValueSource(ints = {425, 429, 500, 502, 503, 504})
+    void statusThatMayBeAnotherNextTimeIsFinalWithoutAnId(int status) {
+        alwaysGet(status(status));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.put("x"))
+                .isInstanceOfSatisfying(
+                        FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
+        assertThat(received()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
+
+    /** Row 3, at the end of the attempts: nothing is in doubt, so it is the exception everybody knows. */
+    @ParameterizedTest
+    @ValueSource(ints = {408, 425, 429, 500, 503})
+    void statusThatStaysIsTheUsualException(int status) {
+        alwaysGet(status(status));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x"))
+                .isNotInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOfSatisfying(
+                        FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertEnd(FAILED, 3);
+    }
+
+    /** Row 3: a gateway that gave up says nothing about what is behind it. */
+    @ParameterizedTest
+    @ValueSource(ints = {502, 504})
+    void gatewayThatGivesUpLeavesTheOutcomeUnknown(int status) {
+        alwaysGet(status(status));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 3);
+    }
+
+    /** "unless Idempotent-Replayed: true (stored: final)". */
+    @ParameterizedTest
+    @ValueSource(ints = {500, 502, 503, 504, 429})
+    void storedErrorIsFinal(int status) {
+        alwaysGet(status(status).withHeader("Idempotent-Replayed", "true"));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x"))
+                .isNotInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOfSatisfying(
+                        FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
+        assertThat(received()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void storedAnswerAfterALostOneIsAReplay() {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        attempt(2, ok().withHeader("Idempotent-Replayed", "true"));
+        assertThat(orders().create("x")).isEqualTo(OK);
+        assertEnd(REPLAYED, 2);
+    }
+
+    /** Row "409 without the marker, other 4xx, 501, 505". */
+    @ParameterizedTest
+    @ValueSource(ints = {400, 401, 403, 404, 405, 409, 410, 412, 415, 422, 451, 501, 505})
+    void answerOfTheOperationIsFinal(int status) {
+        alwaysGet(status(status));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x"))
+                .isNotInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOfSatisfying(
+                        FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
+        assertThat(received()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
+
+    /** Row "409 without the marker": it settles what an earlier attempt left open. */
+    @ParameterizedTest
+    @ValueSource(ints = {404, 409, 422})
+    void answerOfTheOperationSettlesAnEarlierDoubt(int status) {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        attempt(2, status(status));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.FeignClientException.class);
+        assertEnd(FAILED, 2);
+    }
+
+    // ---- Retry-After
+
+    static List<ResponseDefinitionBuilder> retryAfterThatCanBeObeyed() {
+        String now = DateTimeFormatter.RFC_1123_DATE_TIME.format(ZonedDateTime.now(ZoneOffset.UTC));
+        return List.of(
+                status(503).withHeader("Retry-After", "0"),
+                status(503).withHeader("Retry-After", "1"),
+                status(503).withHeader("Retry-After", now),
+                status(503).withHeader("Retry-After", "soon"),
+                status(503).withHeader("Retry-After", "-1"),
+                status(503).withHeader("Retry-After", ""),
+                status(503).withHeader("Retry-After", "3600").withHeader("Retry-After-Ms", "5"),
+                status(503).withHeader("Retry-After-Ms", "5"),
+                status(503).withHeader("Retry-After-Ms", "fast").withHeader("Retry-After", "0"));
+    }
+
+    /** A server says how long to wait, in every form it can, and in some that say nothing. */
+    @ParameterizedTest
+    @MethodSource("retryAfterThatCanBeObeyed")
+    void unavailableServerIsAskedAgainAfterTheTimeItNames(ResponseDefinitionBuilder unavailable) {
+        attempt(1, unavailable);
+        attempt(2, ok());
+        // A client that repeats the request by itself (fact 12) gets the same answer again.
+        assertThat(orders().create("x")).isEqualTo(OK);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2");
+        assertEnd(SUCCEEDED, 2);
+    }
+
+    /** The server's time is a lower bound: what does not fit into the deadline is not tried. */
+    @ParameterizedTest
+    @CsvSource({"Retry-After,3600", "Retry-After,2147483647", "Retry-After-Ms,3600000", "Retry-After,date"})
+    void retryAfterBeyondTheDeadlineEndsTheCall(String header, String value) {
+        String text = value.equals("date")
+                ? DateTimeFormatter.RFC_1123_DATE_TIME.format(
+                        ZonedDateTime.now(ZoneOffset.UTC).plusHours(1))
+                : value;
+        alwaysGet(status(503).withHeader(header, text));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x"))
+                .isNotInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(FeignException.class);
+        assertThat(received()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void oneSecondOfRetryAfterIsNotCutToTheWaitOfTheConfig() {
+        alwaysGet(status(503).withHeader("Retry-After", "1"));
+        Orders orders = orders(fast().deadline(Duration.ofMillis(900)));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.class);
+        assertThat(received()).hasSize(1);
+    }
+
+    // ---- refusals
+
+    /** Row "other refusals": final, and typed whatever the return type is. */
+    @ParameterizedTest
+    @CsvSource({"key-missing,400", "key-invalid,400", "key-reused,422", "result-unavailable,409"})
+    void refusalIsFinalAndTyped(String code, int status) {
+        alwaysGet(refusal(code, status));
+        Orders orders = orders();
+        RequestRefusedException refused = catchThrowableOfType(RequestRefusedException.class, () -> orders.create("x"));
+        assertThat(refused.refusal()).isEqualTo(Refusal.ofCode(code).orElseThrow());
+        assertThat(refused.status()).isEqualTo(status);
+        assertThat(refused.contentUTF8()).isEqualTo("{\"status\":" + status + "}");
+        assertThat("\"" + refused.id().orElseThrow() + "\"").isEqualTo(ids().get(0));
+        assertThat(received()).hasSize(1);
+        assertEnd(REFUSED, 1);
+
+        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(RequestRefusedException.class);
+        assertThat(received()).hasSize(2);
+    }
+
+    @Test
+    void refusalOutcomeUnknownIsTheUnknownWithTheId() {
+        alwaysGet(refusal("outcome-unknown", 409));
+        Orders orders = orders();
+        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        assertThat("\"" + unknown.id() + "\"").isEqualTo(ids().get(0));
+        assertThat(unknown.status()).isEqualTo(409);
+        assertThat(received()).hasSize(1);
+        assertEnd(UNKNOWN, 1);
+    }
+
+    @Test
+    void refusalKeyReusedSettlesAnEarlierDoubt() {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        attempt(2, refusal("key-reused", 422));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(RequestRefusedException.class);
+        assertEnd(REFUSED, 2);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {401, 403})
+    void answerGivenBeforeTheIdWasLookedAtSettlesNothing(int status) {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        attempt(2, status(status));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 2);
+    }
+
+    @Test
+    void storageThatComesBackLetsTheCallSucceed() {
+        attemptsUpTo(2, refusal("storage-unavailable", 503));
+        assertThat(orders().create("x")).isEqualTo(OK);
+        assertOneId();
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    @Test
+    void storageThatStaysAwayIsTypedAtTheEnd() {
+        alwaysGet(refusal("storage-unavailable", 503));
+        Orders orders = orders();
+        RequestRefusedException refused = catchThrowableOfType(RequestRefusedException.class, () -> orders.create("x"));
+        assertThat(refused.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertEnd(REFUSED, 3);
+    }
+
+    /** Row "in-progress": costs no attempt and no budget. */
+    @Test
+    void executionInProgressIsPolledAndCostsNoAttempt() {
+        ResponseDefinitionBuilder inProgress = refusal("in-progress", 409).withHeader("Retry-After-Ms", "2");
+        requestsGet(inProgress, inProgress, inProgress, inProgress, inProgress);
+        IdempotenceClientConfig config = fast().maxAttempts(1).budget(5, 5, 0).build();
+        Orders orders = target(IdempotentFeign.install(feign(), config));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertThat(received()).hasSize(6);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1");
+        assertThat(config.budget("orders").available()).isEqualTo(5);
+        assertEnd(SUCCEEDED, 1);
+    }
+
+    /** Row "in-progress": costs the deadline. */
+    @Test
+    void executionInProgressForEverIsUnknownAtTheDeadline() {
+        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
+        Orders orders = orders(fast().deadline(Duration.ofMillis(700)));
+        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        assertThat(unknown.attempts()).isEqualTo(1);
+        assertThat(received()).hasSizeGreaterThan(1);
+        assertOneId();
+        assertEnd(UNKNOWN, 1);
+    }
+
+    @Test
+    void businessAnswerAfterInProgressIsTheAnswer() {
+        requestsGet(
+                refusal("in-progress", 409).withHeader("Retry-After-Ms", "2"),
+                status(422).withHeader("Idempotent-Replayed", "true"));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.UnprocessableEntity.class);
+        assertThat(received()).hasSize(2);
+        assertEnd(FAILED, 1);
+    }
+
+    // ---- what the layers above make of an answer (fact 11)
+
+    /** Row "DecodeException". */
+    @Test
+    void answerThatCannotBeDecodedIsFinal() {
+        alwaysGet(ok().withBody("{ this is no json"));
+        NumbersClient numbers = IdempotentFeign.install(feign().decoder(new JacksonDecoder()), fast().build())
+                .target(NumbersClient.class, "http://127.0.0.1:" + provider.port());
+        assertThatThrownBy(() -> numbers.create("x"))
+                .isInstanceOf(FeignException.class)
+                .isNotInstanceOf(OutcomeUnknownException.class);
+        assertThat(received()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
+
+    /** Row "DecodeException". */
+    @Test
+    void decoderThatThrowsIsFinal() {
+        Orders orders = orders(builder -> builder.decoder((response, type) -> {
+            throw new IllegalStateException("no such thing");
+        }));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(DecodeException.class);
+        assertThat(received()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
+
+    interface NumbersClient {
+        @RequestLine("POST /numbers")
+        Map<String, Integer> create(String body);
+    }
+
+    /** Fact 11: UNWRAP throws causes, which have no status. */
+    @Test
+    void unwrappedExceptionsAreTriedAgainLikeTheOthers() {
+        attempt(1, status(503).withHeader("Retry-After-Ms", "1"));
+        attempt(2, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        Orders orders = orders(builder -> builder.exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertOneId();
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    @Test
+    void unwrappedOrNotTheUnknownIsTyped() {
+        alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        Orders orders = orders(builder -> builder.exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 3);
+    }
+
+    /** Fact 11: what an error decoder throws neither hides a retryable status nor makes a final one retryable. */
+    @Test
+    void errorDecoderNeitherHidesNorForcesARetry() {
+        class OrderException extends RuntimeException {
+            OrderException(String message) {
+                super(message);
+            }
+        }
+        attempt(1, status(503));
+        attempt(2, status(404));
+        Orders orders = orders(builder -> builder.errorDecoder((method, response) -> {
+            if (response.status() == 404) {
+                return new RetryableException(
+                        404, "please", response.request().httpMethod(), (Long) null, response.request());
+            }
+            return new OrderException("mine " + response.status());
+        }));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasMessage("please");
+        assertEnd(FAILED, 2);
+
+        events.clear();
+        provider.resetMappings();
+        alwaysGet(status(503));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isExactlyInstanceOf(OrderException.class)
+                .hasMessage("mine 503");
+        assertEnd(FAILED, 3);
+    }
+
+    @Test
+    void refusalIsTypedUnderACustomErrorDecoderAndKeepsItsException() {
+        alwaysGet(refusal("key-reused", 422));
+        Orders orders =
+                orders(builder -> builder.errorDecoder((method, response) -> new IllegalStateException("mine")));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(RequestRefusedException.class)
+                .hasRootCauseMessage("mine");
+    }
+
+    /** Fact 11: a Response return type makes no exception of an error. */
+    @Test
+    void rawResponseIsTriedAgainAndTheLastOneIsTheCallers() throws IOException {
+        attemptsUpTo(2, status(503));
+        Orders orders = orders();
+        try (Response response = orders.raw("x")) {
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(text(response)).isEqualTo(OK);
+        }
+        assertThat(attempts()).containsExactly("1", "2", "3");
+
+        alwaysGet(status(503));
+        try (Response response = orders.raw("x")) {
+            assertThat(response.status()).isEqualTo(503);
+            assertThat(text(response)).isEqualTo("status 503");
+        }
+        assertThat(events).hasSize(2);
+        assertThat(events.get(1).attempts()).isEqualTo(3);
+    }
+
+    @Test
+    void rawResponseOfALostAnswerIsUnknown() {
+        alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    // ---- the end
+
+    /** Row "caller interrupted": stop, flag kept. */
+    @Test
+    void interruptedCallerMakesNoFurtherAttemptAndKeepsItsFlag() throws InterruptedException {
+        alwaysGet(status(503).withHeader("Retry-After", "20"));
+        Orders orders = orders();
+        AtomicReference<Throwable> thrown = new AtomicReference<>();
+        AtomicBoolean flag = new AtomicBoolean();
+        Thread caller = new Thread(() -> {
+            try {
+                orders.create("x");
+            } catch (RuntimeException e) {
+                thrown.set(e);
+            }
+            flag.set(Thread.currentThread().isInterrupted());
+        });
+        caller.start();
+        await().until(() -> received().size() == 1 && caller.getState() == Thread.State.TIMED_WAITING);
+        caller.interrupt();
+        caller.join(20_000);
+        assertThat(thrown.get()).isInstanceOf(FeignException.class);
+        assertThat(flag).isTrue();
+        assertThat(received()).hasSize(1);
+    }
+
+    @Test
+    void emptyBudgetEndsTheRetries() {
+        alwaysGet(status(500));
+        IdempotenceClientConfig config = fast().maxAttempts(9).budget(10, 5, 1).build();
+        Orders orders = target(IdempotentFeign.install(feign(), config));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.InternalServerError.class);
+        assertThat(received()).hasSize(3);
+        assertThat(config.budget("orders").available()).isZero();
+    }
+
+    @Test
+    void attemptThatHangsEndsAtTheDeadlineHoweverLongItsOwnTimeout() {
+        alwaysGet(ok().withFixedDelay(2_000));
+        Orders orders =
+                orders(fast().deadline(Duration.ofMillis(400)), builder -> builder.options(readTimeout(60_000)));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+    }
+
+    private Feign.Builder installed(IdempotenceClientConfig.Builder config) {
+        return IdempotentFeign.install(feign(), config.build());
+    }
+
+    private static String text(Response response) throws IOException {
+        return new String(response.body().asInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    /** A listener that accepts nothing and whose backlog is full, so that further connections wait. */
+    private static final class FullBacklog implements AutoCloseable {
+        private final ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        private final List<Socket> fillers = new ArrayList<>();
+
+        FullBacklog() throws IOException {
+            for (boolean full = false; !full; ) {
+                assertThat(fillers).as("connections that a backlog of 1 takes").hasSizeLessThan(100);
+                Socket filler = new Socket();
+                fillers.add(filler);
+                try {
+                    filler.connect(new InetSocketAddress(listener.getInetAddress(), listener.getLocalPort()), 200);
+                } catch (SocketTimeoutException e) {
+                    full = true;
+                }
+            }
+        }
+
+        String url() {
+            return "http://127.0.0.1:" + listener.getLocalPort();
+        }
+
+        @Override
+        public void close() throws IOException {
+            for (Socket filler : fillers) {
+                filler.close();
+            }
+            listener.close();
+        }
+    }
+}

@@ -1,0 +1,215 @@
+package io.idempotence.it.client;
+
+import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static com.github.tomakehurst.wiremock.client.WireMock.any;
+import static com.github.tomakehurst.wiremock.client.WireMock.anyRequestedFor;
+import static com.github.tomakehurst.wiremock.client.WireMock.anyUrl;
+import static com.github.tomakehurst.wiremock.client.WireMock.equalTo;
+import static com.github.tomakehurst.wiremock.core.WireMockConfiguration.options;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.github.tomakehurst.wiremock.WireMockServer;
+import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
+import com.github.tomakehurst.wiremock.http.HttpHeader;
+import com.github.tomakehurst.wiremock.stubbing.Scenario;
+import com.github.tomakehurst.wiremock.verification.LoggedRequest;
+import feign.Client;
+import feign.Feign;
+import feign.Request;
+import feign.Target.HardCodedTarget;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.feign.IdempotentFeign;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import okhttp3.OkHttpClient;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+
+/**
+ * WireMock as the provider, whose journal tells what went over the wire. Answers are tied to the number of the attempt and not to the count of
+ * requests where it matters, because HTTP clients repeat requests by themselves.
+ */
+abstract class WireMockTestBase {
+    static final String OK = "ok";
+    static final int READ_TIMEOUT_MILLIS = 500;
+
+    static WireMockServer provider;
+
+    final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+    private final OkHttpClient okHttp = new OkHttpClient();
+
+    @BeforeAll
+    static void startProvider() {
+        provider = new WireMockServer(options()
+                .bindAddress("127.0.0.1")
+                .dynamicPort()
+                .dynamicHttpsPort()
+                .containerThreads(40)
+                .jettyStopTimeout(5_000L));
+        provider.start();
+    }
+
+    @AfterAll
+    static void stopProvider() {
+        provider.stop();
+    }
+
+    @BeforeEach
+    void everythingIsFine() {
+        provider.resetAll();
+        provider.stubFor(any(anyUrl()).atPriority(10).willReturn(ok()));
+    }
+
+    @AfterEach
+    void closeOkHttp() {
+        okHttp.dispatcher().executorService().shutdown();
+        okHttp.connectionPool().evictAll();
+    }
+
+    /** The HTTP client under Feign. */
+    abstract Client client();
+
+    final Client okHttp() {
+        return new feign.okhttp.OkHttpClient(okHttp);
+    }
+
+    static ResponseDefinitionBuilder ok() {
+        return aResponse().withStatus(200).withBody(OK);
+    }
+
+    static ResponseDefinitionBuilder status(int status) {
+        return aResponse().withStatus(status).withBody("status " + status);
+    }
+
+    static ResponseDefinitionBuilder refusal(String code, int status) {
+        return aResponse()
+                .withStatus(status)
+                .withHeader("Content-Type", "application/problem+json")
+                .withHeader("Idempotency-Refusal", code)
+                .withBody("{\"status\":" + status + "}");
+    }
+
+    /** Attempts 1 to {@code last} get this; a protected call is fine after that. */
+    static void attemptsUpTo(int last, ResponseDefinitionBuilder answer) {
+        for (int attempt = 1; attempt <= last; attempt++) {
+            attempt(attempt, answer);
+        }
+    }
+
+    static void attempt(int attempt, ResponseDefinitionBuilder answer) {
+        provider.stubFor(any(anyUrl())
+                .atPriority(1)
+                .withHeader("Idempotency-Attempt", equalTo(Integer.toString(attempt)))
+                .willReturn(answer));
+    }
+
+    /** The first requests get these, one each; all is fine after that. */
+    static void requestsGet(ResponseDefinitionBuilder... answers) {
+        String state = Scenario.STARTED;
+        for (int i = 0; i < answers.length; i++) {
+            String next = "after " + (i + 1);
+            provider.stubFor(any(anyUrl())
+                    .atPriority(1)
+                    .inScenario("in turn")
+                    .whenScenarioStateIs(state)
+                    .willReturn(answers[i])
+                    .willSetStateTo(next));
+            state = next;
+        }
+    }
+
+    static void alwaysGet(ResponseDefinitionBuilder answer) {
+        provider.stubFor(any(anyUrl()).atPriority(1).willReturn(answer));
+    }
+
+    /** Short waits, and time enough that only tests about the deadline meet it. */
+    IdempotenceClientConfig.Builder fast() {
+        return IdempotenceClientConfig.builder()
+                .waitBound(Duration.ofMillis(1))
+                .maxWait(Duration.ofMillis(5))
+                .deadline(Duration.ofSeconds(30))
+                .listener(events::add);
+    }
+
+    Orders orders() {
+        return orders(fast());
+    }
+
+    Orders orders(IdempotenceClientConfig.Builder config) {
+        return orders(config, builder -> builder);
+    }
+
+    Orders orders(IdempotenceClientConfig.Builder config, UnaryOperator<Feign.Builder> before) {
+        return target(IdempotentFeign.install(before.apply(feign()), config.build()));
+    }
+
+    Orders orders(UnaryOperator<Feign.Builder> before) {
+        return orders(fast(), before);
+    }
+
+    Feign.Builder feign() {
+        return Feign.builder().client(client()).options(readTimeout(READ_TIMEOUT_MILLIS));
+    }
+
+    static Request.Options readTimeout(long millis) {
+        return new Request.Options(5, TimeUnit.SECONDS, millis, TimeUnit.MILLISECONDS, true);
+    }
+
+    Orders target(Feign.Builder builder) {
+        return target(builder, "http://127.0.0.1:" + provider.port());
+    }
+
+    static Orders target(Feign.Builder builder, String url) {
+        return builder.target(new HardCodedTarget<>(Orders.class, "orders", url));
+    }
+
+    /** What the provider received, in order. */
+    static List<LoggedRequest> received() {
+        return provider.findAll(anyRequestedFor(anyUrl()));
+    }
+
+    /** The line of each request's ID, or "" where it has none. */
+    static List<String> ids() {
+        return received().stream()
+                .map(request -> header(request, "Idempotency-Key"))
+                .toList();
+    }
+
+    static List<String> bodies() {
+        return received().stream().map(LoggedRequest::getBodyAsString).toList();
+    }
+
+    /** The attempt numbers that went over the wire, each once. */
+    static List<String> attempts() {
+        return received().stream()
+                .map(request -> header(request, "Idempotency-Attempt"))
+                .distinct()
+                .toList();
+    }
+
+    /** The lines of a header, joined; "" if there is none. */
+    static String header(LoggedRequest request, String name) {
+        HttpHeader header = request.header(name);
+        return header.isPresent() ? String.join("|", header.values()) : "";
+    }
+
+    /** Every request that arrived carried one and the same ID, once. */
+    static void assertOneId() {
+        assertThat(ids()).isNotEmpty().allMatch(id -> id.matches("\"[!-~]+\""));
+        assertThat(Set.copyOf(ids())).hasSize(1);
+    }
+
+    void assertEnd(Result result, int attempts) {
+        assertThat(events).hasSize(1);
+        assertThat(events.get(0).result()).isEqualTo(result);
+        assertThat(events.get(0).attempts()).isEqualTo(attempts);
+    }
+}
