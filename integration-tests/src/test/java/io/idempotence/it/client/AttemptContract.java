@@ -385,15 +385,6 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(UNKNOWN, 1);
     }
 
-    @Test
-    void refusalKeyReusedSettlesAnEarlierDoubt() {
-        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
-        attempt(2, refusal("key-reused", 422));
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(RequestRefusedException.class);
-        assertEnd(REFUSED, 2);
-    }
-
     @ParameterizedTest
     @ValueSource(ints = {401, 403})
     void answerGivenBeforeTheIdWasLookedAtSettlesNothing(int status) {

@@ -100,14 +100,6 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     // ---- which calls carry one
 
     @Test
-    void patchCarriesAnId() {
-        attemptsUpTo(1, status(500));
-        orders().change("x");
-        assertOneId();
-        assertThat(received()).hasSize(2);
-    }
-
-    @Test
     void putAndDeleteCarryAnIdOnlyWhenTheySaySo() {
         Orders orders = orders();
         orders.put("x");

@@ -21,9 +21,9 @@ import java.util.concurrent.CountDownLatch;
 
 /**
  * A provider in a process of its own, to be killed. A payment is a line in a file. With the header {@code X-Hold: before} or {@code after} its handler
- * stops before or after it has paid, and says so.
+ * stops before or after it has paid, and says so. With {@code after-first} it does so unless it took over from another execution.
  */
-final class ProviderProcess implements AutoCloseable {
+public final class ProviderProcess implements AutoCloseable {
     static final Duration LEASE = Duration.ofSeconds(2);
 
     private final Process process;
@@ -36,7 +36,7 @@ final class ProviderProcess implements AutoCloseable {
         this.port = Integer.parseInt(expect("port "));
     }
 
-    static ProviderProcess start(String redis, Path ledger, IdempotencePolicy.OnAbandoned onAbandoned)
+    public static ProviderProcess start(String redis, Path ledger, IdempotencePolicy.OnAbandoned onAbandoned)
             throws IOException {
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
         List<String> command = List.of(
@@ -59,16 +59,16 @@ final class ProviderProcess implements AutoCloseable {
         }
     }
 
-    URI uri(String path) {
+    public URI uri(String path) {
         return URI.create("http://127.0.0.1:" + port + path);
     }
 
-    void awaitHold() throws IOException {
+    public void awaitHold() throws IOException {
         expect("hold");
     }
 
     /** SIGKILL */
-    void kill() throws InterruptedException {
+    public void kill() throws InterruptedException {
         process.destroyForcibly().waitFor();
     }
 
@@ -102,12 +102,14 @@ final class ProviderProcess implements AutoCloseable {
                                 boolean takenOver = IdempotenceFilter.execution(request)
                                         .orElseThrow()
                                         .takenOver();
-                                hold(request.getHeader("X-Hold"), "before");
+                                hold(request.getHeader("X-Hold"), List.of("before"));
                                 if (!takenOver || Files.size(ledger) == 0) {
                                     Files.writeString(
                                             ledger, "paid\n", StandardOpenOption.APPEND, StandardOpenOption.SYNC);
                                 }
-                                hold(request.getHeader("X-Hold"), "after");
+                                hold(
+                                        request.getHeader("X-Hold"),
+                                        takenOver ? List.of("after") : List.of("after", "after-first"));
                                 response.setStatus(201);
                                 response.getOutputStream().print(takenOver ? "paid, taken over" : "paid");
                             }))
@@ -117,8 +119,8 @@ final class ProviderProcess implements AutoCloseable {
         say("port " + server.port());
     }
 
-    private static void hold(String asked, String here) {
-        if (here.equals(asked)) {
+    private static void hold(String asked, List<String> here) {
+        if (asked != null && here.contains(asked)) {
             say("hold");
             try {
                 new CountDownLatch(1).await();

@@ -1,0 +1,365 @@
+package io.idempotence.it.pair;
+
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
+import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LATE;
+import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
+import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_AFTER_FORWARDING;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_BEFORE_FORWARDING;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
+import feign.Client;
+import feign.FeignException;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.RequestRefusedException;
+import io.idempotence.http.Refusal;
+import io.idempotence.it.wire.FaultyProxy;
+import io.idempotence.it.wire.FaultyProxy.Fault;
+import io.idempotence.it.wire.RawRequest;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Promises P1 to P5 and P7 with both halves, over sockets that fail, with two instances of the provider on one Redis. Whatever happens, there are
+ * as many payments as orders. Extend it, say which HTTP client.
+ */
+abstract class PairContract extends PairTestBase {
+    private static EmbeddedRedis redis;
+
+    abstract Client client();
+
+    @BeforeAll
+    static void startRedis() {
+        redis = EmbeddedRedis.start();
+    }
+
+    @AfterAll
+    static void stopRedis() {
+        redis.close();
+    }
+
+    @BeforeEach
+    void start() {
+        startProvider(() -> RedisIdempotenceStorage.connect(redis.address()));
+    }
+
+    private Payments pair(FaultyProxy.Plan plan) {
+        return through(plan, fast(), client(), READ_TIMEOUT_MILLIS, instances());
+    }
+
+    // ---- one fault
+
+    @ParameterizedTest
+    @EnumSource
+    void oneFaultOnTheWayAndThereIsOnePaymentAndItsAnswer(Fault fault) {
+        Payments payments = pair((request, n) -> n == 1 ? fault : NONE);
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertOneId();
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
+    void faultAfterFaultOnBothInstancesAndThereIsOnePaymentAndItsAnswer(Fault fault) {
+        Payments payments = pair((request, n) -> n <= 3 ? fault : NONE);
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertOneId();
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"ANSWER_LOST", "ANSWER_LATE"})
+    void answerAskedForAgainIsTheStoredOne(Fault fault) {
+        Payments payments = pair((request, n) -> n == 1 ? fault : NONE);
+        payments.pay("order-1");
+        assertThat(events).hasSize(1);
+        // A client that repeats the request by itself gets the stored answer within its first attempt.
+        assertThat(events.get(0).result()).isEqualTo(Result.REPLAYED);
+    }
+
+    @Test
+    void handlerSlowerThanTwoReadTimeoutsPaysOnceAndItsCallerGetsTheReceipt() {
+        handler.set((request, response) -> {
+            String order = order(request);
+            // Slow until the client has asked three times, at the least two read timeouts long.
+            await().pollDelay(Duration.ofMillis(2 * READ_TIMEOUT_MILLIS + 100))
+                    .until(() -> proxy.requests().size() >= 3);
+            answer(response, 201, ledger.pay(order));
+        });
+        Payments payments = pair((request, n) -> NONE);
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertOneId();
+        assertThat(proxy.answers()).anyMatch(line -> line.contains(" 409"));
+    }
+
+    @Test
+    void resetWhileTheHandlerRunsAndTheSecondInstanceHasTheClientWaitForTheFirst() throws Exception {
+        CountDownLatch polled = new CountDownLatch(3);
+        handler.set((request, response) -> {
+            String order = order(request);
+            awaitLatch(polled);
+            answer(response, 201, ledger.pay(order));
+        });
+        Payments payments = pair((request, n) -> {
+            polled.countDown();
+            return n == 1 ? RESET_AFTER_FORWARDING : NONE;
+        });
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(events.get(0).attempts()).isLessThan(proxy.requests().size());
+    }
+
+    // ---- many callers
+
+    @Test
+    void twoHundredOrdersThroughEveryFaultAreTwoHundredPayments() throws Exception {
+        int orders = 200;
+        Random random = new Random(4711);
+        Map<String, List<Fault>> plans = new TreeMap<>();
+        for (int i = 0; i < orders; i++) {
+            plans.put("order-" + i, plan(random));
+        }
+        Map<String, CountDownLatch> askedAgain = new ConcurrentHashMap<>();
+        plans.keySet().forEach(order -> askedAgain.put(order, new CountDownLatch(1)));
+        AtomicInteger slow = new AtomicInteger();
+        handler.set((request, response) -> {
+            String order = order(request);
+            if (order.endsWith("3")) {
+                slow.incrementAndGet();
+                // Some are asked for again while they run, some are not.
+                awaitLatch(askedAgain.get(order), 300);
+            }
+            answer(response, 201, ledger.pay(order));
+        });
+        Payments payments = through(
+                (request, n) -> {
+                    List<Fault> plan = plans.get(request.text());
+                    if (n == 2) {
+                        askedAgain.get(request.text()).countDown();
+                    }
+                    return n <= plan.size() ? plan.get(n - 1) : NONE;
+                },
+                fast().maxAttempts(20).budget(100_000, 1, 1),
+                client(),
+                3 * READ_TIMEOUT_MILLIS,
+                instances());
+        Map<String, String> answers = concurrently(orders, i -> payments.pay("order-" + i));
+        assertThat(ledger.payments()).isEqualTo(Ledger.onceEach(plans.keySet()));
+        answers.forEach((call, answer) -> assertThat(answer).endsWith(" for order-" + call));
+        assertThat(Set.copyOf(answers.values())).hasSize(orders);
+        assertThat(proxy.requests().stream()
+                        .map(request -> request.header("Idempotency-Key") + " " + request.text())
+                        .distinct())
+                .as("one ID for each order")
+                .hasSize(orders);
+        assertThat(slow).hasValue(20);
+        assertThat(plans.values().stream().flatMap(List::stream))
+                .as("faults, one of each kind at the least")
+                .hasSizeGreaterThan(orders)
+                .contains(ANSWER_LOST, ANSWER_LATE, RESET_BEFORE_FORWARDING, RESET_AFTER_FORWARDING);
+    }
+
+    /** None to three faults. */
+    private static List<Fault> plan(Random random) {
+        List<Fault> kinds = List.of(ANSWER_LOST, ANSWER_LATE, RESET_BEFORE_FORWARDING, RESET_AFTER_FORWARDING);
+        List<Fault> plan = new ArrayList<>();
+        int faults = random.nextInt(4);
+        for (int i = 0; i < faults; i++) {
+            plan.add(kinds.get(random.nextInt(kinds.size())));
+        }
+        return plan;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"scope", "header"})
+    void hundredDuplicatesOfOneIdAreOnePaymentAndHundredEqualAnswers(String how) throws Exception {
+        AtomicInteger arrived = new AtomicInteger();
+        handler.set((request, response) -> {
+            String order = order(request);
+            await().until(() -> arrived.get() >= 100);
+            answer(response, 201, ledger.pay(order));
+        });
+        Payments payments = through(
+                (request, n) -> {
+                    arrived.incrementAndGet();
+                    return NONE;
+                },
+                fast(),
+                client(),
+                20_000,
+                instances());
+        String id = UUID.randomUUID().toString();
+        Map<String, String> answers = concurrently(
+                100,
+                i -> how.equals("scope")
+                        ? IdempotenceScope.with(IdempotenceId.of(id), () -> payments.pay("order-1"))
+                        : payments.payAs(id, "order-1"));
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(answers.values()).hasSize(100).containsOnly("receipt 1 for order-1");
+        // Waiting for the first one costs no attempt.
+        assertThat(events).allMatch(event -> event.attempts() == 1);
+        assertThat(events.stream().filter(event -> event.result() == SUCCEEDED)).hasSize(1);
+    }
+
+    // ---- failures of the business and of the system
+
+    @ParameterizedTest
+    @ValueSource(ints = {404, 422})
+    void businessFailureIsNotTriedAgainAndAManualRetryGetsTheSameOne(int status) {
+        AtomicInteger runs = new AtomicInteger();
+        handler.set((request, response) -> answer(response, status, "no funds, run " + runs.incrementAndGet()));
+        Payments payments = pair((request, n) -> NONE);
+        IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
+        for (int i = 0; i < 2; i++) {
+            FeignException failure = catchThrowableOfType(
+                    FeignException.class, () -> IdempotenceScope.with(id, () -> payments.pay("order-1")));
+            assertThat(failure.status()).isEqualTo(status);
+            assertThat(failure.contentUTF8()).isEqualTo("no funds, run 1");
+        }
+        assertThat(runs).hasValue(1);
+        assertThat(proxy.requests()).hasSize(2);
+        assertThat(events).allMatch(event -> event.result() == FAILED && event.attempts() == 1);
+    }
+
+    @Test
+    void businessFailureWhoseAnswerWasLostReachesItsCaller() {
+        AtomicInteger runs = new AtomicInteger();
+        handler.set((request, response) -> answer(response, 422, "no funds, run " + runs.incrementAndGet()));
+        Payments payments = pair((request, n) -> n <= 2 ? ANSWER_LOST : NONE);
+        FeignException failure = catchThrowableOfType(FeignException.class, () -> payments.pay("order-1"));
+        assertThat(failure).isInstanceOf(FeignException.UnprocessableEntity.class);
+        assertThat(failure.contentUTF8()).isEqualTo("no funds, run 1");
+        assertThat(runs).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {500, 503, 429})
+    void systemFailureReleasesTheIdAndTheClientsRetryPays(int status) {
+        AtomicInteger runs = new AtomicInteger();
+        handler.set((request, response) -> {
+            if (runs.incrementAndGet() == 1) {
+                answer(response, status, "not now");
+            } else {
+                answer(response, 201, ledger.pay(order(request)));
+            }
+        });
+        Payments payments = pair((request, n) -> NONE);
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(runs).hasValue(2);
+        assertOneId();
+    }
+
+    @Test
+    void systemFailureWhoseAnswerWasLostIsTriedAgainAndPays() {
+        AtomicInteger runs = new AtomicInteger();
+        handler.set((request, response) -> {
+            if (runs.incrementAndGet() == 1) {
+                throw new IllegalStateException("the database is away");
+            }
+            answer(response, 201, ledger.pay(order(request)));
+        });
+        Payments payments = pair((request, n) -> n == 1 ? ANSWER_LOST : NONE);
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(runs).hasValue(2);
+    }
+
+    /** P5 */
+    @Test
+    void anotherOrderUnderTheSameIdIsRefusedAndNotPaid() {
+        Payments payments = pair((request, n) -> NONE);
+        String id = UUID.randomUUID().toString();
+        assertThat(payments.payAs(id, "order-1")).isEqualTo("receipt 1 for order-1");
+        RequestRefusedException refused =
+                catchThrowableOfType(RequestRefusedException.class, () -> payments.payAs(id, "order-2"));
+        assertThat(refused.refusal()).isEqualTo(Refusal.KEY_REUSED);
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+    }
+
+    // ---- the unknown, and what to do with it
+
+    @ParameterizedTest
+    @EnumSource(names = {"ANSWER_LOST", "RESET_AFTER_FORWARDING", "ANSWER_LATE"})
+    void unknownOutcomeAskedForLaterUnderItsIdIsTheFirstOne(Fault fault) throws Exception {
+        AtomicInteger requests = new AtomicInteger();
+        AtomicInteger broken = new AtomicInteger(1);
+        Payments payments = through(
+                (request, n) -> {
+                    requests.incrementAndGet();
+                    return broken.get() == 1 ? fault : NONE;
+                },
+                fast().maxAttempts(2),
+                client(),
+                READ_TIMEOUT_MILLIS,
+                instances());
+        OutcomeUnknownException unknown =
+                catchThrowableOfType(OutcomeUnknownException.class, () -> payments.pay("order-1"));
+        assertThat(unknown.attempts()).isEqualTo(2);
+        await().until(() -> ledger.payments().equals(Map.of("order-1", 1)));
+
+        broken.set(0);
+        assertThat(IdempotenceScope.with(unknown.id(), () -> payments.pay("order-1")))
+                .isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertOneId();
+    }
+
+    @Test
+    void providerThatWasNeverReachedLeavesNothingUnknownWhenTheCallIsMadeAgain() {
+        Payments payments = pair((request, n) -> n <= 6 ? RESET_BEFORE_FORWARDING : NONE);
+        assertThatThrownBy(() ->
+                        IdempotenceScope.with(IdempotenceId.of(UUID.randomUUID().toString()), () -> {
+                            payments.pay("order-1");
+                            return payments.pay("order-1");
+                        }))
+                .isInstanceOf(OutcomeUnknownException.class);
+        assertThat(ledger.payments()).isEmpty();
+    }
+
+    private void assertOneId() {
+        assertThat(proxy.requests().stream()
+                        .map((RawRequest request) -> request.header("Idempotency-Key"))
+                        .distinct())
+                .hasSize(1);
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        awaitLatch(latch, 20_000);
+    }
+
+    private static void awaitLatch(CountDownLatch latch, long millis) {
+        try {
+            latch.await(millis, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+package io.idempotence.it.pair;
+
+import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
+import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.RequestRefusedException;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Redis goes away and comes back while a client tries again (promises P6 and P7). */
+class PairStorageFailureIT extends PairTestBase {
+    private EmbeddedRedis redis;
+
+    @BeforeEach
+    void start() {
+        redis = EmbeddedRedis.startPersistent();
+        startProvider(() -> RedisIdempotenceStorage.connect(redis.address()));
+    }
+
+    @AfterEach
+    void stop() {
+        redis.close();
+    }
+
+    @Test
+    void redisAwayForTheFirstAttemptAndBackForTheSecondPaysOnce() {
+        Payments payments = through((request, n) -> {
+            if (n == 1) {
+                redis.kill();
+            } else if (n == 2) {
+                redis.restart();
+            }
+            return NONE;
+        });
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(proxy.answers().get(0)).contains(" 503");
+    }
+
+    @Test
+    void redisKilledDuringThePaymentWhoseAnswerIsLostAndTheRetriesStillGetTheReceipt() {
+        handler.set((request, response) -> {
+            String receipt = ledger.pay(order(request));
+            redis.kill();
+            answer(response, 201, receipt);
+        });
+        Payments payments = through((request, n) -> {
+            if (n == 3) {
+                redis.restart();
+            }
+            return n == 1 ? ANSWER_LOST : NONE;
+        });
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(proxy.answers().get(1)).contains(" 503");
+    }
+
+    @Test
+    void redisThatStaysAwayEndsInStorageUnavailableAndNothingIsPaid() {
+        Payments payments = through(
+                (request, n) -> {
+                    if (n == 1) {
+                        redis.kill();
+                    }
+                    return NONE;
+                },
+                fast().maxAttempts(2));
+        RequestRefusedException refused =
+                catchThrowableOfType(RequestRefusedException.class, () -> payments.pay("order-1"));
+        assertThat(refused.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertThat(refused.id()).isPresent();
+        assertThat(ledger.payments()).isEmpty();
+        assertThat(proxy.requests()).hasSize(2);
+    }
+
+    @Test
+    void redisThatStaysAwayAfterAPaymentWhoseAnswerIsLostEndsInTheUnknownAndItsIdFindsTheReceiptLater() {
+        handler.set((request, response) -> {
+            String receipt = ledger.pay(order(request));
+            redis.kill();
+            answer(response, 201, receipt);
+        });
+        Payments payments = through((request, n) -> n == 1 ? ANSWER_LOST : NONE, fast().maxAttempts(2));
+        OutcomeUnknownException unknown =
+                catchThrowableOfType(OutcomeUnknownException.class, () -> payments.pay("order-1"));
+        assertThat(unknown.attempts()).isEqualTo(2);
+
+        redis.restart();
+        assertThat(IdempotenceScope.with(unknown.id(), () -> payments.pay("order-1")))
+                .isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+    }
+
+    @Test
+    void redisRestartedUnderFortyCallersNeverMakesTwoPaymentsOfOneOrder() throws Exception {
+        AtomicInteger requests = new AtomicInteger();
+        Payments payments = through(
+                (request, n) -> {
+                    // One at a time, so that what comes after the 15th meets a dead Redis.
+                    synchronized (requests) {
+                        int total = requests.incrementAndGet();
+                        if (total == 15) {
+                            redis.kill();
+                        } else if (total == 50) {
+                            redis.restart();
+                        }
+                    }
+                    return n == 1 && request.text().endsWith("3") ? ANSWER_LOST : NONE;
+                },
+                fast().deadline(Duration.ofSeconds(30)),
+                okHttp(),
+                20_000,
+                instances());
+        Map<String, String> ends = concurrently(40, i -> {
+            try {
+                return payments.pay("order-" + i);
+            } catch (RequestRefusedException e) {
+                return e.refusal().code();
+            } catch (OutcomeUnknownException e) {
+                return "unknown";
+            }
+        });
+        ends.forEach((number, end) -> {
+            String order = "order-" + number;
+            Integer paid = ledger.payments().get(order);
+            if (end.equals("unknown")) {
+                assertThat(paid == null ? 1 : paid).as(order).isEqualTo(1);
+            } else if (end.equals("storage-unavailable")) {
+                assertThat(paid).as(order).isNull();
+            } else {
+                assertThat(end).endsWith(" for " + order);
+                assertThat(paid).as(order).isEqualTo(1);
+            }
+        });
+        assertThat(requests).as("Redis came back").hasValueGreaterThanOrEqualTo(50);
+        assertThat(proxy.answers()).anyMatch(line -> line.contains(" 503"));
+        assertThat(ends.values()).as("who could be helped was").anyMatch(end -> end.startsWith("receipt"));
+    }
+}
