@@ -19,12 +19,14 @@ import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.client.feign.RequestRefusedException;
+import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.Refusal;
 import io.idempotence.it.wire.FaultyProxy;
 import io.idempotence.it.wire.FaultyProxy.Fault;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -304,7 +306,65 @@ abstract class PairContract extends PairTestBase {
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
     }
 
+    /** Fact 10: what differs from attempt to attempt would be another request to the server half. */
+    @Test
+    void bodyEncodedAnewForEachAttemptIsOneRequestToTheServer() {
+        AtomicInteger encoded = new AtomicInteger();
+        Payments payments = through(
+                (request, n) -> n <= 2 ? ANSWER_LOST : NONE,
+                fast(),
+                feign(client(), READ_TIMEOUT_MILLIS)
+                        .encoder((object, type, template) ->
+                                template.body(object + " encoded " + encoded.incrementAndGet())),
+                instances());
+        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1 encoded 1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1 encoded 1", 1));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void clientThatSpellsTheIdAnotherWayGetsTheStoredAnswer(Style style) {
+        IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
+        Payments first = through((request, n) -> NONE, fast().headerStyle(style), client(), 20_000, instances());
+        assertThat(IdempotenceScope.with(id, () -> first.pay("order-1"))).isEqualTo("receipt 1 for order-1");
+        Style other = style == Style.QUOTED ? Style.BARE : Style.QUOTED;
+        Payments second = through((request, n) -> NONE, fast().headerStyle(other), client(), 20_000, instances());
+        assertThat(IdempotenceScope.with(id, () -> second.pay("order-1"))).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+    }
+
+    /** Rule 13 */
+    @Test
+    void lostAnswerThatWasTooLargeToKeepIsTypedAndNotPaidForAgain() {
+        handler.set((request, response) -> {
+            String receipt = ledger.pay(order(request));
+            answer(response, 201, receipt + " ".repeat(2 << 20));
+        });
+        Payments payments = through((request, n) -> n == 1 ? ANSWER_LOST : NONE, fast(), client(), 20_000, instances());
+        RequestRefusedException refused =
+                catchThrowableOfType(RequestRefusedException.class, () -> payments.pay("order-1"));
+        assertThat(refused.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+        assertThat(refused.refusal().safeNewId()).isFalse();
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+    }
+
     // ---- the unknown, and what to do with it
+
+    /** T13 */
+    @Test
+    void handlerThatDoesNotKnowWhetherItPaidEndsInATypedUnknownAndDoesNotRunAgain() {
+        handler.set((request, response) -> {
+            ledger.pay(order(request));
+            IdempotenceFilter.execution(request).orElseThrow().markUnknown();
+            answer(response, 500, "the bank did not answer");
+        });
+        Payments payments = pair((request, n) -> NONE);
+        OutcomeUnknownException unknown =
+                catchThrowableOfType(OutcomeUnknownException.class, () -> payments.pay("order-1"));
+        assertThat(unknown.status()).isEqualTo(409);
+        assertThat(unknown.attempts()).isEqualTo(2);
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+    }
 
     @ParameterizedTest
     @EnumSource(names = {"ANSWER_LOST", "RESET_AFTER_FORWARDING", "ANSWER_LATE"})

@@ -13,6 +13,7 @@ import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.it.container.TomcatServer;
 import io.idempotence.it.wire.FaultyProxy;
 import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.http.HttpServletRequest;
@@ -44,6 +45,7 @@ abstract class PairTestBase {
     final Ledger ledger = new Ledger();
     final AtomicReference<Handler> handler = new AtomicReference<>(this::payOrder);
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+    IdempotencePolicy policy = IdempotencePolicy.defaults();
     final List<Idempotence> idempotences = new ArrayList<>();
     private final List<AutoCloseable> toClose = new ArrayList<>();
     private final OkHttpClient okHttp = new OkHttpClient();
@@ -57,7 +59,7 @@ abstract class PairTestBase {
     }
 
     private URI instance(ServletServer.Starter starter, IdempotenceStorage storage) {
-        Idempotence idempotence = Idempotence.over(storage);
+        Idempotence idempotence = Idempotence.builder(storage).policy(policy).build();
         idempotences.add(idempotence);
         toClose.add(idempotence);
         ServletServer server = starter.start(
@@ -89,11 +91,19 @@ abstract class PairTestBase {
             Client client,
             int readTimeoutMillis,
             URI... providers) {
-        proxy = FaultyProxy.start(plan, providers);
-        toClose.add(proxy);
-        Feign.Builder builder = Feign.builder()
+        return through(plan, config, feign(client, readTimeoutMillis), providers);
+    }
+
+    static Feign.Builder feign(Client client, int readTimeoutMillis) {
+        return Feign.builder()
                 .client(client)
                 .options(new Request.Options(5, TimeUnit.SECONDS, readTimeoutMillis, TimeUnit.MILLISECONDS, true));
+    }
+
+    final Payments through(
+            FaultyProxy.Plan plan, IdempotenceClientConfig.Builder config, Feign.Builder builder, URI... providers) {
+        proxy = FaultyProxy.start(plan, providers);
+        toClose.add(proxy);
         return IdempotentFeign.install(builder, config.build())
                 .target(new HardCodedTarget<>(Payments.class, "payments", proxy.url()));
     }
