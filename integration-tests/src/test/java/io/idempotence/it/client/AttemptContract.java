@@ -46,6 +46,7 @@ import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -393,6 +394,33 @@ abstract class AttemptContract extends WireMockTestBase {
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
         assertEnd(UNKNOWN, 2);
+    }
+
+    /** What keeps the next attempt from being sent says nothing about the one before. */
+    @Test
+    void interceptorThatFailsAfterALostAnswerLeavesTheOutcomeUnknown() {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        AtomicInteger tokens = new AtomicInteger();
+        Orders orders = orders(builder -> builder.requestInterceptor(template -> {
+            if (tokens.incrementAndGet() > 1) {
+                throw new IllegalStateException("no token");
+            }
+        }));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(OutcomeUnknownException.class)
+                .hasRootCauseMessage("no token");
+        assertEnd(UNKNOWN, 2);
+    }
+
+    @Test
+    void interceptorThatFailsFirstIsTheCallersOwnException() {
+        Orders orders = orders(builder -> builder.requestInterceptor(template -> {
+            throw new IllegalStateException("no token");
+        }));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isExactlyInstanceOf(IllegalStateException.class)
+                .hasMessage("no token");
+        assertThat(received()).isEmpty();
     }
 
     @Test
