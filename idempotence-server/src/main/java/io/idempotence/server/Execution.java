@@ -4,6 +4,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
@@ -16,30 +17,34 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Execution implements IdempotentExecution {
     private final IdempotenceStorage storage;
-    private final BackgroundWrites background;
+    private final Background background;
     private final Events events;
     private final IdempotenceId id;
     private final Claim claim;
     private final boolean takenOver;
-    private final Duration retention;
+    private final IdempotencePolicy policy;
+    private final Leases leases;
+    private volatile long renewedAt = System.nanoTime();
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile @Nullable Verdict decided;
 
     Execution(
             IdempotenceStorage storage,
-            BackgroundWrites background,
+            Background background,
             Events events,
             IdempotenceId id,
             Claim claim,
             boolean takenOver,
-            Duration retention) {
+            IdempotencePolicy policy,
+            Leases leases) {
         this.storage = storage;
         this.background = background;
         this.events = events;
         this.id = id;
         this.claim = claim;
         this.takenOver = takenOver;
-        this.retention = retention;
+        this.policy = policy;
+        this.leases = leases;
     }
 
     @Override
@@ -127,7 +132,38 @@ public final class Execution implements IdempotentExecution {
         events.publish(IdempotenceEvent.OVERSIZE, id);
     }
 
+    StorageKey key() {
+        return claim.key();
+    }
+
+    Duration lease() {
+        return policy.lease();
+    }
+
+    boolean isRenewalDue(long now) {
+        return now - renewedAt >= policy.lease().toNanos() / 3;
+    }
+
+    /** Renews the lease, or stops renewing because the claim is lost. */
+    void renew() {
+        long now = System.nanoTime();
+        WriteResult renewed;
+        try {
+            renewed = storage.renew(claim, policy.lease());
+        } catch (CorruptRecordException e) {
+            leases.ended(this);
+            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
+            return;
+        }
+        renewedAt = now;
+        if (!(renewed instanceof WriteResult.Done) && !finished()) {
+            leases.ended(this);
+            judge(renewed);
+        }
+    }
+
     private Optional<byte[]> write(Verdict verdict, byte[] result) {
+        leases.ended(this);
         if (verdict == Verdict.UNKNOWN) {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
@@ -136,7 +172,7 @@ public final class Execution implements IdempotentExecution {
         } catch (StorageUnavailableException e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
             int size = verdict == Verdict.KEEP ? result.length : 0;
-            background.retry(id, size, retention, () -> judge(send(verdict, result)));
+            background.retry(id, size, policy.retention(), () -> judge(send(verdict, result)));
         } catch (CorruptRecordException e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
         }
@@ -145,9 +181,9 @@ public final class Execution implements IdempotentExecution {
 
     private WriteResult send(Verdict verdict, byte[] result) {
         return switch (verdict) {
-            case KEEP -> storage.complete(claim, result, retention);
-            case RELEASE -> storage.release(claim, retention);
-            case UNKNOWN -> storage.markUnknown(claim, retention);
+            case KEEP -> storage.complete(claim, result, policy.retention());
+            case RELEASE -> storage.release(claim, policy.retention());
+            case UNKNOWN -> storage.markUnknown(claim, policy.retention());
         };
     }
 

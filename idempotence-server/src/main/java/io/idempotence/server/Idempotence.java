@@ -43,7 +43,8 @@ public final class Idempotence implements AutoCloseable {
     private final String namespace;
     private final IdempotencePolicy policy;
     private final Events events;
-    private final BackgroundWrites background;
+    private final Background background;
+    private final Leases leases;
     private final SecureRandom random = new SecureRandom();
 
     private Idempotence(Builder builder) {
@@ -51,7 +52,8 @@ public final class Idempotence implements AutoCloseable {
         this.namespace = builder.namespace;
         this.policy = builder.policy;
         this.events = new Events(builder.listener);
-        this.background = new BackgroundWrites(events);
+        this.background = new Background(events);
+        this.leases = new Leases(background);
     }
 
     /**
@@ -245,8 +247,10 @@ public final class Idempotence implements AutoCloseable {
             } else {
                 events.publish(IdempotenceEvent.CLAIMED, id);
             }
-            return new Decision.Run(new Execution(
-                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy.retention()));
+            Execution execution = new Execution(
+                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy, leases);
+            leases.started(execution);
+            return new Decision.Run(execution);
         }
         if (result instanceof ClaimResult.Completed completed) {
             events.publish(IdempotenceEvent.REPLAYED, id);

@@ -8,7 +8,7 @@ import java.util.TreeMap;
  * How an operation treats its IDs: how long a claim and a record live, what a failure does, what an abandoned execution does.
  *
  * <ul>
- *   <li>{@link #lease()}: 60 seconds
+ *   <li>{@link #lease()}: 30 seconds
  *   <li>{@link #retention()}: 24 hours
  *   <li>{@link #failureRule()}: {@link FailureRule#RELEASE_ON_SYSTEM_FAILURE}
  *   <li>{@link #onAbandoned()}: {@link OnAbandoned#REFUSE}
@@ -60,10 +60,10 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * How long a claim holds if its owner disappears. A handler must end within it: when it ends later it still records its result,
-     * but until then later attempts see an abandoned execution.
+     * How long a claim holds if its owner disappears. While its handler runs a claim is renewed after each third of it; so the lease is how long
+     * a crash stays unnoticed, and how long the storage may be away or the process be paused without an alarm.
      *
-     * @return 60 seconds by default
+     * @return 30 seconds by default
      */
     public Duration lease() {
         return lease;
@@ -119,7 +119,7 @@ public final class IdempotencePolicy {
 
     /** Builds an {@link IdempotencePolicy}. Not thread-safe. */
     public static final class Builder {
-        private Duration lease = Duration.ofSeconds(60);
+        private Duration lease = Duration.ofSeconds(30);
         private Duration retention = Duration.ofHours(24);
         private FailureRule failureRule = FailureRule.RELEASE_ON_SYSTEM_FAILURE;
         private OnAbandoned onAbandoned = OnAbandoned.REFUSE;
@@ -130,7 +130,7 @@ public final class IdempotencePolicy {
         /**
          * Sets the lease.
          *
-         * @param lease 10 ms to 1 day; default 60 seconds
+         * @param lease 10 ms to 1 day; default 30 seconds
          * @return this
          * @throws IllegalArgumentException if out of range
          */

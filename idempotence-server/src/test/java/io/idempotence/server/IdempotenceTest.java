@@ -8,8 +8,13 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -265,12 +270,59 @@ class IdempotenceTest {
                 .build();
     }
 
+    /** An execution whose process does not renew its lease any more, as if it were stopped. */
     private Execution abandon(IdempotencePolicy.OnAbandoned onAbandoned) {
-        Idempotence idempotence = idempotence();
-        Decision decision = idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), shortLease(onAbandoned));
-        Execution execution = ((Decision.Run) decision).execution();
+        IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+        Idempotence idempotence =
+                Idempotence.builder(storage).namespace("orders").build();
+        open.add(idempotence);
+        IdempotencePolicy policy = shortLease(onAbandoned);
+        ClaimRequest request = new ClaimRequest(
+                StorageKey.of("orders", "", "", id),
+                Fingerprint.NONE,
+                new Owner(1, 2),
+                policy.lease(),
+                policy.retention(),
+                false);
+        Claim claim = ((ClaimResult.Claimed) storage.claim(request)).claim();
         await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
-        return execution;
+        Events toTest = new Events((event, which) -> events.add(event));
+        Background background = new Background(toTest);
+        return new Execution(storage, background, toTest, id, claim, false, policy, new Leases(background));
+    }
+
+    /** T9 */
+    @Test
+    void aHandlerLongerThanItsLeaseKeepsItsClaim() throws Exception {
+        Idempotence idempotence = idempotence(IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(200))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build());
+        Idempotence other = idempotence(idempotence.policy());
+        String result = idempotence.execute(id, () -> {
+            long start = System.nanoTime();
+            await().pollInterval(Duration.ofMillis(20)).until(() -> {
+                assertThat(refusalOf(() -> other.execute(id, this::work))).isEqualTo(Refusal.IN_PROGRESS);
+                return System.nanoTime() - start > Duration.ofSeconds(1).toNanos();
+            });
+            return work();
+        });
+        assertThat(result).isEqualTo("run 1");
+        assertThat(other.execute(id, this::work)).isEqualTo("run 1");
+        assertThat(runs).hasValue(1);
+    }
+
+    /** T14 */
+    @Test
+    void renewalStopsWithAnAlarmWhenTheClaimIsLost() throws Exception {
+        Idempotence idempotence = idempotence(
+                IdempotencePolicy.builder().lease(Duration.ofMillis(100)).build());
+        idempotence.execute(id, () -> {
+            idempotence.delete(id);
+            await().until(() -> events.contains(IdempotenceEvent.LOST));
+            return work();
+        });
+        assertThat(events.stream().filter(IdempotenceEvent.LOST::equals)).hasSizeBetween(1, 2);
     }
 
     // ---- the storage fails
@@ -381,7 +433,7 @@ class IdempotenceTest {
 
     private static long writers() {
         return Stream.of(threads())
-                .filter(thread -> thread.getName().equals("idempotence-writes"))
+                .filter(thread -> thread.getName().equals("idempotence-background"))
                 .count();
     }
 

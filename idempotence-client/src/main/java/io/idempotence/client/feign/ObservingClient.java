@@ -45,12 +45,31 @@ final class ObservingClient implements Client {
                             .body(new ObservedBody(body, seen, expectedLength(request, response, body)))
                             .build();
         } catch (IOException e) {
+            if (resendsSilently(request)) {
+                seen.mayHaveBeenSentBefore();
+            }
             seen.failed(e);
             throw e;
-        } catch (RuntimeException | Error e) {
-            seen.broken();
+        } catch (RuntimeException e) {
+            seen.broken(isRefusalToSend(e));
+            throw e;
+        } catch (Error e) {
+            seen.broken(false);
             throw e;
         }
+    }
+
+    /** HttpURLConnection sends a request without a body a second time when a kept connection breaks, and tells of the second failure only. */
+    private boolean resendsSilently(Request request) {
+        byte[] body = request.body();
+        return delegate instanceof Client.Default && (body == null || body.length == 0);
+    }
+
+    /** What a client throws on purpose before it sends. Anything else, a header that OkHttp cannot parse for one, may come after. */
+    private static boolean isRefusalToSend(RuntimeException e) {
+        return e.getClass() == IllegalArgumentException.class
+                || e.getClass() == IllegalStateException.class
+                || e.getClass().getName().startsWith("io.github.resilience4j.");
     }
 
     /** 0 means no limit to HTTP clients, so at least a millisecond stays. */

@@ -52,9 +52,21 @@ public final class Observation {
         open = false;
     }
 
-    /** The HTTP client threw something that is no I/O failure: its own refusal to send. */
-    public void broken() {
+    /**
+     * The HTTP client threw something that is no I/O failure.
+     *
+     * @param beforeSending it certainly is its refusal to send
+     */
+    public void broken(boolean beforeSending) {
         open = false;
+        if (!beforeSending) {
+            earlierDoubt = true;
+        }
+    }
+
+    /** The HTTP client may have sent the request before by itself, and the failure does not tell. */
+    public void mayHaveBeenSentBefore() {
+        earlierDoubt = true;
     }
 
     /** The body broke off after the status line. */

@@ -98,16 +98,15 @@ public enum Outcome {
 
     /**
      * Whether this says what became of the operation, earlier attempts included. An answer that was given before the server
-     * half looked at the ID (401, 403, 407, a malformed ID, a refusal we do not know) says nothing about an attempt made before it.
+     * half looked at the ID (401, 403, 407, a malformed ID, a refusal we do not know) says nothing about an attempt made before it. Nor
+     * does "another request": it says that our own attempts differed, and the earlier one may have been carried out.
      */
     boolean settles(Observation seen) {
         if (this == SUCCESS) {
             return true;
         }
         if (this == REFUSED) {
-            return seen.refusal()
-                    .map(r -> r != Refusal.KEY_MISSING && r != Refusal.KEY_INVALID && r != Refusal.OUTCOME_UNKNOWN)
-                    .orElse(false);
+            return seen.refusal().map(r -> r == Refusal.RESULT_UNAVAILABLE).orElse(false);
         }
         int status = seen.status();
         return this == FINAL

@@ -55,7 +55,8 @@ import org.slf4j.LoggerFactory;
  * again. Defaults, each changed in the {@link Builder}:
  *
  * <ul>
- *   <li>POST and PATCH are protected and must carry an ID; other methods pass through untouched
+ *   <li>POST and PATCH must carry an ID; PUT, DELETE and other unsafe methods are protected when they carry one; GET, HEAD, OPTIONS and TRACE
+ *       pass through untouched
  *   <li>the policy of the {@link Idempotence}
  *   <li>an ID belongs to the authenticated principal, if there is one
  *   <li>a request body may have 10 MiB; a larger one is answered 413 and not run
@@ -148,8 +149,7 @@ public final class IdempotenceFilter implements Filter {
         }
         Exchange exchange = (Exchange) request.getAttribute(EXCHANGE);
         if (exchange == null) {
-            if (request.getDispatcherType() == DispatcherType.REQUEST
-                    && config.methods().contains(http.getMethod())) {
+            if (request.getDispatcherType() == DispatcherType.REQUEST && isProtected(http)) {
                 protect(http, answer, chain);
             } else {
                 chain.doFilter(request, response);
@@ -164,6 +164,13 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
+    /** A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected (promise P6). */
+    private boolean isProtected(HttpServletRequest request) {
+        String method = request.getMethod();
+        return config.methods().contains(method)
+                || (!Builder.NEVER.contains(method) && request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null);
+    }
+
     private void protect(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
         Optional<IdempotenceId> id;
@@ -175,7 +182,7 @@ public final class IdempotenceFilter implements Filter {
         }
         if (id.isPresent()) {
             protect(id.get(), request, response, chain);
-        } else if (config.keyRequired()) {
+        } else if (config.keyRequired() && config.methods().contains(request.getMethod())) {
             problems.refuse(
                     response,
                     Refusal.KEY_MISSING,
@@ -316,7 +323,7 @@ public final class IdempotenceFilter implements Filter {
         }
 
         /**
-         * Sets the methods that are protected.
+         * Sets the methods that must carry an ID. Another unsafe method, PUT for example, is protected when it does carry one.
          *
          * @param methods default: POST and PATCH
          * @return this

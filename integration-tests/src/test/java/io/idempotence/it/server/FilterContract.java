@@ -310,8 +310,8 @@ abstract class FilterContract {
 
     /** Rule 16 */
     @ParameterizedTest
-    @ValueSource(strings = {"GET", "OPTIONS", "PUT", "DELETE"})
-    void otherMethodsPassThrough(String method) {
+    @ValueSource(strings = {"GET", "OPTIONS"})
+    void safeMethodsIgnoreTheHeader(String method) {
         ServletServer server = serve((request, response) -> answer(response, 200, "run " + runs.get()));
         send(request(method, server.uri("/x"), id, ""));
         HttpResponse<byte[]> second = send(request(method, server.uri("/x"), id, ""));
@@ -319,13 +319,25 @@ abstract class FilterContract {
         assertThat(replayed(second)).isFalse();
     }
 
+    /** Rule 16, P6: whoever sends an ID relies on it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"PUT", "DELETE"})
+    void putAndDeleteAreProtectedWhenTheyCarryAnId(String method) {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        send(request(method, server.uri("/x"), null, "a"));
+        send(request(method, server.uri("/x"), null, "a"));
+        assertThat(runs).hasValue(2);
+        send(request(method, server.uri("/x"), id, "a"));
+        assertThat(replayed(send(request(method, server.uri("/x"), id, "a")))).isTrue();
+        assertThat(runs).hasValue(3);
+    }
+
     /** Rule 16 */
     @Test
-    void putIsProtectedOnRequest() {
+    void putRequiresAnIdOnRequest() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"), f -> f.methods("PUT", "POST"));
-        send(request("PUT", server.uri("/x"), id, "a"));
-        assertThat(replayed(send(request("PUT", server.uri("/x"), id, "a")))).isTrue();
-        assertThat(runs).hasValue(1);
+        assertThat(refusal(send(request("PUT", server.uri("/x"), null, "a")))).isEqualTo("key-missing");
+        assertThat(runs).hasValue(0);
     }
 
     @Test

@@ -13,10 +13,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes that could not be made when they were due (T22). One daemon thread, {@code idempotence-writes}, that exists only while there
- * is something to do.
+ * What the server half does on a thread of its own: writes that could not be made when they were due (T22), and
+ * renewals (T9). One daemon thread, {@code idempotence-background}, that exists only while there is something to do.
  */
-final class BackgroundWrites implements AutoCloseable {
+final class Background implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
     private static final Duration FIRST_DELAY = Duration.ofMillis(100);
     private static final Duration LONGEST_DELAY = Duration.ofSeconds(5);
@@ -36,10 +36,10 @@ final class BackgroundWrites implements AutoCloseable {
     private volatile boolean closed;
     private volatile boolean gaveUp;
 
-    BackgroundWrites(Events events) {
+    Background(Events events) {
         this.events = events;
         this.executor = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(task, "idempotence-writes");
+            Thread thread = new Thread(task, "idempotence-background");
             thread.setDaemon(true);
             return thread;
         });
@@ -59,13 +59,27 @@ final class BackgroundWrites implements AutoCloseable {
         }
     }
 
+    /** Runs a task once, later, unless this is closed before. False: this is closed already. */
+    boolean tryLater(Duration delay, Runnable task) {
+        try {
+            executor.schedule(() -> logging(task), delay.toNanos(), TimeUnit.NANOSECONDS);
+            return true;
+        } catch (RejectedExecutionException closed) {
+            return false;
+        }
+    }
+
+    private static void logging(Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException e) {
+            LOG.error("a background task failed", e);
+        }
+    }
+
     private void runOnce(Runnable task) {
         if (waiting.remove(task)) {
-            try {
-                task.run();
-            } catch (RuntimeException e) {
-                LOG.error("a background write failed", e);
-            }
+            logging(task);
         }
     }
 
