@@ -1,5 +1,7 @@
 package io.idempotence;
 
+import java.util.Objects;
+
 /**
  * The name of one logical call. Every attempt to carry out that call sends the same ID (promise P1).
  *
@@ -20,6 +22,7 @@ public record IdempotenceId(String value) {
      *     not printable ASCII; the message names the position, never the value
      */
     public IdempotenceId {
+        Objects.requireNonNull(value, "value");
         int length = value.length();
         if (length == 0 || length > MAX_LENGTH) {
             throw new IllegalArgumentException(

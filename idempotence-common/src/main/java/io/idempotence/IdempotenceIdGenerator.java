@@ -1,6 +1,7 @@
 package io.idempotence;
 
 import java.time.Clock;
+import java.util.Objects;
 import java.util.UUID;
 
 /**
@@ -49,6 +50,7 @@ public interface IdempotenceIdGenerator {
      * @throws IllegalArgumentException if {@code application} is not of that form
      */
     static IdempotenceIdGenerator applicationPrefixed(String application, IdempotenceIdGenerator generator) {
+        Objects.requireNonNull(generator, "generator");
         String prefix = NamePrefix.checked("application", application) + "-";
         return () -> new IdempotenceId(prefix + generator.generateId().value());
     }
@@ -58,19 +60,20 @@ public interface IdempotenceIdGenerator {
      * written as a decimal number. They sort by time and are easy to guess: use them only where the server half puts the
      * principal into the scope.
      *
-     * @param node this process's number, 0 to 1023; two live processes must not share one
+     * @param node this process's number, 0 to 1023; two live processes must not share one. Within a process all callers with one node share one
+     *     sequence
      * @return the generator
      * @throws IllegalArgumentException if {@code node} is out of range
      */
     static IdempotenceIdGenerator snowflake(int node) {
-        return snowflake(node, Clock.systemUTC());
+        return SnowflakeIdGenerator.ofSystemClock(node);
     }
 
     /**
      * Snowflake IDs by a given clock. A clock that steps back by up to one second is waited out, by more is refused; an
      * ID is never repeated while the generator lives.
      *
-     * @param node this process's number, 0 to 1023; two live processes must not share one
+     * @param node this process's number, 0 to 1023; no other generator that is alive may have it, in this process or another
      * @param clock tells the milliseconds
      * @return the generator
      * @throws IllegalArgumentException if {@code node} is out of range

@@ -3,6 +3,8 @@ package io.idempotence;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -16,6 +18,9 @@ final class SnowflakeIdGenerator implements IdempotenceIdGenerator {
     private static final long EPOCH = Instant.parse("2020-01-01T00:00:00Z").toEpochMilli();
     private static final Duration LONGEST_WAIT = Duration.ofSeconds(1);
 
+    /** By node: two sequences of one node in one process would make the same IDs. At most 1024 entries. */
+    private static final ConcurrentMap<Integer, SnowflakeIdGenerator> OF_SYSTEM_CLOCK = new ConcurrentHashMap<>();
+
     private final int node;
     private final Clock clock;
 
@@ -28,6 +33,10 @@ final class SnowflakeIdGenerator implements IdempotenceIdGenerator {
         }
         this.node = node;
         this.clock = clock;
+    }
+
+    static SnowflakeIdGenerator ofSystemClock(int node) {
+        return OF_SYSTEM_CLOCK.computeIfAbsent(node, n -> new SnowflakeIdGenerator(n, Clock.systemUTC()));
     }
 
     @Override
@@ -46,10 +55,11 @@ final class SnowflakeIdGenerator implements IdempotenceIdGenerator {
                 if (last.compareAndSet(previous, next)) {
                     return new IdempotenceId(Long.toString(join(next)));
                 }
-            } else if (System.nanoTime() - giveUpAt > 0) {
+            } else if ((next >>> SEQUENCE_BITS) - now > LONGEST_WAIT.toMillis() || System.nanoTime() - giveUpAt > 0) {
                 throw new IdGenerationException("the clock stepped back by "
-                        + ((next >>> SEQUENCE_BITS) - now) + " ms and did not catch up within "
-                        + LONGEST_WAIT.toMillis() + " ms; let the time service slew the clock, not step it");
+                        + ((next >>> SEQUENCE_BITS) - now) + " ms; at most "
+                        + LONGEST_WAIT.toMillis()
+                        + " ms are waited out; let the time service slew the clock, not step it");
             } else {
                 LockSupport.parkNanos(100_000);
             }

@@ -125,6 +125,17 @@ class IdempotenceIdGeneratorTest {
     }
 
     @Test
+    void generatorsOfOneNodeShareOneSequence() {
+        Set<String> seen = new java.util.HashSet<>();
+        IdempotenceIdGenerator one = IdempotenceIdGenerator.snowflake(5);
+        IdempotenceIdGenerator other = IdempotenceIdGenerator.snowflake(5);
+        for (int i = 0; i < 5_000; i++) {
+            assertThat(seen.add(one.generateId().value())).isTrue();
+            assertThat(seen.add(other.generateId().value())).isTrue();
+        }
+    }
+
+    @Test
     void snowflakeNeverRepeatsUnderConcurrency() throws Exception {
         IdempotenceIdGenerator generator = IdempotenceIdGenerator.snowflake(3);
         Set<String> seen = ConcurrentHashMap.newKeySet();

@@ -29,10 +29,10 @@ final class ConfigKey<T> {
             v -> true);
     static final ConfigKey<Set<String>> METHODS = new ConfigKey<>(
             "methods",
-            "a list of POST, PATCH, PUT, DELETE; GET, HEAD, OPTIONS and TRACE never carry an ID",
+            "a list such as POST,PATCH of POST, PATCH, PUT, DELETE; GET, HEAD, OPTIONS and TRACE never carry an ID",
             Set.of("POST", "PATCH"),
             text -> list(text, word -> word.toUpperCase(Locale.ROOT)),
-            v -> Set.of("POST", "PATCH", "PUT", "DELETE").containsAll(v));
+            v -> !v.isEmpty() && Set.of("POST", "PATCH", "PUT", "DELETE").containsAll(v));
     static final ConfigKey<String> GENERATOR_TYPE = new ConfigKey<>(
             "generator.type",
             "uuid, application or snowflake",
@@ -187,11 +187,21 @@ final class ConfigKey<T> {
         };
     }
 
+    private static String nonEmpty(String word) {
+        if (word.isEmpty()) {
+            throw new IllegalArgumentException("an item of the list is empty");
+        }
+        return word;
+    }
+
     private static <E> Set<E> list(String text, Function<String, E> parser) {
         Set<E> set = new LinkedHashSet<>();
+        if (text.isBlank()) {
+            return set;
+        }
         Arrays.stream(text.split(",", -1))
                 .map(String::trim)
-                .filter(word -> !word.isEmpty())
+                .map(ConfigKey::nonEmpty)
                 .map(parser)
                 .forEach(set::add);
         return Collections.unmodifiableSet(set);

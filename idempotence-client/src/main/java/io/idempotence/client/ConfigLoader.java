@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /** Reads settings from the file, then the system properties, then the environment; the later wins. */
 final class ConfigLoader {
@@ -28,7 +29,7 @@ final class ConfigLoader {
         IdempotenceClientConfig.Builder builder = IdempotenceClientConfig.builder();
         ConfigLoader loader = new ConfigLoader(builder);
         loader.file(classes);
-        loader.properties(system, "system property");
+        loader.properties(system, "system property", ConfigLoader::inOurName);
         loader.environment(environment);
         return builder.build();
     }
@@ -45,26 +46,23 @@ final class ConfigLoader {
             throw new IdempotenceConfigException(
                     FILE, url.toString(), "cannot be read; write it as a Java properties file", e);
         }
-        properties(properties, url.toString());
+        properties(properties, url.toString(), key -> !key.startsWith("idempotence.server."));
     }
 
-    private void properties(Properties properties, String source) {
+    private void properties(Properties properties, String source, Predicate<String> isOurs) {
         for (String key : properties.stringPropertyNames()) {
             if (key.startsWith(PREFIX)) {
                 property(key, properties.getProperty(key), source);
-            } else if (looksLikeOurs(key)) {
+            } else if (isOurs.test(key)) {
                 throw new IdempotenceConfigException(key, source, "unknown; settings begin with " + PREFIX);
             }
         }
     }
 
-    /** Another half's settings are not ours to judge, a slip of the pen in our own prefix is. */
-    private static boolean looksLikeOurs(String key) {
-        String[] words = key.split("\\.", 3);
-        return words.length == 3
-                && words[0].equals("idempotence")
-                && !words[1].equals("client")
-                && distance(words[1], "client") <= 2;
+    /** The other half's and the tests' settings are not ours to judge. */
+    private static boolean inOurName(String key) {
+        String lower = key.toLowerCase(Locale.ROOT);
+        return lower.matches("idempotence[._-].*") && !lower.matches("idempotence\\.(server|test)\\..*");
     }
 
     private void property(String spelling, String text, String source) {
@@ -101,6 +99,12 @@ final class ConfigLoader {
         for (Map.Entry<String, String> variable : new TreeMap<>(environment).entrySet()) {
             if (variable.getKey().startsWith(ENVIRONMENT_PREFIX)) {
                 variable(variable.getKey(), variable.getValue());
+            } else if (variable.getKey().startsWith("IDEMPOTENCE_")
+                    && !variable.getKey().startsWith("IDEMPOTENCE_SERVER_")) {
+                throw new IdempotenceConfigException(
+                        variable.getKey(),
+                        "environment variable",
+                        "unknown; settings begin with " + ENVIRONMENT_PREFIX);
             }
         }
     }

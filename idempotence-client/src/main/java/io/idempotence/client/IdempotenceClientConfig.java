@@ -50,9 +50,6 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe, but for the retry budgets, which live as long as this object.
  */
 public final class IdempotenceClientConfig {
-    /** One per node and process: two generators of one node would make the same IDs (promise P1). */
-    private static final ConcurrentMap<Integer, IdempotenceIdGenerator> SNOWFLAKES = new ConcurrentHashMap<>();
-
     private final Map<ConfigKey<?>, Object> values;
     private final Map<String, Map<ConfigKey<?>, Object>> clients;
     private final Map<String, Map<ConfigKey<?>, Object>> environmentClients;
@@ -329,7 +326,7 @@ public final class IdempotenceClientConfig {
                 if (node == null) {
                     throw misfit("generator.node", "missing; generator.type snowflake needs it, 0 to 1023");
                 }
-                return SNOWFLAKES.computeIfAbsent(node, IdempotenceIdGenerator::snowflake);
+                return IdempotenceIdGenerator.snowflake(node);
             default:
                 return IdempotenceIdGenerator.uuid();
         }

@@ -1,6 +1,7 @@
 package io.idempotence.client;
 
 import io.idempotence.IdempotenceId;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -62,7 +63,7 @@ public final class IdempotenceScope {
      * @throws X what {@code work} throws
      */
     public static <T extends @Nullable Object, X extends Throwable> T with(IdempotenceId id, Work<T, X> work) throws X {
-        return inside(new IdempotenceScope(id), work);
+        return inside(new IdempotenceScope(Objects.requireNonNull(id, "id")), work);
     }
 
     /**

@@ -22,7 +22,7 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule machineryKnowsNoHttpLibrary = noClasses()
             .that()
-            .resideInAPackage("io.idempotence.client.internal..")
+            .resideInAPackage("io.idempotence.client.retry..")
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.idempotence.client.feign..", "feign..", "okhttp3..");

@@ -83,7 +83,6 @@ class IdempotenceClientConfigTest {
                 idempotence.client.budget.refund=3
                 idempotence.client.clients.pay.ments.retry.max-attempts=1
                 idempotence.server.whatever=not ours
-                unrelated=x
                 """);
         assertThat(config.headerStyle()).isEqualTo(Style.BARE);
         assertThat(config.methods()).containsExactly("POST", "PUT");
@@ -260,5 +259,34 @@ class IdempotenceClientConfigTest {
     @Test
     void loadReadsTheRealSources() {
         assertThat(IdempotenceClientConfig.load().maxAttempts()).isEqualTo(3);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"idempotence.deadline", "Idempotence.client.deadline", "idempotence-client.deadline"})
+    void systemPropertyInOurNameButUnknownIsRefused(String key) {
+        Properties system = new Properties();
+        system.setProperty(key, "3s");
+        assertThatThrownBy(() -> ConfigLoader.load(getClass().getClassLoader(), system, Map.of()))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining(key)
+                .hasMessageContaining("idempotence.client.");
+    }
+
+    @Test
+    void variableInOurNameButUnknownIsRefused() {
+        assertThatThrownBy(() -> ConfigLoader.load(
+                        getClass().getClassLoader(), new Properties(), Map.of("IDEMPOTENCE_DEADLINE", "3s")))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("IDEMPOTENCE_DEADLINE");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", " ", "POST,,PATCH", ","})
+    void methodsWithoutAMethodAreRefused(String methods) {
+        Properties system = new Properties();
+        system.setProperty("idempotence.client.methods", methods);
+        assertThatThrownBy(() -> ConfigLoader.load(getClass().getClassLoader(), system, Map.of()))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("POST,PATCH");
     }
 }

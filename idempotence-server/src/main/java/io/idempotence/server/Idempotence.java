@@ -12,6 +12,7 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 
@@ -32,12 +33,19 @@ import java.util.concurrent.Callable;
  * }
  * }</pre>
  *
+ * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
+ *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
 public final class Idempotence implements AutoCloseable {
     private static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
+
+    // A handler may well use its request's ID with execute or saveIfAbsent: their records must not meet the request's
+    // own.
+    private static final String EXECUTED = "execute";
+    private static final String SAVED = "saveIfAbsent";
 
     private final IdempotenceStorage storage;
     private final String namespace;
@@ -96,7 +104,7 @@ public final class Idempotence implements AutoCloseable {
      */
     public boolean saveIfAbsent(IdempotenceId id) {
         ClaimRequest request = new ClaimRequest(
-                key("", id),
+                savedKey(id),
                 Fingerprint.NONE,
                 Owner.random(random),
                 // A saved ID has no owner whose absence could be noticed: it is never abandoned.
@@ -122,14 +130,14 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Forgets an ID, so that it may run again. For business code that knows that nothing took effect.
+     * Forgets an ID that {@link #saveIfAbsent} saved, so that it may run again. For business code that knows that nothing took effect.
      *
      * @param id the ID
      * @return whether it was there
      * @throws StorageUnavailableException if the storage cannot say
      */
     public boolean delete(IdempotenceId id) {
-        return storage.delete(key("", id));
+        return storage.delete(savedKey(id));
     }
 
     /**
@@ -184,7 +192,7 @@ public final class Idempotence implements AutoCloseable {
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
-        Decision decision = claim(new IdempotentCall(id, "", Fingerprint.NONE), policy);
+        Decision decision = claim(id, StorageKey.of(namespace, "", EXECUTED, id), Fingerprint.NONE, policy);
         if (decision instanceof Decision.Run run) {
             return run(run.execution(), codec, work);
         }
@@ -223,10 +231,13 @@ public final class Idempotence implements AutoCloseable {
      * @return what to do; a storage that fails is a refusal, never an exception
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
-        IdempotenceId id = call.id();
+        return claim(call.id(), StorageKey.of(namespace, call.scope(), "", call.id()), call.fingerprint(), policy);
+    }
+
+    private Decision claim(IdempotenceId id, StorageKey key, Fingerprint fingerprint, IdempotencePolicy policy) {
         ClaimRequest request = new ClaimRequest(
-                key(call.scope(), id),
-                call.fingerprint(),
+                key,
+                fingerprint,
                 Owner.random(random),
                 policy.lease(),
                 policy.retention(),
@@ -308,8 +319,8 @@ public final class Idempotence implements AutoCloseable {
         });
     }
 
-    private StorageKey key(String scope, IdempotenceId id) {
-        return StorageKey.of(namespace, scope, "", id);
+    private StorageKey savedKey(IdempotenceId id) {
+        return StorageKey.of(namespace, "", SAVED, id);
     }
 
     /** Tries once more to make every write that still waits, stops the background thread, then closes the storage. Closing twice does nothing. */
@@ -344,7 +355,7 @@ public final class Idempotence implements AutoCloseable {
         private IdempotenceListener listener = (event, id) -> {};
 
         private Builder(IdempotenceStorage storage) {
-            this.storage = storage;
+            this.storage = Objects.requireNonNull(storage, "storage");
         }
 
         /**

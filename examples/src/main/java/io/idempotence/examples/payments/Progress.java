@@ -83,7 +83,7 @@ abstract class Progress implements AutoCloseable {
         }
 
         @Override
-        void step() {
+        synchronized void step() {
             int now = done.incrementAndGet();
             if (now * (long) PARTS / max != (now - 1) * (long) PARTS / max) {
                 out.println(task + ": " + now + " of " + max);

@@ -1,6 +1,6 @@
 package io.idempotence.client.feign;
 
-import io.idempotence.client.internal.Observation;
+import io.idempotence.client.retry.Observation;
 
 /** One exchange of a call, as interceptor and client see it. */
 final class FeignAttempt {

@@ -8,7 +8,7 @@ import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.internal.LogicalCall;
+import io.idempotence.client.retry.LogicalCall;
 import java.nio.charset.Charset;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;

@@ -3,8 +3,8 @@ package io.idempotence.client.feign;
 import feign.Target;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.RetryBudget;
-import io.idempotence.client.internal.LogicalCall;
-import io.idempotence.client.internal.Retries;
+import io.idempotence.client.retry.LogicalCall;
+import io.idempotence.client.retry.Retries;
 
 /** One client: its name, its settings, its retries. */
 final class FeignTarget {

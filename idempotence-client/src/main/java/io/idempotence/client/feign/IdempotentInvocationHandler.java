@@ -1,7 +1,7 @@
 package io.idempotence.client.feign;
 
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.internal.WeakIdentityMap;
+import io.idempotence.client.retry.WeakIdentityMap;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;

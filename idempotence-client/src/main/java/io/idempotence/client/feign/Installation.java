@@ -4,7 +4,7 @@ import feign.Request;
 import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.internal.WeakIdentityMap;
+import io.idempotence.client.retry.WeakIdentityMap;
 import java.lang.ref.WeakReference;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;

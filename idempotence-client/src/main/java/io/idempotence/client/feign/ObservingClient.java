@@ -3,7 +3,7 @@ package io.idempotence.client.feign;
 import feign.Client;
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.internal.Observation;
+import io.idempotence.client.retry.Observation;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;

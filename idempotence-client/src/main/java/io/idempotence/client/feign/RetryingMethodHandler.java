@@ -6,10 +6,10 @@ import feign.Request;
 import feign.Response;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.internal.CallLoop;
-import io.idempotence.client.internal.Exchange;
-import io.idempotence.client.internal.Observation;
-import io.idempotence.client.internal.WeakIdentityMap;
+import io.idempotence.client.retry.CallLoop;
+import io.idempotence.client.retry.Exchange;
+import io.idempotence.client.retry.Observation;
+import io.idempotence.client.retry.WeakIdentityMap;
 import io.idempotence.http.Refusal;
 import org.jspecify.annotations.Nullable;
 

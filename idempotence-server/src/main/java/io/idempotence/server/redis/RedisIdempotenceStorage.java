@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.regex.Matcher;
@@ -168,7 +169,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * @return a storage on {@code client}
      */
     public static RedisIdempotenceStorage using(UnifiedJedis client) {
-        return new RedisIdempotenceStorage(client, "Redis (the application's client)", () -> {}, () -> {});
+        return new RedisIdempotenceStorage(
+                Objects.requireNonNull(client, "client"), "Redis (the application's client)", () -> {}, () -> {});
     }
 
     static RedisIdempotenceStorage owning(UnifiedJedis client, String name, Runnable dropIdleConnections) {

@@ -123,13 +123,19 @@ abstract class PairContract extends PairTestBase {
 
     @Test
     void resetWhileTheHandlerRunsAndTheSecondInstanceHasTheClientWaitForTheFirst() throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
         CountDownLatch polled = new CountDownLatch(3);
         handler.set((request, response) -> {
             String order = order(request);
+            started.countDown();
             awaitLatch(polled);
             answer(response, 201, ledger.pay(order));
         });
         Payments payments = pair((request, n) -> {
+            if (n > 1) {
+                // The second request could overtake the first one on its way to the storage.
+                awaitLatch(started);
+            }
             polled.countDown();
             return n == 1 ? RESET_AFTER_FORWARDING : NONE;
         });

@@ -1,12 +1,12 @@
-package io.idempotence.client.internal;
+package io.idempotence.client.retry;
 
-import static io.idempotence.client.internal.Outcome.FINAL;
-import static io.idempotence.client.internal.Outcome.IN_PROGRESS;
-import static io.idempotence.client.internal.Outcome.NOT_SENT;
-import static io.idempotence.client.internal.Outcome.REFUSED;
-import static io.idempotence.client.internal.Outcome.RETRYABLE;
-import static io.idempotence.client.internal.Outcome.SUCCESS;
-import static io.idempotence.client.internal.Outcome.UNDETERMINED;
+import static io.idempotence.client.retry.Outcome.FINAL;
+import static io.idempotence.client.retry.Outcome.IN_PROGRESS;
+import static io.idempotence.client.retry.Outcome.NOT_SENT;
+import static io.idempotence.client.retry.Outcome.REFUSED;
+import static io.idempotence.client.retry.Outcome.RETRYABLE;
+import static io.idempotence.client.retry.Outcome.SUCCESS;
+import static io.idempotence.client.retry.Outcome.UNDETERMINED;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.client.IdempotenceClientConfig;

@@ -1,4 +1,4 @@
-package io.idempotence.client.internal;
+package io.idempotence.client.retry;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;

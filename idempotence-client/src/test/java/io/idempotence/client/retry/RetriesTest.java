@@ -1,4 +1,4 @@
-package io.idempotence.client.internal;
+package io.idempotence.client.retry;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.idempotence.client.internal;
+package io.idempotence.client.retry;
 
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;

@@ -1,4 +1,4 @@
-package io.idempotence.client.internal;
+package io.idempotence.client.retry;
 
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;

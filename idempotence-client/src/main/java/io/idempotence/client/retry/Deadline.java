@@ -1,4 +1,4 @@
-package io.idempotence.client.internal;
+package io.idempotence.client.retry;
 
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;

@@ -1,4 +1,4 @@
-package io.idempotence.client.internal;
+package io.idempotence.client.retry;
 
 import io.github.resilience4j.core.IntervalBiFunction;
 import io.github.resilience4j.core.functions.Either;
