@@ -84,7 +84,7 @@ final class Background implements AutoCloseable {
     }
 
     /** Tries a write again and again until it does not find the storage unavailable, or {@code giveUpAfter} has passed. */
-    void retry(IdempotenceId id, int size, Duration giveUpAfter, Runnable write) {
+    void retry(IdempotenceId id, int size, Duration giveUpAfter, Runnable write, Runnable afterwards) {
         long cost = (long) size + BYTES_PER_WRITE;
         if (bytes.addAndGet(cost) > MAX_BYTES) {
             bytes.addAndGet(-cost);
@@ -93,9 +93,15 @@ final class Background implements AutoCloseable {
                     id,
                     "too many writes wait for the storage: this one is given up and its"
                             + " record will show as abandoned");
+            afterwards.run();
             return;
         }
-        schedule(new Attempt(id, cost, System.nanoTime() + giveUpAfter.toNanos(), write), FIRST_DELAY);
+        schedule(new Attempt(id, cost, System.nanoTime() + giveUpAfter.toNanos(), write, afterwards), FIRST_DELAY);
+    }
+
+    /** Whether what waits needs the room that is left: what is only convenient should not be added. */
+    boolean isBusy() {
+        return bytes.get() > MAX_BYTES / 4;
     }
 
     private void schedule(Attempt attempt, Duration delay) {
@@ -103,7 +109,7 @@ final class Background implements AutoCloseable {
             try {
                 attempt.write.run();
                 LOG.info("a write that had failed before has been made");
-                bytes.addAndGet(-attempt.cost);
+                done(attempt);
             } catch (StorageUnavailableException e) {
                 if (closed) {
                     gaveUp = true;
@@ -112,15 +118,20 @@ final class Background implements AutoCloseable {
                     Duration doubled = delay.multipliedBy(2);
                     schedule(attempt, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
                 } else {
-                    bytes.addAndGet(-attempt.cost);
+                    done(attempt);
                     events.publish(
                             IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up, retention is over", e);
                 }
             } catch (RuntimeException e) {
-                bytes.addAndGet(-attempt.cost);
+                done(attempt);
                 events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
             }
         });
+    }
+
+    private void done(Attempt attempt) {
+        bytes.addAndGet(-attempt.cost);
+        attempt.afterwards.run();
     }
 
     /**
@@ -145,5 +156,5 @@ final class Background implements AutoCloseable {
         }
     }
 
-    private record Attempt(IdempotenceId id, long cost, long giveUpAt, Runnable write) {}
+    private record Attempt(IdempotenceId id, long cost, long giveUpAt, Runnable write, Runnable afterwards) {}
 }

@@ -19,7 +19,7 @@ final class Events {
         LOG.debug("{} {}", event, id);
         try {
             listener.onEvent(event, id);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             LOG.warn("the idempotence listener failed on {}", event, e);
         }
     }

@@ -5,7 +5,6 @@ import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
-import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.Optional;
@@ -162,19 +161,28 @@ public final class Execution implements IdempotentExecution {
         }
     }
 
+    /** Due again after a sixth of the lease, not at every look. */
+    void renewalFailed() {
+        renewedAt = System.nanoTime() - policy.lease().toNanos() / 6;
+    }
+
+    /** The lease is renewed until the end is written: a pending completion must not look abandoned (rule 5). */
     private Optional<byte[]> write(Verdict verdict, byte[] result) {
-        leases.ended(this);
         if (verdict == Verdict.UNKNOWN) {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
         try {
-            return judge(send(verdict, result));
-        } catch (StorageUnavailableException e) {
+            Optional<byte[]> canonical = judge(send(verdict, result));
+            leases.ended(this);
+            return canonical;
+        } catch (CorruptRecordException e) {
+            leases.ended(this);
+            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
+        } catch (RuntimeException e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
             int size = verdict == Verdict.KEEP ? result.length : 0;
-            background.retry(id, size, policy.retention(), () -> judge(send(verdict, result)));
-        } catch (CorruptRecordException e) {
-            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
+            background.retry(
+                    id, size, policy.retention(), () -> judge(send(verdict, result)), () -> leases.ended(this));
         }
         return Optional.empty();
     }

@@ -52,6 +52,7 @@ public final class Idempotence implements AutoCloseable {
     private final IdempotencePolicy policy;
     private final Events events;
     private final Background background;
+    private final Background renewals;
     private final Leases leases;
     private final SecureRandom random = new SecureRandom();
 
@@ -61,7 +62,9 @@ public final class Idempotence implements AutoCloseable {
         this.policy = builder.policy;
         this.events = new Events(builder.listener);
         this.background = new Background(events);
-        this.leases = new Leases(background);
+        // A thread of their own: a write that waits for the storage must not let the leases of others run out.
+        this.renewals = new Background(events);
+        this.leases = new Leases(renewals);
     }
 
     /**
@@ -214,13 +217,16 @@ public final class Idempotence implements AutoCloseable {
         byte[] stored;
         try {
             stored = StoredResult.value(codec.encode(result));
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             // The work took effect: it must never run again, whatever became of its result.
             execution.finish(Verdict.KEEP, StoredResult.unavailable());
             throw e;
         }
         Optional<byte[]> canonical = execution.finish(Verdict.KEEP, stored);
-        return canonical.isPresent() ? codec.decode(StoredResult.valueOf(canonical.get())) : result;
+        return canonical
+                .filter(bytes -> StoredResult.kind(bytes) == StoredResult.VALUE)
+                .map(bytes -> codec.decode(StoredResult.valueOf(bytes)))
+                .orElse(result);
     }
 
     /**
@@ -244,7 +250,8 @@ public final class Idempotence implements AutoCloseable {
                 policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE);
         try {
             return decide(id, policy, claim(id, request));
-        } catch (StorageUnavailableException | CorruptRecordException e) {
+        } catch (RuntimeException e) {
+            // Whatever a storage throws, it has not said that this attempt may run.
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
@@ -252,15 +259,15 @@ public final class Idempotence implements AutoCloseable {
 
     private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
         if (result instanceof ClaimResult.Claimed claimed) {
+            Execution execution = new Execution(
+                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy, leases);
+            leases.started(execution);
             if (claimed.takenOver()) {
                 events.publish(
                         IdempotenceEvent.TAKE_OVER, id, "an abandoned execution is run again, as its policy says");
             } else {
                 events.publish(IdempotenceEvent.CLAIMED, id);
             }
-            Execution execution = new Execution(
-                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy, leases);
-            leases.started(execution);
             return new Decision.Run(execution);
         }
         if (result instanceof ClaimResult.Completed completed) {
@@ -312,11 +319,15 @@ public final class Idempotence implements AutoCloseable {
      * false "outcome unknown". Asking once more as the same owner tells (T2).
      */
     private void undo(IdempotenceId id, ClaimRequest request) {
-        background.retry(id, 0, request.lease(), () -> {
+        if (background.isBusy()) {
+            return;
+        }
+        Runnable giveBack = () -> {
             if (storage.claim(request) instanceof ClaimResult.Claimed claimed) {
                 storage.release(claimed.claim(), request.retention());
             }
-        });
+        };
+        background.retry(id, 0, request.lease(), giveBack, () -> {});
     }
 
     private StorageKey savedKey(IdempotenceId id) {
@@ -326,6 +337,7 @@ public final class Idempotence implements AutoCloseable {
     /** Tries once more to make every write that still waits, stops the background thread, then closes the storage. Closing twice does nothing. */
     @Override
     public void close() {
+        renewals.close();
         background.close();
         storage.close();
     }

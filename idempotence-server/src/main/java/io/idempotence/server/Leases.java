@@ -1,7 +1,6 @@
 package io.idempotence.server;
 
 import io.idempotence.server.storage.StorageKey;
-import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,6 +22,7 @@ final class Leases {
     // Guarded by this object's lock, never across I/O.
     private Duration tick = LONGEST_TICK;
     private boolean planned;
+    private long latestPlan;
 
     Leases(Background background) {
         this.background = background;
@@ -38,32 +38,44 @@ final class Leases {
     }
 
     private synchronized void plan(Duration atMost) {
-        if (atMost.compareTo(tick) < 0) {
+        boolean shorter = atMost.compareTo(tick) < 0;
+        if (shorter) {
             tick = atMost.compareTo(SHORTEST_TICK) < 0 ? SHORTEST_TICK : atMost;
         }
-        if (!planned) {
-            planned = background.tryLater(tick, this::renewDue);
+        if (shorter || !planned) {
+            // A look that was planned for a longer lease would come too late for a shorter one: this plan replaces it.
+            long plan = ++latestPlan;
+            planned = background.tryLater(tick, () -> renewDue(plan));
         }
     }
 
-    private void renewDue() {
+    private void renewDue(long plan) {
         synchronized (this) {
+            if (plan != latestPlan) {
+                return;
+            }
             planned = false;
         }
         try {
-            long now = System.nanoTime();
             for (Execution execution : running.values()) {
-                if (execution.isRenewalDue(now)) {
-                    execution.renew();
+                if (execution.isRenewalDue(System.nanoTime())) {
+                    renew(execution);
                 }
             }
-        } catch (StorageUnavailableException e) {
-            // The other executions would wait for the same storage. All of them are due again at the next look.
-            LOG.warn("leases could not be renewed, trying again", e);
         } finally {
             if (!running.isEmpty()) {
                 plan(LONGEST_TICK);
             }
+        }
+    }
+
+    /** One record, or one shard, that fails must not cost the others their leases. */
+    private static void renew(Execution execution) {
+        try {
+            execution.renew();
+        } catch (RuntimeException e) {
+            LOG.warn("a lease could not be renewed, trying again", e);
+            execution.renewalFailed();
         }
     }
 }

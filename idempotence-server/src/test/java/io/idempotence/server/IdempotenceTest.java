@@ -335,6 +335,25 @@ class IdempotenceTest {
         assertThat(runs).hasValue(1);
     }
 
+    /** Each policy's lease counts, whatever else runs. */
+    @Test
+    void aShortLeaseBesideALongOneIsRenewedInTime() throws Exception {
+        Idempotence idempotence = idempotence();
+        IdempotentCall other = new IdempotentCall(IdempotenceId.of("long"), "", Fingerprint.NONE);
+        idempotence.claim(other, IdempotencePolicy.defaults());
+        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        IdempotencePolicy shortLease = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(300))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+        assertThat(idempotence.claim(call, shortLease)).isInstanceOf(Decision.Run.class);
+        long start = System.nanoTime();
+        await().pollInterval(Duration.ofMillis(50)).until(() -> {
+            assertThat(idempotence.claim(call, shortLease)).isInstanceOf(Decision.Refuse.class);
+            return System.nanoTime() - start > Duration.ofSeconds(1).toNanos();
+        });
+    }
+
     /** T14 */
     @Test
     void renewalStopsWithAnAlarmWhenTheClaimIsLost() throws Exception {

@@ -51,12 +51,13 @@ final class Exchange {
 
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile boolean awaitsErrorPage;
-    private volatile boolean timedOut;
+    private volatile boolean gaveUp;
 
     // Shared by the dispatching thread and the threads of asynchronous handlers; guarded by this object's lock, never
     // across I/O.
     private final List<Runnable> afterDispatch = new ArrayList<>();
     private boolean dispatching;
+    private boolean completing;
     private boolean asyncStarted;
     private @Nullable HeldAsyncContext asyncContext;
 
@@ -95,32 +96,59 @@ final class Exchange {
     void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
         enter();
+        boolean complete;
         try {
-            chain.doFilter(request, response);
+            try {
+                chain.doFilter(request, response);
+            } finally {
+                complete = leave();
+            }
         } catch (Throwable e) {
             failed(e);
             throw e;
-        } finally {
-            leave();
         }
-        if (!asyncStarted()) {
+        if (complete) {
             finish();
+            containerRequest.getAsyncContext().complete();
+        } else if (!asyncStarted()) {
+            if (containerRequest.isAsyncStarted()) {
+                adopt();
+            } else {
+                finish();
+            }
         }
+    }
+
+    /** A filter in front started asynchronous processing past this exchange: all it can do is to watch. */
+    private void adopt() {
+        response.stopHolding();
+        containerRequest.getAsyncContext().addListener(new Ending());
+    }
+
+    /** A handler may complete and go on writing: a container ends the answer only when the dispatch returns. */
+    synchronized boolean completesAfterDispatch() {
+        completing |= dispatching;
+        return dispatching;
     }
 
     private synchronized void enter() {
         dispatching = true;
+        completing = false;
         asyncStarted = false;
     }
 
-    private void leave() {
+    /** Whether the handler has completed its asynchronous processing in this dispatch. */
+    private boolean leave() {
         List<Runnable> tasks;
+        boolean complete;
         synchronized (this) {
             dispatching = false;
+            complete = completing;
             tasks = List.copyOf(afterDispatch);
             afterDispatch.clear();
         }
         start(tasks);
+        return complete;
     }
 
     private synchronized boolean asyncStarted() {
@@ -173,12 +201,12 @@ final class Exchange {
     private final class Ending implements AsyncListener {
         @Override
         public void onTimeout(AsyncEvent event) {
-            timedOut = true;
+            gaveUp = true;
         }
 
         @Override
         public void onComplete(AsyncEvent event) {
-            if (response.streaming()) {
+            if (response.passesThrough()) {
                 finish();
             } else if (ended.compareAndSet(false, true)) {
                 // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.
@@ -188,7 +216,8 @@ final class Exchange {
 
         @Override
         public void onError(AsyncEvent event) {
-            // onComplete follows
+            // The client is gone, or a dispatch failed. onComplete follows; the work may still be running.
+            gaveUp = true;
         }
 
         @Override
@@ -204,11 +233,21 @@ final class Exchange {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
+        try {
+            end();
+        } catch (Throwable e) {
+            // Nothing may leave an ended execution claimed for ever. What the handler did is done.
+            execution.finish(Verdict.KEEP, StoredResponse.unavailable());
+            throw e;
+        }
+    }
+
+    private void end() {
         HeldResponse.Deferred deferred = response.deferred();
         int status =
                 deferred instanceof HeldResponse.Deferred.Failure failure ? failure.status() : response.getStatus();
         Verdict byPolicy = config.policy().ofStatus(status);
-        if (timedOut && byPolicy == Verdict.RELEASE) {
+        if (gaveUp && byPolicy == Verdict.RELEASE) {
             // The container answered for a handler that has not: its work may still be running.
             byPolicy = Verdict.UNKNOWN;
         }
@@ -219,7 +258,7 @@ final class Exchange {
         }
         byte[] result = execution.verdict(byPolicy) == Verdict.KEEP ? stored(deferred) : StoredResponse.unavailable();
         Optional<byte[]> canonical = execution.finish(byPolicy, result);
-        if (canonical.isPresent() && !response.streaming()) {
+        if (canonical.isPresent() && !response.streaming() && Replay.isPossible(canonical.get())) {
             giveInstead(canonical.get());
         } else {
             response.deliver();
@@ -259,7 +298,9 @@ final class Exchange {
             page.deliver();
         } else {
             // No page after all: what the handler asked for is recorded in a moment.
-            page.stopHolding();
+            if (page.deferred() == null) {
+                page.stopHolding();
+            }
             page.deliver();
         }
     }

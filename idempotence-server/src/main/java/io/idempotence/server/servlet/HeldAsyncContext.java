@@ -21,8 +21,14 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void complete() {
-        exchange.finish();
-        container.complete();
+        if (exchange.completesAfterDispatch()) {
+            return;
+        }
+        try {
+            exchange.finish();
+        } finally {
+            container.complete();
+        }
     }
 
     @Override

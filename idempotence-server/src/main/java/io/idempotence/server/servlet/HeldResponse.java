@@ -122,6 +122,11 @@ final class HeldResponse implements HttpServletResponse {
         return oversize;
     }
 
+    /** Whether the handler's bytes go through at once, so that they are its answer even if the container ends it. */
+    boolean passesThrough() {
+        return streaming;
+    }
+
     /** Whether a byte may have left already. */
     boolean streaming() {
         return streaming || container.isCommitted();
@@ -153,7 +158,8 @@ final class HeldResponse implements HttpServletResponse {
             if (deferred != null) {
                 deferred.applyTo(container);
             }
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
+            // A response the container has recycled throws what it likes.
             gone(e);
         }
     }
@@ -185,7 +191,7 @@ final class HeldResponse implements HttpServletResponse {
         }
     }
 
-    private void gone(IOException e) {
+    private void gone(Exception e) {
         clientGone = true;
         LOG.debug("the client is gone, its answer is recorded or not as if it were there", e);
     }

@@ -207,7 +207,8 @@ public final class IdempotenceFilter implements Filter {
             fingerprint = RequestFingerprint.of(request, parts, cap);
         } else {
             body = request.getInputStream().readNBytes(cap + 1);
-            if (body.length == 0 && request.getContentLengthLong() > 0) {
+            boolean form = MediaTypes.isForm(request.getContentType());
+            if (body.length == 0 && (form || request.getContentLengthLong() > 0)) {
                 fingerprint = ofConsumed(request);
                 body = null;
             } else {

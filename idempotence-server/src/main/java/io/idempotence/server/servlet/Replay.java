@@ -11,6 +11,16 @@ import java.nio.charset.StandardCharsets;
 final class Replay {
     private Replay() {}
 
+    /** Whether a result is an answer that can be read. */
+    static boolean isPossible(byte[] result) {
+        try {
+            StoredResponse.fromBytes(result);
+            return true;
+        } catch (CorruptRecordException e) {
+            return false;
+        }
+    }
+
     /**
      * Gives an answer again, in the way the handler gave it.
      *

@@ -1015,6 +1015,64 @@ abstract class FilterContract {
         }
     }
 
+    @Test
+    void whatIsWrittenAfterCompleteInTheSameDispatchReachesBothCallers() {
+        ServletServer server = serve((request, response) -> {
+            request.startAsync().complete();
+            answer(response, 201, "written after complete");
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("written after complete");
+        assertSameAnswer(first, call(server));
+    }
+
+    @Test
+    void aHandlerThatFailsInItsUseOfStreamsIsReleased() {
+        ServletServer server = serve((request, response) -> {
+            if (runs.get() == 1) {
+                request.getInputStream().setReadListener(new ReadListener() {
+                    @Override
+                    public void onDataAvailable() {}
+
+                    @Override
+                    public void onAllDataRead() {}
+
+                    @Override
+                    public void onError(Throwable e) {}
+                });
+            }
+            answer(response, 200, "ok");
+        });
+        assertThat(call(server).statusCode()).isEqualTo(500);
+        assertThat(text(call(server))).isEqualTo("ok");
+    }
+
+    /** Rule 7 */
+    @Test
+    void aChunkedFormThatAFilterInFrontHasParsedIsStillCompared() {
+        Idempotence idempotence = idempotence();
+        ServletServer server =
+                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
+                    FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
+                        assertThat(request.getParameter("a")).isNotNull();
+                        chain.doFilter(request, response);
+                    });
+                    early.setAsyncSupported(true);
+                    early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
+        assertThat(Http.raw(server.port(), chunkedForm("a=2"))).startsWith("HTTP/1.1 422");
+        assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
+        assertThat(runs).hasValue(1);
+    }
+
+    private static String chunkedForm(String form) {
+        return "POST /p HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n" + form
+                + "\r\n0\r\n\r\n";
+    }
+
     // ---- clients that leave, answers that are too large
 
     /** Rule 12 */
