@@ -1,5 +1,6 @@
 package io.idempotence.server;
 
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.util.Arrays;
 
@@ -12,7 +13,7 @@ final class StoredResult {
     private StoredResult() {}
 
     static byte[] unavailable() {
-        return new byte[] {UNAVAILABLE};
+        return ClaimResult.noResult();
     }
 
     static byte[] value(byte[] value) {

@@ -8,6 +8,8 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.List;
+import redis.clients.jedis.AbstractPipeline;
+import redis.clients.jedis.Response;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisNoScriptException;
 
@@ -41,6 +43,11 @@ final class LuaScript {
         } catch (JedisNoScriptException e) {
             return client.eval(source, keys, argv);
         }
+    }
+
+    /** Adds a run to a pipeline, with the source: a pipeline cannot ask again. */
+    Response<Object> add(AbstractPipeline pipeline, byte[] key) {
+        return pipeline.eval(source, List.of(key), List.of());
     }
 
     private static String hexSha1(byte[] source) {

@@ -3,6 +3,7 @@ package io.idempotence.server.redis;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Optional;
@@ -18,7 +19,7 @@ final class RecordHeader {
     private RecordHeader() {}
 
     /** {@code ttlMillis} and {@code nowMillis} are the server's; a record without time to live counts as living 100 years. */
-    static Optional<IdempotenceRecord> read(byte[] head, long ttlMillis, long nowMillis) {
+    static Optional<IdempotenceRecord> read(StorageKey key, byte[] head, long ttlMillis, long nowMillis) {
         if (ttlMillis == NO_KEY) {
             return Optional.empty();
         }
@@ -32,26 +33,25 @@ final class RecordHeader {
         long fence = Integer.toUnsignedLong(buffer.getInt(FENCE_AT));
         char state = (char) head[1];
         int expectedBytes = switch (state) {
-            case 'P', 'T' -> BYTES_WITH_LEASE;
-            case 'R', 'U' -> BYTES;
+            case 'P', 'T', 'U' -> BYTES_WITH_LEASE;
+            case 'R' -> BYTES;
             case 'C' -> head.length;
             default -> -1;
         };
         if (head.length != expectedBytes) {
             throw corrupt("its state or its length is wrong");
         }
-        Duration leaseLeft = Duration.ZERO;
+        Duration leaseLeft = head.length == BYTES_WITH_LEASE && state != 'C'
+                ? Duration.ofMillis(buffer.getLong(BYTES) - nowMillis)
+                : Duration.ZERO;
         RecordState shown = switch (state) {
             case 'C' -> RecordState.COMPLETED;
             case 'R' -> RecordState.RELEASED;
             case 'U' -> RecordState.UNKNOWN;
-            default -> {
-                leaseLeft = Duration.ofMillis(buffer.getLong(BYTES) - nowMillis);
-                yield leaseLeft.toMillis() > 0 ? RecordState.IN_PROGRESS : RecordState.ABANDONED;
-            }
+            default -> leaseLeft.toMillis() > 0 ? RecordState.IN_PROGRESS : RecordState.ABANDONED;
         };
         Duration retentionLeft = ttlMillis < 0 ? Duration.ofDays(36_525) : Duration.ofMillis(ttlMillis);
-        return Optional.of(new IdempotenceRecord(shown, fence, leaseLeft, retentionLeft));
+        return Optional.of(new IdempotenceRecord(key, shown, fence, leaseLeft, retentionLeft));
     }
 
     private static CorruptRecordException corrupt(String what) {

@@ -6,23 +6,30 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.Response;
+import redis.clients.jedis.ScanIteration;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisAccessControlException;
 import redis.clients.jedis.exceptions.JedisClusterOperationException;
@@ -46,7 +53,7 @@ import redis.clients.jedis.exceptions.JedisDataException;
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
  *
  * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval getrange exists set setrange pexpire pttl
- * time del}.
+ * persist time del}; an operator's also {@code scan}.
  *
  * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
  * A Cluster call is tried at most 3 times within 4 s.
@@ -55,6 +62,9 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private static final LuaScript CLAIM = LuaScript.load("claim.lua");
     private static final LuaScript WRITE = LuaScript.load("write.lua");
     private static final LuaScript FIND = LuaScript.load("find.lua");
+    private static final LuaScript RESOLVE = LuaScript.load("resolve.lua");
+
+    private static final int PAGE = 500;
 
     private static final byte[] COMPLETE = {'C'};
     private static final byte[] RELEASE = {'R'};
@@ -229,8 +239,68 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public Optional<IdempotenceRecord> find(StorageKey key) {
-        List<?> reply = (List<?>) run("find", FIND, key);
-        return RecordHeader.read((byte[]) reply.get(0), (Long) reply.get(1), (Long) reply.get(2));
+        return header(key, (List<?>) run("find", FIND, key));
+    }
+
+    private static Optional<IdempotenceRecord> header(StorageKey key, List<?> reply) {
+        return RecordHeader.read(key, (byte[]) reply.get(0), (Long) reply.get(1), (Long) reply.get(2));
+    }
+
+    /** {@inheritDoc} Walks with {@code SCAN} over every primary, 500 keys a step, and reads each step's records in one more. */
+    @Override
+    public Stream<IdempotenceRecord> list(String namespace) {
+        String pattern = StorageKey.prefix(namespace) + "*";
+        ScanIteration scan = scanning(() -> client.scanIteration(PAGE, pattern));
+        return Stream.iterate(scanning(() -> page(scan)), Optional::isPresent, before -> scanning(() -> page(scan)))
+                .flatMap(page -> page.orElseThrow().stream());
+    }
+
+    private Optional<List<IdempotenceRecord>> page(ScanIteration scan) {
+        if (scan.isIterationCompleted()) {
+            return Optional.empty();
+        }
+        List<StorageKey> keys =
+                scan.nextBatchList().stream().map(StorageKey::new).toList();
+        List<IdempotenceRecord> records = new ArrayList<>(keys.size());
+        try (AbstractPipeline pipeline = client.pipelined()) {
+            List<Response<Object>> replies =
+                    keys.stream().map(key -> FIND.add(pipeline, bytes(key))).toList();
+            pipeline.sync();
+            for (int i = 0; i < replies.size(); i++) {
+                seen(keys.get(i), replies.get(i)).ifPresent(records::add);
+            }
+        }
+        return Optional.of(records);
+    }
+
+    private static Optional<IdempotenceRecord> seen(StorageKey key, Response<Object> reply) {
+        try {
+            return header(key, (List<?>) reply.get());
+        } catch (CorruptRecordException e) {
+            return Optional.empty();
+        } catch (JedisDataException e) {
+            if (isCorrupt(e)) {
+                return Optional.empty();
+            }
+            throw e;
+        }
+    }
+
+    private <T> T scanning(Supplier<T> step) {
+        try {
+            return step.get();
+        } catch (RuntimeException e) {
+            throw translated("list", e);
+        }
+    }
+
+    @Override
+    public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
+        byte[] millis = number(checkedMillis("retention", retention));
+        Object done = resolution == Resolution.APPLIED
+                ? run("resolve", RESOLVE, key, COMPLETE, number(fence), millis, ClaimResult.noResult())
+                : run("resolve", RESOLVE, key, RELEASE, number(fence), millis);
+        return (Long) done == 1;
     }
 
     @Override
@@ -284,7 +354,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     /** Whatever the driver throws, the record's state is not known: fail closed (P6). */
     private RuntimeException translated(String action, RuntimeException e) {
         String message = e.getMessage();
-        if (e instanceof JedisDataException && message != null && message.startsWith(CORRUPT)) {
+        if (message != null && isCorrupt(e)) {
             return new CorruptRecordException(
                     "a record in " + name + " cannot be read: " + message.substring(CORRUPT.length()));
         }
@@ -297,6 +367,11 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
             dropIdleConnections.run();
         }
         return new StorageUnavailableException(name + " could not " + action + ": " + reason(e), e);
+    }
+
+    private static boolean isCorrupt(RuntimeException e) {
+        String message = e.getMessage();
+        return e instanceof JedisDataException && message != null && message.startsWith(CORRUPT);
     }
 
     /** Why, in words that hold no key and no password. */

@@ -5,6 +5,15 @@ import java.time.Duration;
 /** What a storage answers to a claim. The numbers are those of the state machine in {@code docs/design.md}. */
 public sealed interface ClaimResult {
     /**
+     * The result of an execution that took effect but whose answer was not kept.
+     *
+     * @return one byte, 0; no other result is this byte alone
+     */
+    static byte[] noResult() {
+        return new byte[] {0};
+    }
+
+    /**
      * The caller holds the claim: run (T1, T2, T7, T8).
      *
      * @param claim the right to run

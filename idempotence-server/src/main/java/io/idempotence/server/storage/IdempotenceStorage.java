@@ -3,6 +3,7 @@ package io.idempotence.server.storage;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * Remembers which requests were claimed and what they answered.
@@ -114,6 +115,30 @@ public interface IdempotenceStorage extends AutoCloseable {
      * @throws CorruptRecordException see above
      */
     Optional<IdempotenceRecord> find(StorageKey key);
+
+    /**
+     * A namespace's records, in no particular order, without changing them. They are read page by page while the stream is consumed, so that
+     * no storage is held up however many there are; the stream itself may throw {@link StorageUnavailableException}. A record that is there
+     * during the whole walk is listed at least once; one that comes or goes meanwhile may be missing. Corrupt records are left out.
+     *
+     * @param namespace the service, as in {@link StorageKey#of}
+     * @return a stream that need not be closed
+     * @throws IllegalArgumentException if {@code namespace} is not of its form
+     */
+    Stream<IdempotenceRecord> list(String namespace);
+
+    /**
+     * Ends the uncertainty about an ID that is unknown or abandoned, by compare-and-set (T17).
+     *
+     * @param key where the record lives
+     * @param fence the record's fence when it was looked at; another one means that somebody acted in between
+     * @param resolution what was found out; {@link Resolution#APPLIED} completes with {@link ClaimResult#noResult()}
+     * @param retention how long the record lives from now on
+     * @return whether it was done; false if the record is gone, has another fence, or is neither unknown nor abandoned
+     * @throws StorageUnavailableException see above
+     * @throws CorruptRecordException see above
+     */
+    boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention);
 
     /**
      * Forgets an ID, whatever its state and even if its record is corrupt. The next claim is a first one, with fence 1.

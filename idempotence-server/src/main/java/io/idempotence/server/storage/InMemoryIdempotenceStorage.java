@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiFunction;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The storage of {@link IdempotenceStorage#inMemory(int, Clock)}. Transitions are pure functions of {@link MemoryRecord}. */
@@ -63,7 +64,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     @Override
     public WriteResult markUnknown(Claim claim, Duration retention) {
         long millis = Millis.checked("retention", retention);
-        return step(claim.key(), (before, now) -> MemoryRecord.markUnknown(before, claim, now + millis));
+        return step(claim.key(), (before, now) -> MemoryRecord.markUnknown(before, claim, now, now + millis));
     }
 
     @Override
@@ -78,7 +79,21 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         long now = clock.millis();
         return entry == null || entry.content.expiresAt() <= now
                 ? Optional.empty()
-                : Optional.of(entry.content.seenAt(now));
+                : Optional.of(entry.content.seenAt(key, now));
+    }
+
+    @Override
+    public Stream<IdempotenceRecord> list(String namespace) {
+        String prefix = StorageKey.prefix(namespace);
+        return entries.keySet().stream()
+                .filter(key -> key.value().startsWith(prefix))
+                .flatMap(key -> find(key).stream());
+    }
+
+    @Override
+    public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
+        long millis = Millis.checked("retention", retention);
+        return step(key, (before, now) -> MemoryRecord.resolve(before, fence, resolution, now, now + millis));
     }
 
     @Override

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param phase what is stored; {@code ABANDONED} is derived from {@code leaseUntil}
  * @param takenOver whether the claim was taken from an abandoned owner, so that T2 can say it again
- * @param leaseUntil in ms of the clock; means something while claimed
+ * @param leaseUntil in ms of the clock, while claimed; since when, if unknown
  * @param expiresAt in ms of the clock
  * @param result null unless completed
  */
@@ -23,6 +23,8 @@ record MemoryRecord(
         long leaseUntil,
         long expiresAt,
         byte @Nullable [] result) {
+
+    private static final Owner NOBODY = new Owner(0, 0);
 
     enum Phase {
         CLAIMED,
@@ -60,14 +62,40 @@ record MemoryRecord(
         return finish(before, claim, of(Phase.COMPLETED, claim, expiresAt, result));
     }
 
-    static Step<WriteResult> markUnknown(@Nullable MemoryRecord before, Claim claim, long expiresAt) {
-        return finish(before, claim, of(Phase.UNKNOWN, claim, expiresAt, null));
+    static Step<WriteResult> markUnknown(@Nullable MemoryRecord before, Claim claim, long now, long expiresAt) {
+        return finish(
+                before,
+                claim,
+                new MemoryRecord(
+                        Phase.UNKNOWN, false, claim.fence(), claim.owner(), claim.fingerprint(), now, expiresAt, null));
     }
 
     static Step<WriteResult> release(@Nullable MemoryRecord before, Claim claim, long expiresAt) {
         return before == null
                 ? new Step<>(new WriteResult.Lost(), null)
                 : finish(before, claim, of(Phase.RELEASED, claim, expiresAt, null));
+    }
+
+    static Step<Boolean> resolve(
+            @Nullable MemoryRecord before, long fence, Resolution resolution, long now, long expiresAt) {
+        boolean open = before != null
+                && before.fence == fence
+                && (before.phase == Phase.UNKNOWN || (before.phase == Phase.CLAIMED && before.leaseUntil <= now));
+        if (before == null || !open) {
+            return new Step<>(false, before);
+        }
+        boolean applied = resolution == Resolution.APPLIED;
+        MemoryRecord resolved = new MemoryRecord(
+                applied ? Phase.COMPLETED : Phase.RELEASED,
+                false,
+                before.fence,
+                // A late owner must learn that somebody else has decided: it is not the owner of this result.
+                applied ? NOBODY : before.owner,
+                before.fingerprint,
+                0,
+                expiresAt,
+                applied ? ClaimResult.noResult() : null);
+        return new Step<>(true, resolved);
     }
 
     static Step<WriteResult> renew(@Nullable MemoryRecord before, Claim claim, long leaseUntil) {
@@ -140,14 +168,15 @@ record MemoryRecord(
         return fence == claim.fence() && owner.equals(claim.owner());
     }
 
-    IdempotenceRecord seenAt(long now) {
-        Duration leaseLeft = phase == Phase.CLAIMED ? Duration.ofMillis(leaseUntil - now) : Duration.ZERO;
+    IdempotenceRecord seenAt(StorageKey key, long now) {
+        boolean open = phase == Phase.CLAIMED || phase == Phase.UNKNOWN;
+        Duration leaseLeft = open ? Duration.ofMillis(leaseUntil - now) : Duration.ZERO;
         RecordState state = switch (phase) {
             case CLAIMED -> leaseUntil > now ? RecordState.IN_PROGRESS : RecordState.ABANDONED;
             case COMPLETED -> RecordState.COMPLETED;
             case RELEASED -> RecordState.RELEASED;
             case UNKNOWN -> RecordState.UNKNOWN;
         };
-        return new IdempotenceRecord(state, fence, leaseLeft, Duration.ofMillis(expiresAt - now));
+        return new IdempotenceRecord(key, state, fence, leaseLeft, Duration.ofMillis(expiresAt - now));
     }
 }

@@ -34,8 +34,19 @@ public record StorageKey(String value) {
                 .add(operation)
                 .add(id.value())
                 .digest();
-        return new StorageKey("idem:" + namespace + ":"
-                + Base64.getUrlEncoder().withoutPadding().encodeToString(digest));
+        return new StorageKey(
+                prefix(namespace) + Base64.getUrlEncoder().withoutPadding().encodeToString(digest));
+    }
+
+    /**
+     * What every key of a service begins with, and no key of another service.
+     *
+     * @param namespace the service, as in {@link #checkedNamespace}
+     * @return {@code idem:}, the namespace, and a colon
+     * @throws IllegalArgumentException if {@code namespace} is not of its form
+     */
+    public static String prefix(String namespace) {
+        return "idem:" + checkedNamespace(namespace) + ":";
     }
 
     /**

@@ -5,7 +5,7 @@
 -- The record is a string, big-endian:
 --   format u8 = 1 | state u8 | fence u32 | owner 16 bytes | fingerprint 32 bytes | lease-until u64, or the result
 -- States: P claimed, T claimed by take-over, C completed, R released, U unknown. P and T have a lease-until (ms of Redis TIME),
--- C has the result, R and U have neither.
+-- U has there since when it is unknown, C has the result, R has neither.
 local key = KEYS[1]
 
 local function now()
@@ -37,7 +37,7 @@ if #head < 54 then
   return redis.error_reply('IDEMCORRUPT it is too short')
 end
 local state = string.sub(head, 2, 2)
-local expected = ({P = 62, T = 62, R = 54, U = 54, C = #head})[state]
+local expected = ({P = 62, T = 62, R = 54, U = 62, C = #head})[state]
 if #head ~= expected then
   return redis.error_reply('IDEMCORRUPT its state or its length is wrong')
 end

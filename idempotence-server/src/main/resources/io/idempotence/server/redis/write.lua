@@ -3,10 +3,18 @@
 -- ARGV    'C', 'R', 'U' or 'L'; owner (16 bytes); fence; fingerprint (32 bytes); retention, or for L the lease, in ms; for C the result
 local key, op, owner, fence, fingerprint, millis = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
 -- Redis out of memory refuses a script's first write if that write needs memory, and no later one. A first write that needs none
 -- (PEXPIRE) lets a full server still record what was done, on every version (T22).
 local function save()
   local value = struct.pack('>BBI4', 1, string.byte(op), fence) .. owner .. fingerprint .. (ARGV[6] or '')
+  if op == 'U' then
+    value = value .. struct.pack('>I8', now())
+  end
   local touched = redis.pcall('PEXPIRE', key, millis)
   if type(touched) == 'table' then
     return touched
@@ -22,9 +30,7 @@ local function renew()
   if type(touched) == 'table' then
     return touched
   end
-  local time = redis.call('TIME')
-  local untilTime = time[1] * 1000 + math.floor(time[2] / 1000) + millis
-  local set = redis.pcall('SETRANGE', key, 54, struct.pack('>I8', untilTime))
+  local set = redis.pcall('SETRANGE', key, 54, struct.pack('>I8', now() + millis))
   return type(set) == 'table' and set
 end
 
@@ -45,7 +51,7 @@ if #head < 54 then
   return redis.error_reply('IDEMCORRUPT it is too short')
 end
 local state = string.sub(head, 2, 2)
-local expected = ({P = 62, T = 62, R = 54, U = 54, C = #head})[state]
+local expected = ({P = 62, T = 62, R = 54, U = 62, C = #head})[state]
 if #head ~= expected then
   return redis.error_reply('IDEMCORRUPT its state or its length is wrong')
 end

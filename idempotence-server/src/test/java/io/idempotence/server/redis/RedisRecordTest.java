@@ -124,7 +124,7 @@ class RedisRecordTest {
         values.put("a claim with half a lease", Arrays.copyOf(header('P'), 58));
         values.put("a claim with more than a lease", Arrays.copyOf(header('T'), 63));
         values.put("a release with something behind", Arrays.copyOf(header('R'), 55));
-        values.put("an unknown with something behind", Arrays.copyOf(header('U'), 62));
+        values.put("an unknown with something behind", Arrays.copyOf(header('U'), 63));
         byte[] newer = header('C');
         newer[0] = 2;
         values.put("a newer format", newer);

@@ -9,8 +9,12 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
@@ -707,6 +711,150 @@ public abstract class IdempotenceStorageContract {
         }
     }
 
+    // ---- operators: T17, list
+
+    @Test
+    void anUnknownRecordSaysForHowLong() {
+        storage.markUnknown(claim(LONG), RETENTION);
+        letPass(SHORT);
+
+        assertThat(storage.find(key).orElseThrow().leaseLeft())
+                .isLessThanOrEqualTo(SHORT.negated())
+                .isGreaterThan(Duration.ofMinutes(-5));
+    }
+
+    @Test
+    void anUnknownThatWasAppliedIsCompletedWithoutAResult() {
+        storage.markUnknown(claim(LONG), RETENTION);
+
+        assertThat(storage.resolve(key, 1, Resolution.APPLIED, RETENTION)).isTrue();
+
+        assertState(RecordState.COMPLETED, 1);
+        assertReplays(ClaimResult.noResult());
+    }
+
+    @Test
+    void anUnknownThatWasNotAppliedRunsAgainWithTheNextFence() {
+        storage.markUnknown(claim(LONG), RETENTION);
+
+        assertThat(storage.resolve(key, 1, Resolution.NOT_APPLIED, RETENTION)).isTrue();
+
+        assertState(RecordState.RELEASED, 1);
+        assertThat(claim(LONG).fence()).isEqualTo(2);
+    }
+
+    @Test
+    void anAbandonedRecordIsResolvedEitherWayAndItsLateOwnerIsFenced() {
+        for (Resolution resolution : Resolution.values()) {
+            key = newKey();
+            Claim abandoned = claim(SHORT);
+            letPass(SHORT);
+
+            assertThat(storage.resolve(key, 1, resolution, RETENTION)).isTrue();
+
+            assertThat(storage.complete(abandoned, RESULT, RETENTION)).isInstanceOf(WriteResult.Fenced.class);
+            assertState(resolution == Resolution.APPLIED ? RecordState.COMPLETED : RecordState.RELEASED, 1);
+        }
+    }
+
+    @Test
+    void aResolvedRecordStillTellsAnotherRequestApart() {
+        storage.markUnknown(claim(LONG), RETENTION);
+        storage.resolve(key, 1, Resolution.NOT_APPLIED, RETENTION);
+
+        assertMismatch(newOwner());
+    }
+
+    @Test
+    void onlyWhatIsUncertainIsResolved() {
+        assertThat(storage.resolve(key, 1, Resolution.APPLIED, RETENTION))
+                .as("absent")
+                .isFalse();
+        assertThat(storage.find(key)).isEmpty();
+
+        Claim live = claim(LONG);
+        assertThat(storage.resolve(key, 1, Resolution.NOT_APPLIED, RETENTION))
+                .as("in progress")
+                .isFalse();
+        assertState(RecordState.IN_PROGRESS, 1);
+
+        storage.release(live, RETENTION);
+        assertThat(storage.resolve(key, 1, Resolution.APPLIED, RETENTION))
+                .as("released")
+                .isFalse();
+        assertState(RecordState.RELEASED, 1);
+
+        storage.complete(claim(LONG), RESULT, RETENTION);
+        assertThat(storage.resolve(key, 2, Resolution.NOT_APPLIED, RETENTION))
+                .as("completed")
+                .isFalse();
+        assertReplays(RESULT);
+    }
+
+    @Test
+    void aResolutionOfAnEarlierLookChangesNothing() {
+        storage.markUnknown(claim(LONG), RETENTION);
+
+        assertThat(storage.resolve(key, 2, Resolution.APPLIED, RETENTION)).isFalse();
+        assertState(RecordState.UNKNOWN, 1);
+
+        assertThat(storage.resolve(key, 1, Resolution.NOT_APPLIED, RETENTION)).isTrue();
+        assertThat(storage.resolve(key, 1, Resolution.APPLIED, RETENTION)).isFalse();
+        assertState(RecordState.RELEASED, 1);
+    }
+
+    @Test
+    void aResolutionWithoutRetentionIsRefused() {
+        assertThatThrownBy(() -> storage.resolve(key, 1, Resolution.APPLIED, Duration.ZERO))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("retention");
+    }
+
+    @Test
+    void listsEveryRecordOfANamespaceAndNoOther() {
+        String namespace = "list-" + UUID.randomUUID();
+        int records = 903;
+        Set<StorageKey> keys = new HashSet<>();
+        for (int i = 0; i < records; i++) {
+            key = StorageKey.of(namespace, "", "", new IdempotenceId("id-" + i));
+            keys.add(key);
+            Claim claim = claim(LONG);
+            if (i % 3 == 0) {
+                storage.complete(claim, RESULT, RETENTION);
+            } else if (i % 3 == 1) {
+                storage.markUnknown(claim, RETENTION);
+            }
+        }
+        key = StorageKey.of(namespace + ".other", "", "", new IdempotenceId("id-1"));
+        claim(LONG);
+
+        Map<StorageKey, IdempotenceRecord> listed = new HashMap<>();
+        storage.list(namespace).forEach(record -> listed.put(record.key(), record));
+
+        assertThat(listed.keySet()).isEqualTo(keys);
+        assertThat(listed.values())
+                .filteredOn(record -> record.state() == RecordState.UNKNOWN)
+                .hasSize(records / 3);
+        IdempotenceRecord found = storage.find(keys.iterator().next()).orElseThrow();
+        IdempotenceRecord shown = listed.get(found.key());
+        assertThat(shown.state()).isEqualTo(found.state());
+        assertThat(shown.fence()).isEqualTo(found.fence());
+    }
+
+    @Test
+    void aStreamOfRecordsMayBeLeftEarlyOftenWithoutHarm() {
+        claim(LONG);
+        for (int i = 0; i < 200; i++) {
+            assertThat(storage.list("contract").limit(1)).hasSize(1);
+        }
+    }
+
+    @Test
+    void anEmptyNamespaceListsNothingAndAWrongNameIsRefused() {
+        assertThat(storage.list("nobody-" + UUID.randomUUID())).isEmpty();
+        assertThatThrownBy(() -> storage.list("pay*")).isInstanceOf(IllegalArgumentException.class);
+    }
+
     // ---- words of these tests
 
     private static StorageKey newKey() {
@@ -754,7 +902,7 @@ public abstract class IdempotenceStorageContract {
         assertThat(found.state()).isEqualTo(state);
         assertThat(found.fence()).isEqualTo(fence);
         assertThat(found.retentionLeft()).isPositive();
-        if (state != RecordState.IN_PROGRESS && state != RecordState.ABANDONED) {
+        if (state == RecordState.COMPLETED || state == RecordState.RELEASED) {
             assertThat(found.leaseLeft()).isZero();
         }
     }
