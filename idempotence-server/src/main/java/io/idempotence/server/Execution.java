@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -23,6 +24,7 @@ public final class Execution implements IdempotentExecution {
     private final boolean takenOver;
     private final IdempotencePolicy policy;
     private final Leases leases;
+    private final Waiters waiters;
     private volatile long renewedAt = System.nanoTime();
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile @Nullable Verdict decided;
@@ -35,7 +37,8 @@ public final class Execution implements IdempotentExecution {
             Claim claim,
             boolean takenOver,
             IdempotencePolicy policy,
-            Leases leases) {
+            Leases leases,
+            Waiters waiters) {
         this.storage = storage;
         this.background = background;
         this.events = events;
@@ -44,6 +47,7 @@ public final class Execution implements IdempotentExecution {
         this.takenOver = takenOver;
         this.policy = policy;
         this.leases = leases;
+        this.waiters = waiters;
     }
 
     @Override
@@ -173,7 +177,7 @@ public final class Execution implements IdempotentExecution {
         }
         try {
             Optional<byte[]> canonical = judge(send(verdict, result));
-            leases.ended(this);
+            recorded(verdict, canonical.orElse(result));
             return canonical;
         } catch (CorruptRecordException e) {
             leases.ended(this);
@@ -181,10 +185,22 @@ public final class Execution implements IdempotentExecution {
         } catch (RuntimeException e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
             int size = verdict == Verdict.KEEP ? result.length : 0;
-            background.retry(
-                    id, size, policy.retention(), () -> judge(send(verdict, result)), () -> leases.ended(this));
+            Runnable write =
+                    () -> recorded(verdict, judge(send(verdict, result)).orElse(result));
+            background.retry(id, size, policy.retention(), write, () -> leases.ended(this));
         }
         return Optional.empty();
+    }
+
+    /** Those who wait here are told without asking the storage again. */
+    private void recorded(Verdict verdict, byte[] result) {
+        leases.ended(this);
+        Decision told = switch (verdict) {
+            case KEEP -> Idempotence.ended(result);
+            case RELEASE -> new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
+            case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+        };
+        waiters.tell(claim.key(), claim.fingerprint(), told);
     }
 
     private WriteResult send(Verdict verdict, byte[] result) {

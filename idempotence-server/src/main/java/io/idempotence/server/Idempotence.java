@@ -6,8 +6,11 @@ import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.security.SecureRandom;
@@ -15,6 +18,8 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which attempt at a logical call runs and what all the others get (promises P2 to P6).
@@ -38,7 +43,7 @@ import java.util.concurrent.Callable;
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
 public final class Idempotence implements AutoCloseable {
-    private static final Duration SOONEST_RETRY = Duration.ofMillis(20);
+    static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
 
@@ -53,7 +58,9 @@ public final class Idempotence implements AutoCloseable {
     private final Events events;
     private final Background background;
     private final Background renewals;
+    private final Background polls;
     private final Leases leases;
+    private final Waiters waiters;
     private final SecureRandom random = new SecureRandom();
 
     private Idempotence(Builder builder) {
@@ -65,6 +72,8 @@ public final class Idempotence implements AutoCloseable {
         // A thread of their own: a write that waits for the storage must not let the leases of others run out.
         this.renewals = new Background(events);
         this.leases = new Leases(renewals);
+        this.polls = new Background(events);
+        this.waiters = new Waiters(polls, leases::isRunning, this::look, builder.maxWaiting);
     }
 
     /**
@@ -195,7 +204,8 @@ public final class Idempotence implements AutoCloseable {
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
-        Decision decision = claim(id, StorageKey.of(namespace, "", EXECUTED, id), Fingerprint.NONE, policy);
+        StorageKey key = StorageKey.of(namespace, "", EXECUTED, id);
+        Decision decision = claim(id, request(key, Fingerprint.NONE, policy), policy);
         if (decision instanceof Decision.Run run) {
             return run(run.execution(), codec, work);
         }
@@ -237,19 +247,58 @@ public final class Idempotence implements AutoCloseable {
      * @return what to do; a storage that fails is a refusal, never an exception
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
-        return claim(call.id(), StorageKey.of(namespace, call.scope(), "", call.id()), call.fingerprint(), policy);
+        return claim(call.id(), request(call, policy), policy);
     }
 
-    private Decision claim(IdempotenceId id, StorageKey key, Fingerprint fingerprint, IdempotencePolicy policy) {
-        ClaimRequest request = new ClaimRequest(
+    /**
+     * Asks for the right to run, and waits while another attempt has it: for transports. The storage is asked once; then the execution itself
+     * tells, or, if it runs in another process, the storage is polled for all that wait here. Waiting holds no thread.
+     *
+     * @param call the attempt
+     * @param policy of the operation
+     * @param patience how long to wait at most; zero does not wait
+     * @return complete at once unless the first attempt runs. A decision after waiting is never {@link Decision.Run}: when the first attempt is
+     *     released, those who waited are refused as in-progress and may ask again at once. Completed on any thread; cancel it to stop waiting
+     */
+    public CompletableFuture<Decision> claim(IdempotentCall call, IdempotencePolicy policy, Duration patience) {
+        ClaimRequest request = request(call, policy);
+        Decision decision = claim(call.id(), request, policy);
+        if (patience.compareTo(Duration.ZERO) <= 0
+                || !(decision instanceof Decision.Refuse refuse)
+                || refuse.refusal() != Refusal.IN_PROGRESS) {
+            return CompletableFuture.completedFuture(decision);
+        }
+        CompletableFuture<Decision> waiter = waiters.await(request, patience, decision);
+        waiter.thenAccept(told -> {
+            if (told instanceof Decision.Replay) {
+                events.publish(IdempotenceEvent.REPLAYED, call.id());
+            }
+        });
+        return waiter;
+    }
+
+    private ClaimRequest request(IdempotentCall call, IdempotencePolicy policy) {
+        return request(StorageKey.of(namespace, call.scope(), "", call.id()), call.fingerprint(), policy);
+    }
+
+    private ClaimRequest request(StorageKey key, Fingerprint fingerprint, IdempotencePolicy policy) {
+        return new ClaimRequest(
                 key,
                 fingerprint,
                 Owner.random(random),
                 policy.lease(),
                 policy.retention(),
                 policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+    }
+
+    private Decision claim(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
         try {
-            return decide(id, policy, claim(id, request));
+            ClaimResult result = claim(id, request);
+            if (result instanceof ClaimResult.Abandoned abandoned
+                    && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RECOVER) {
+                result = recover(id, policy, request, abandoned);
+            }
+            return decide(id, policy, result);
         } catch (RuntimeException e) {
             // Whatever a storage throws, it has not said that this attempt may run.
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
@@ -257,10 +306,68 @@ public final class Idempotence implements AutoCloseable {
         }
     }
 
+    /** Asks the operation's rule, and acts on what it says by compare-and-set: of all who ask at once, one runs (T7, T17). */
+    private ClaimResult recover(
+            IdempotenceId id, IdempotencePolicy policy, ClaimRequest request, ClaimResult.Abandoned abandoned) {
+        IdempotencePolicy.Applied applied;
+        try {
+            applied = policy.recovery().wasApplied(id, abandoned.fence());
+        } catch (Exception e) {
+            if (e instanceof InterruptedException) {
+                Thread.currentThread().interrupt();
+            }
+            events.publish(IdempotenceEvent.UNKNOWN, id, "the operation's recovery failed", e);
+            return abandoned;
+        }
+        if (applied == IdempotencePolicy.Applied.UNKNOWN) {
+            return abandoned;
+        }
+        Resolution resolution = applied == IdempotencePolicy.Applied.YES ? Resolution.APPLIED : Resolution.NOT_APPLIED;
+        storage.resolve(request.key(), abandoned.fence(), resolution, policy.retention());
+        // Whoever was first to resolve it: the claim now tells what to do.
+        return claim(id, request);
+    }
+
+    /** What those who wait for an execution in another process are told; null while it runs. Leaves no claim behind. */
+    private @Nullable Decision look(ClaimRequest request) {
+        try {
+            RecordState state =
+                    storage.find(request.key()).map(IdempotenceRecord::state).orElse(RecordState.RELEASED);
+            return switch (state) {
+                case IN_PROGRESS -> null;
+                case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+                // Asking again claims, and so acts as the policy says.
+                case RELEASED, ABANDONED -> new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
+                case COMPLETED -> result(request);
+            };
+        } catch (RuntimeException e) {
+            return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
+        }
+    }
+
+    private Decision result(ClaimRequest request) {
+        ClaimResult result = storage.claim(request);
+        if (result instanceof ClaimResult.Completed completed) {
+            return ended(completed.result());
+        }
+        if (result instanceof ClaimResult.Claimed claimed) {
+            // Deleted in this very moment, and nothing will run here.
+            storage.release(claimed.claim(), request.retention());
+        }
+        return new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
+    }
+
+    /** What everybody gets who asks for an operation that has ended with this result. */
+    static Decision ended(byte[] result) {
+        return StoredResult.kind(result) == StoredResult.UNAVAILABLE
+                ? new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO)
+                : new Decision.Replay(result);
+    }
+
     private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
         if (result instanceof ClaimResult.Claimed claimed) {
             Execution execution = new Execution(
-                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy, leases);
+                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy, leases, waiters);
             leases.started(execution);
             if (claimed.takenOver()) {
                 events.publish(
@@ -272,9 +379,7 @@ public final class Idempotence implements AutoCloseable {
         }
         if (result instanceof ClaimResult.Completed completed) {
             events.publish(IdempotenceEvent.REPLAYED, id);
-            return StoredResult.kind(completed.result()) == StoredResult.UNAVAILABLE
-                    ? new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO)
-                    : new Decision.Replay(completed.result());
+            return ended(completed.result());
         }
         if (result instanceof ClaimResult.InProgress inProgress) {
             events.publish(IdempotenceEvent.IN_PROGRESS, id);
@@ -337,6 +442,8 @@ public final class Idempotence implements AutoCloseable {
     /** Tries once more to make every write that still waits, stops the background thread, then closes the storage. Closing twice does nothing. */
     @Override
     public void close() {
+        waiters.close();
+        polls.close();
         renewals.close();
         background.close();
         storage.close();
@@ -364,6 +471,7 @@ public final class Idempotence implements AutoCloseable {
         private final IdempotenceStorage storage;
         private String namespace = "default";
         private IdempotencePolicy policy = IdempotencePolicy.defaults();
+        private int maxWaiting = 10_000;
         private IdempotenceListener listener = (event, id) -> {};
 
         private Builder(IdempotenceStorage storage) {
@@ -402,6 +510,21 @@ public final class Idempotence implements AutoCloseable {
          */
         public Builder listener(IdempotenceListener listener) {
             this.listener = listener;
+            return this;
+        }
+
+        /**
+         * Sets how many duplicates may wait at once for a first attempt to end. One more is refused at once.
+         *
+         * @param requests 0 to 1,000,000; default 10,000
+         * @return this
+         * @throws IllegalArgumentException if out of range
+         */
+        public Builder maxWaiting(int requests) {
+            if (requests < 0 || requests > 1_000_000) {
+                throw new IllegalArgumentException("maxWaiting must be 0 to 1000000, got " + requests);
+            }
+            this.maxWaiting = requests;
             return this;
         }
 

@@ -1,7 +1,10 @@
 package io.idempotence.server;
 
+import io.idempotence.IdempotenceId;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 
 /**
@@ -19,18 +22,24 @@ import java.util.TreeMap;
 public final class IdempotencePolicy {
     private static final IdempotencePolicy DEFAULTS = builder().build();
 
+    private static final int MAX_CAUSES = 20;
+
     private final Duration lease;
     private final Duration retention;
     private final FailureRule failureRule;
     private final OnAbandoned onAbandoned;
+    private final Recovery recovery;
     private final Map<Integer, Verdict> verdicts;
+    private final Map<Class<? extends Throwable>, Verdict> exceptions;
 
     private IdempotencePolicy(Builder builder) {
         this.lease = builder.lease;
         this.retention = builder.retention;
         this.failureRule = builder.failureRule;
         this.onAbandoned = builder.onAbandoned;
+        this.recovery = builder.recovery;
         this.verdicts = Map.copyOf(builder.verdicts);
+        this.exceptions = Map.copyOf(builder.exceptions);
     }
 
     /** What happens to an ID whose execution broke off: claimed, lease over, nothing recorded. */
@@ -38,7 +47,34 @@ public final class IdempotencePolicy {
         /** Later attempts are refused as outcome-unknown until a person decides (T6). The default. */
         REFUSE,
         /** The next attempt runs (T7). Only for operations that are harmless to run twice. */
-        RE_EXECUTE
+        RE_EXECUTE,
+        /** The operation's {@link Recovery} is asked whether it took effect (T7, T17). */
+        RECOVER
+    }
+
+    /** Finds out whether an execution that broke off took effect, for example by looking for its payment. Thread-safe. */
+    @FunctionalInterface
+    public interface Recovery {
+        /**
+         * Looks. Called on the thread of the attempt that met the abandoned execution, which may still come back to life: answer
+         * {@link Applied#NO} only if it no longer can take effect, for example because the business data is fenced.
+         *
+         * @param id the logical call
+         * @param fence of the execution that broke off
+         * @return what was found; an exception counts as {@link Applied#UNKNOWN} and is told to the listener
+         * @throws Exception if it cannot look
+         */
+        Applied wasApplied(IdempotenceId id, long fence) throws Exception;
+    }
+
+    /** What a {@link Recovery} found. */
+    public enum Applied {
+        /** It took effect: the ID is completed without an answer. */
+        YES,
+        /** It took no effect: the next attempt runs. */
+        NO,
+        /** It cannot be told: later attempts are refused as outcome-unknown. */
+        UNKNOWN
     }
 
     /**
@@ -111,10 +147,25 @@ public final class IdempotencePolicy {
      * What an exception that left the handler does.
      *
      * @param exception what was thrown
-     * @return the failure rule's verdict
+     * @return the verdict set for its class or the nearest superclass; if there is none, that of the nearest cause which has one (containers
+     *     and frameworks wrap); else the failure rule's
      */
     public Verdict ofException(Throwable exception) {
+        Throwable thrown = exception;
+        for (int depth = 0; thrown != null && depth < MAX_CAUSES; depth++) {
+            for (Class<?> type = thrown.getClass(); type != null; type = type.getSuperclass()) {
+                Verdict verdict = exceptions.get(type);
+                if (verdict != null) {
+                    return verdict;
+                }
+            }
+            thrown = thrown.getCause();
+        }
         return failureRule.ofException();
+    }
+
+    Recovery recovery() {
+        return recovery;
     }
 
     /** Builds an {@link IdempotencePolicy}. Not thread-safe. */
@@ -123,7 +174,9 @@ public final class IdempotencePolicy {
         private Duration retention = Duration.ofHours(24);
         private FailureRule failureRule = FailureRule.RELEASE_ON_SYSTEM_FAILURE;
         private OnAbandoned onAbandoned = OnAbandoned.REFUSE;
+        private Recovery recovery = (id, fence) -> Applied.UNKNOWN;
         private final Map<Integer, Verdict> verdicts = new TreeMap<>();
+        private final Map<Class<? extends Throwable>, Verdict> exceptions = new HashMap<>();
 
         private Builder() {}
 
@@ -165,11 +218,39 @@ public final class IdempotencePolicy {
         /**
          * Sets what an abandoned execution does.
          *
-         * @param onAbandoned the choice
+         * @param onAbandoned {@code REFUSE} or {@code RE_EXECUTE}; for {@code RECOVER} call {@link #recover}
          * @return this
+         * @throws IllegalArgumentException if it is {@code RECOVER}, which needs to know whom to ask
          */
         public Builder onAbandoned(OnAbandoned onAbandoned) {
+            if (onAbandoned == OnAbandoned.RECOVER) {
+                throw new IllegalArgumentException("RECOVER needs to know whom to ask: call recover(...) instead");
+            }
             this.onAbandoned = onAbandoned;
+            return this;
+        }
+
+        /**
+         * Lets an abandoned execution be looked into by a rule of the operation.
+         *
+         * @param recovery finds out whether it took effect
+         * @return this
+         */
+        public Builder recover(Recovery recovery) {
+            this.recovery = Objects.requireNonNull(recovery, "recovery");
+            this.onAbandoned = OnAbandoned.RECOVER;
+            return this;
+        }
+
+        /**
+         * Sets the verdict on exceptions of a class and its subclasses, over the failure rule.
+         *
+         * @param type the class; the nearest one counts
+         * @param verdict what it does
+         * @return this
+         */
+        public Builder exception(Class<? extends Throwable> type, Verdict verdict) {
+            exceptions.put(Objects.requireNonNull(type, "type"), Objects.requireNonNull(verdict, "verdict"));
             return this;
         }
 

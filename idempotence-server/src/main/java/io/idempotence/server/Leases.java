@@ -33,6 +33,10 @@ final class Leases {
         plan(execution.lease().dividedBy(6));
     }
 
+    boolean isRunning(StorageKey key) {
+        return running.containsKey(key);
+    }
+
     void ended(Execution execution) {
         running.remove(execution.key(), execution);
     }

@@ -311,7 +311,12 @@ class IdempotenceTest {
         await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
         Events toTest = new Events((event, which) -> events.add(event));
         Background background = new Background(toTest);
-        return new Execution(storage, background, toTest, id, claim, false, policy, new Leases(background));
+        return new Execution(
+                storage, background, toTest, id, claim, false, policy, new Leases(background), nobodyWaits(background));
+    }
+
+    private static Waiters nobodyWaits(Background background) {
+        return new Waiters(background, key -> false, request -> null, 0);
     }
 
     /** T9 */

@@ -1,0 +1,280 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.StorageKey;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
+
+/** Duplicates that wait for the first attempt to end, in its process and in another one, on a real Redis. */
+@DisplayName("rule 17: waiting duplicates")
+class WaitingTest {
+    private static final Duration LONG = Duration.ofMinutes(5);
+    private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();
+
+    private final IdempotentCall call = new IdempotentCall(IdempotenceId.of("order-1"), "", fingerprint(1));
+    private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+    private final List<Idempotence> open = new ArrayList<>();
+    private EmbeddedRedis redis;
+
+    @BeforeEach
+    void start() {
+        redis = EmbeddedRedis.startPersistent();
+    }
+
+    @AfterEach
+    void stop() {
+        open.forEach(Idempotence::close);
+        redis.close();
+    }
+
+    private Idempotence idempotence() {
+        return idempotence(10_000);
+    }
+
+    private Idempotence idempotence(int maxWaiting) {
+        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+                .listener((event, id) -> events.add(event))
+                .maxWaiting(maxWaiting)
+                .build();
+        open.add(idempotence);
+        return idempotence;
+    }
+
+    private static Fingerprint fingerprint(int seed) {
+        byte[] bytes = new byte[Fingerprint.BYTES];
+        Arrays.fill(bytes, (byte) seed);
+        return Fingerprint.of(bytes);
+    }
+
+    private Execution run(Idempotence idempotence) {
+        return ((Decision.Run) idempotence.claim(call, POLICY)).execution();
+    }
+
+    private static byte[] answer() {
+        return StoredResult.value(new byte[] {42});
+    }
+
+    private static Decision told(CompletableFuture<Decision> waiter) {
+        return waiter.orTimeout(20, TimeUnit.SECONDS).join();
+    }
+
+    private static void assertReplays(CompletableFuture<Decision> waiter) {
+        assertThat(told(waiter))
+                .isInstanceOfSatisfying(
+                        Decision.Replay.class,
+                        replay -> assertThat(replay.result()).isEqualTo(answer()));
+    }
+
+    private static void assertRefused(CompletableFuture<Decision> waiter, Refusal refusal) {
+        assertThat(told(waiter))
+                .isInstanceOfSatisfying(
+                        Decision.Refuse.class,
+                        refuse -> assertThat(refuse.refusal()).isEqualTo(refusal));
+    }
+
+    private long commands() {
+        try (Jedis jedis = new Jedis(redis.host(), redis.port())) {
+            return jedis.info("commandstats")
+                    .lines()
+                    .filter(line -> line.startsWith("cmdstat_eval"))
+                    .mapToLong(line -> Long.parseLong(line.replaceAll(".*:calls=([0-9]+),.*", "$1")))
+                    .sum();
+        }
+    }
+
+    @Test
+    @DisplayName(
+            "1,000 duplicates in the process of the first attempt cost one storage call each, and none for waiting")
+    void duplicatesInTheSameProcessAreTold() {
+        Idempotence idempotence = idempotence();
+        Execution execution = run(idempotence);
+        int threads = Thread.activeCount();
+        long before = commands();
+
+        List<CompletableFuture<Decision>> waiters = IntStream.range(0, 1_000)
+                .mapToObj(i -> idempotence.claim(call, POLICY, LONG))
+                .toList();
+        assertThat(waiters).noneMatch(CompletableFuture::isDone);
+        // At most the thread of the polls and the JDK's one for timeouts.
+        assertThat(Thread.activeCount()).isLessThanOrEqualTo(threads + 2);
+        execution.finish(Verdict.KEEP, answer());
+
+        waiters.forEach(WaitingTest::assertReplays);
+        assertThat(commands() - before).isBetween(1_001L, 1_002L); // a script that is new to the server is sent twice
+        assertThat(events.stream().filter(event -> event == IdempotenceEvent.REPLAYED))
+                .hasSize(1_000);
+    }
+
+    @Test
+    @DisplayName("1,000 duplicates in another process share one poll")
+    void duplicatesInAnotherProcessShareOnePoll() {
+        Execution execution = run(idempotence());
+        Idempotence other = idempotence();
+        long before = commands();
+
+        List<CompletableFuture<Decision>> waiters = IntStream.range(0, 1_000)
+                .mapToObj(i -> other.claim(call, POLICY, LONG))
+                .toList();
+        execution.finish(Verdict.KEEP, answer());
+
+        waiters.forEach(WaitingTest::assertReplays);
+        // The duplicates, the completion, the answer read once, and a few looks that become rarer.
+        assertThat(commands() - before).isBetween(1_000L + 3, 1_000L + 40);
+    }
+
+    @Test
+    void whoWaitsForAReleasedAttemptMayAskAgainAtOnce() {
+        for (boolean sameProcess : new boolean[] {true, false}) {
+            Idempotence idempotence = idempotence();
+            Execution execution = run(idempotence);
+            Idempotence waiting = sameProcess ? idempotence : idempotence();
+            CompletableFuture<Decision> waiter = waiting.claim(call, POLICY, LONG);
+
+            execution.finish(Verdict.RELEASE, StoredResult.unavailable());
+
+            assertRefused(waiter, Refusal.IN_PROGRESS);
+            assertThat(((Decision.Refuse) waiter.join()).retryAfter()).isEqualTo(Idempotence.SOONEST_RETRY);
+        }
+    }
+
+    @Test
+    void whoWaitsForAnUncertainAttemptIsTold() {
+        Idempotence idempotence = idempotence();
+        Execution execution = run(idempotence);
+        CompletableFuture<Decision> here = idempotence.claim(call, POLICY, LONG);
+        CompletableFuture<Decision> there = idempotence().claim(call, POLICY, LONG);
+
+        execution.finish(Verdict.UNKNOWN, StoredResult.unavailable());
+
+        assertRefused(here, Refusal.OUTCOME_UNKNOWN);
+        assertRefused(there, Refusal.OUTCOME_UNKNOWN);
+    }
+
+    @Test
+    void whoWaitsForAnAnswerThatWasNotKeptIsTold() {
+        Idempotence idempotence = idempotence();
+        Execution execution = run(idempotence);
+        CompletableFuture<Decision> here = idempotence.claim(call, POLICY, LONG);
+        CompletableFuture<Decision> there = idempotence().claim(call, POLICY, LONG);
+
+        execution.finish(Verdict.KEEP, StoredResult.unavailable());
+
+        assertRefused(here, Refusal.RESULT_UNAVAILABLE);
+        assertRefused(there, Refusal.RESULT_UNAVAILABLE);
+    }
+
+    @Test
+    void patienceEndsWithTheRefusalOfOneWhoDidNotWait() {
+        Idempotence idempotence = idempotence();
+        Execution execution = run(idempotence);
+
+        assertRefused(idempotence.claim(call, POLICY, Duration.ofMillis(1)), Refusal.IN_PROGRESS);
+        assertRefused(idempotence.claim(call, POLICY, Duration.ZERO), Refusal.IN_PROGRESS);
+        assertReplaysAfter(execution, idempotence);
+    }
+
+    private void assertReplaysAfter(Execution execution, Idempotence idempotence) {
+        execution.finish(Verdict.KEEP, answer());
+        assertReplays(idempotence.claim(call, POLICY, LONG));
+    }
+
+    @Test
+    void oneTooManyIsNotKeptWaiting() {
+        Idempotence idempotence = idempotence(2);
+        Execution execution = run(idempotence);
+        CompletableFuture<Decision> first = idempotence.claim(call, POLICY, LONG);
+        CompletableFuture<Decision> second = idempotence.claim(call, POLICY, LONG);
+
+        assertThat(idempotence.claim(call, POLICY, LONG)).isDone();
+
+        first.cancel(false);
+        CompletableFuture<Decision> third = idempotence.claim(call, POLICY, LONG);
+        assertThat(third).isNotDone();
+        execution.finish(Verdict.KEEP, answer());
+        assertReplays(second);
+        assertReplays(third);
+    }
+
+    @Test
+    @DisplayName("P5: who waits for a request is not told the answer of another one that has its ID after a delete")
+    void anotherRequestsAnswerIsNotTold() {
+        Idempotence idempotence = idempotence();
+        run(idempotence);
+        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
+        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+            storage.delete(StorageKey.of("default", "", "", call.id()));
+        }
+        IdempotentCall other = new IdempotentCall(call.id(), "", fingerprint(2));
+        Execution execution = ((Decision.Run) idempotence.claim(other, POLICY)).execution();
+
+        execution.finish(Verdict.KEEP, answer());
+
+        assertThat(told(waiter)).isNotInstanceOf(Decision.Replay.class);
+    }
+
+    @Test
+    @DisplayName("T22: who waits is not told an answer that is not recorded yet")
+    void anAnswerThatIsNotRecordedIsNotTold() {
+        Idempotence idempotence = idempotence();
+        Execution execution = run(idempotence);
+        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
+        redis.kill();
+
+        execution.finish(Verdict.KEEP, answer());
+        assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
+        assertThat(waiter).isNotDone();
+
+        redis.restart();
+        assertReplays(waiter);
+    }
+
+    @Test
+    void whoWaitsForAnotherProcessIsSentAwayWhenTheStorageFails() {
+        run(idempotence());
+        CompletableFuture<Decision> waiter = idempotence().claim(call, POLICY, LONG);
+
+        redis.kill();
+
+        assertRefused(waiter, Refusal.STORAGE_UNAVAILABLE);
+    }
+
+    @Test
+    void closingSendsEverybodyAway() {
+        Idempotence idempotence = idempotence();
+        run(idempotence);
+        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
+
+        idempotence.close();
+
+        assertThat(waiter).isDone();
+        assertRefused(waiter, Refusal.STORAGE_UNAVAILABLE);
+    }
+
+    @Test
+    void anImpossibleNumberOfWaitersIsRefused() {
+        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+            Idempotence.Builder builder = Idempotence.builder(storage);
+            assertThatThrownBy(() -> builder.maxWaiting(-1))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("maxWaiting must be 0 to 1000000, got -1");
+        }
+    }
+}
