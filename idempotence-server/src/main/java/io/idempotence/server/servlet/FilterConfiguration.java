@@ -3,6 +3,7 @@ package io.idempotence.server.servlet;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.IdempotencePolicy;
 import jakarta.servlet.http.HttpServletRequest;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
@@ -16,5 +17,6 @@ record FilterConfiguration(
         Function<HttpServletRequest, String> scope,
         int maxRequestBody,
         int maxResponseBody,
+        Duration maxWait,
         List<String> keptHeaders,
         String problemBase) {}

@@ -6,6 +6,7 @@ import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.Decision;
+import io.idempotence.server.Execution;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
@@ -61,6 +62,8 @@ import org.slf4j.LoggerFactory;
  *   <li>an ID belongs to the authenticated principal, if there is one
  *   <li>a request body may have 10 MiB; a larger one is answered 413 and not run
  *   <li>an answer of up to 1 MiB is kept; a larger one goes out, and later attempts are refused as result-unavailable
+ *   <li>a duplicate of a running request waits for its answer if it says {@code Prefer: wait}, for at most 10 s; otherwise, or after that, it is
+ *       refused as in-progress
  *   <li>kept and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Location, Content-Location,
  *       ETag, Last-Modified, Link, Cache-Control
  * </ul>
@@ -75,12 +78,14 @@ public final class IdempotenceFilter implements Filter {
     private final Idempotence idempotence;
     private final FilterConfiguration config;
     private final Problems problems;
+    private final Waiting waiting;
     private volatile boolean seesAsyncDispatches;
 
     private IdempotenceFilter(Builder builder) {
         this.idempotence = builder.idempotence;
         this.config = builder.configuration();
         this.problems = new Problems(config.problemBase());
+        this.waiting = new Waiting(config.maxWait());
     }
 
     /**
@@ -219,18 +224,29 @@ public final class IdempotenceFilter implements Filter {
             problems.requestTooLarge(response, cap);
             return;
         }
-        Decision decision =
-                idempotence.claim(new IdempotentCall(id, config.scope().apply(request), fingerprint), config.policy());
-        if (decision instanceof Decision.Run run) {
-            Exchange exchange =
-                    new Exchange(run.execution(), config, () -> seesAsyncDispatches, request, body, response);
-            request.setAttribute(EXCHANGE, exchange);
-            exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
-        } else if (decision instanceof Decision.Replay replay) {
-            replay(replay.result(), response);
-        } else if (decision instanceof Decision.Refuse refuse) {
-            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
-        }
+        IdempotentCall call = new IdempotentCall(id, config.scope().apply(request), fingerprint);
+        byte[] held = body;
+        waiting.decide(request, response, patience -> idempotence.claim(call, config.policy(), patience), decision -> {
+            if (decision instanceof Decision.Run run) {
+                run(run.execution(), request, held, response, chain);
+            } else if (decision instanceof Decision.Replay replay) {
+                replay(replay.result(), response);
+            } else if (decision instanceof Decision.Refuse refuse) {
+                problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
+            }
+        });
+    }
+
+    private void run(
+            Execution execution,
+            HttpServletRequest request,
+            byte @Nullable [] body,
+            HttpServletResponse response,
+            FilterChain chain)
+            throws IOException, ServletException {
+        Exchange exchange = new Exchange(execution, config, () -> seesAsyncDispatches, request, body, response);
+        request.setAttribute(EXCHANGE, exchange);
+        exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
     }
 
     /** The parts of a multipart request, if its servlet has the container parse them; a container parses before or never. */
@@ -290,6 +306,7 @@ public final class IdempotenceFilter implements Filter {
         private Function<HttpServletRequest, String> scope = Builder::principal;
         private int maxRequestBody = 10 << 20;
         private int maxResponseBody = 1 << 20;
+        private Duration maxWait = Duration.ofSeconds(10);
         private URI problemBase = URI.create("urn:idempotence:problem:");
         private final List<String> keptHeaders = new ArrayList<>(List.of(
                 "Content-Language",
@@ -403,6 +420,21 @@ public final class IdempotenceFilter implements Filter {
             return this;
         }
 
+        /**
+         * Sets how long a duplicate may wait for a running request, whatever its {@code Prefer: wait} says.
+         *
+         * @param longest 0, which never waits, to 10 minutes; default 10 seconds
+         * @return this
+         * @throws IllegalArgumentException if out of range
+         */
+        public Builder maxWait(Duration longest) {
+            if (longest.isNegative() || longest.compareTo(Duration.ofMinutes(10)) > 0) {
+                throw new IllegalArgumentException("maxWait must be 0 to 10 minutes, got " + longest);
+            }
+            this.maxWait = longest;
+            return this;
+        }
+
         private static int size(String name, int bytes) {
             if (bytes < 0 || bytes > 1 << 30) {
                 throw new IllegalArgumentException(name + " must be 0 to 1073741824 bytes, got " + bytes);
@@ -484,6 +516,7 @@ public final class IdempotenceFilter implements Filter {
                     scope,
                     maxRequestBody,
                     maxResponseBody,
+                    maxWait,
                     List.copyOf(keptHeaders),
                     problemBase.toASCIIString());
         }
