@@ -1,0 +1,347 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.sendAsync;
+import static io.idempotence.it.container.Http.text;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.FilterRegistration;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRegistration;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.net.Socket;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
+
+/** What duplicates get that say {@code Prefer: wait}, in every container, on a real Redis. */
+@DisplayName("rule 17: duplicates that wait")
+abstract class WaitingContract {
+    private final AtomicInteger runs = new AtomicInteger();
+    private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+    private final CountDownLatch started = new CountDownLatch(1);
+    private final CountDownLatch mayEnd = new CountDownLatch(1);
+    private final List<AutoCloseable> toClose = new ArrayList<>();
+    private final String id = UUID.randomUUID().toString();
+    private EmbeddedRedis redis;
+
+    abstract ServletServer.Starter starter();
+
+    @BeforeEach
+    void startRedis() {
+        redis = EmbeddedRedis.start();
+        toClose.add(redis);
+    }
+
+    @AfterEach
+    void closeAll() throws Exception {
+        mayEnd.countDown();
+        for (int i = toClose.size() - 1; i >= 0; i--) {
+            toClose.get(i).close();
+        }
+    }
+
+    private ServletServer serve(Handler handler, boolean async, UnaryOperator<IdempotenceFilter.Builder> options) {
+        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+                .listener((event, which) -> events.add(event))
+                .build();
+        toClose.add(idempotence);
+        ServletServer server = starter()
+                .start(
+                        context -> {
+                            if (!async) {
+                                FilterRegistration.Dynamic old = context.addFilter("old", WaitingContract::passOn);
+                                old.setAsyncSupported(false);
+                                old.addMappingForUrlPatterns(null, false, "/*");
+                            }
+                            options.apply(IdempotenceFilter.builder(idempotence))
+                                    .build()
+                                    .install(context);
+                            ServletRegistration.Dynamic servlet =
+                                    context.addServlet("handler", ServletServer.servlet(handler));
+                            servlet.setAsyncSupported(true);
+                            servlet.addMapping("/*");
+                        },
+                        null);
+        toClose.add(server);
+        return server;
+    }
+
+    private static void passOn(ServletRequest request, ServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        chain.doFilter(request, response);
+    }
+
+    private ServletServer serve() {
+        return serve(this::slow, true, filter -> filter);
+    }
+
+    /** Runs until the test lets it end. */
+    private void slow(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        int run = runs.incrementAndGet();
+        started.countDown();
+        try {
+            if (!mayEnd.await(60, TimeUnit.SECONDS)) {
+                throw new IOException("the test never let the handler end");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        answer(response, 201, "run " + run);
+    }
+
+    private static void answer(HttpServletResponse response, int status, String body) throws IOException {
+        response.setStatus(status);
+        response.setContentType("text/plain;charset=utf-8");
+        response.getOutputStream().write(body.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private CompletableFuture<HttpResponse<byte[]>> first(ServletServer server) throws InterruptedException {
+        CompletableFuture<HttpResponse<byte[]>> first = sendAsync(request("POST", server.uri("/pay"), id, "{}"));
+        assertThat(started.await(20, TimeUnit.SECONDS)).isTrue();
+        return first;
+    }
+
+    private CompletableFuture<HttpResponse<byte[]>> duplicate(ServletServer server, String prefer) {
+        return sendAsync(request("POST", server.uri("/pay"), id, "{}", "Prefer", prefer));
+    }
+
+    private void awaitDuplicates(int number) {
+        await().atMost(Duration.ofSeconds(30))
+                .until(() -> events.stream()
+                                .filter(event -> event == IdempotenceEvent.IN_PROGRESS)
+                                .count()
+                        >= number);
+    }
+
+    private static void assertReplays(CompletableFuture<HttpResponse<byte[]>> duplicate) {
+        HttpResponse<byte[]> answer = duplicate.join();
+        assertThat(answer.statusCode()).isEqualTo(201);
+        assertThat(text(answer)).isEqualTo("run 1");
+        assertThat(replayed(answer)).isTrue();
+        assertThat(answer.headers().firstValue("Content-Type"))
+                .hasValueSatisfying(type -> assertThat(type).startsWithIgnoringCase("text/plain;charset=utf-8"));
+    }
+
+    private static void assertInProgress(HttpResponse<byte[]> answer) {
+        assertThat(answer.statusCode()).isEqualTo(409);
+        assertThat(refusal(answer)).isEqualTo("in-progress");
+        assertThat(answer.headers().firstValue("Retry-After-Ms")).isPresent();
+    }
+
+    private long commands() {
+        try (Jedis jedis = redis.jedis()) {
+            return jedis.info("commandstats")
+                    .lines()
+                    .filter(line -> line.startsWith("cmdstat_eval"))
+                    .mapToLong(line -> Long.parseLong(line.replaceAll(".*:calls=([0-9]+),.*", "$1")))
+                    .sum();
+        }
+    }
+
+    private static long threads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().contains("idempotence"))
+                .count();
+    }
+
+    @Test
+    @DisplayName(
+            "1,000 simultaneous duplicates over two instances: one execution, the same answer for all, bounded calls")
+    void thousandDuplicatesOverTwoInstances() throws Exception {
+        ServletServer one = serve();
+        ServletServer two = serve();
+        CompletableFuture<HttpResponse<byte[]>> first = first(one);
+        long before = commands();
+        List<CompletableFuture<HttpResponse<byte[]>>> duplicates = new ArrayList<>();
+        for (int i = 0; i < 500; i++) {
+            duplicates.add(duplicate(one, "wait=9"));
+            duplicates.add(duplicate(two, "wait=9"));
+        }
+        awaitDuplicates(1_000);
+        long all = threads();
+
+        mayEnd.countDown();
+
+        assertThat(text(first.join())).isEqualTo("run 1");
+        assertThat(replayed(first.join())).isFalse();
+        duplicates.forEach(WaitingContract::assertReplays);
+        assertThat(runs).hasValue(1);
+        // Two instances with their polls and their background.
+        assertThat(all).isLessThanOrEqualTo(6);
+        // Two scripts that a server did not know are sent twice; polls: from every 20 ms to every second.
+        assertThat(commands() - before).isBetween(1_000L, 1_000L + 2 * 2 + 2 + 40);
+    }
+
+    @Test
+    void whoDoesNotPreferToWaitIsRefusedAtOnce() throws Exception {
+        ServletServer server = serve();
+        first(server);
+
+        for (String prefer : List.of("wait=0", "return=minimal", "wait=soon", "wait=-5", "await=5", "wait")) {
+            assertInProgress(duplicate(server, prefer).join());
+        }
+        assertInProgress(post(server.uri("/pay"), id, "{}"));
+    }
+
+    @Test
+    @DisplayName("RFC 7240: the preference is found among others, in any case, quoted or not; the first one counts")
+    void thePreferenceIsFoundAmongOthers() throws Exception {
+        ServletServer server = serve();
+        first(server);
+        List<CompletableFuture<HttpResponse<byte[]>>> duplicates = List.of(
+                duplicate(server, "wait=9"),
+                duplicate(server, "Wait = \"9\""),
+                duplicate(server, "respond-async, wait=9"),
+                duplicate(server, "return=minimal; foo=\"bar\", wait=9; x=y"),
+                duplicate(server, "wait=9, wait=0"),
+                sendAsync(
+                        request("POST", server.uri("/pay"), id, "{}", "Prefer", "return=minimal", "Prefer", "wait=9")));
+        awaitDuplicates(duplicates.size());
+
+        mayEnd.countDown();
+
+        duplicates.forEach(WaitingContract::assertReplays);
+    }
+
+    @Test
+    void theServersOwnLimitCounts() throws Exception {
+        ServletServer server = serve(this::slow, true, filter -> filter.maxWait(Duration.ofMillis(50)));
+        first(server);
+
+        assertInProgress(duplicate(server, "wait=999999999").join());
+    }
+
+    @Test
+    void aServerMayRefuseToLetAnybodyWait() throws Exception {
+        ServletServer server = serve(this::slow, true, filter -> filter.maxWait(Duration.ZERO));
+        first(server);
+
+        assertInProgress(duplicate(server, "wait=9").join());
+    }
+
+    @Test
+    void whoWaitsForAReleasedAttemptMayRunNext() throws Exception {
+        ServletServer server = serve(
+                (request, response) -> {
+                    if (runs.get() == 0) {
+                        slow(request, response);
+                        throw new IOException("the ledger is away");
+                    }
+                    answer(response, 201, "run " + runs.incrementAndGet());
+                },
+                true,
+                filter -> filter);
+        first(server);
+        CompletableFuture<HttpResponse<byte[]>> duplicate = duplicate(server, "wait=9");
+        awaitDuplicates(1);
+
+        mayEnd.countDown();
+
+        assertInProgress(duplicate.join());
+        assertThat(text(post(server.uri("/pay"), id, "{}"))).isEqualTo("run 2");
+    }
+
+    @Test
+    @DisplayName("a filter in front without asynchronous support: 16 wait on threads, the others are refused at once")
+    void withoutAsyncSupportAFewWaitOnThreads() throws Exception {
+        ServletServer server = serve(this::slow, false, filter -> filter);
+        first(server);
+        List<CompletableFuture<HttpResponse<byte[]>>> duplicates = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            duplicates.add(duplicate(server, "wait=9"));
+        }
+        await().until(() ->
+                duplicates.stream().filter(CompletableFuture::isDone).count() == 24);
+
+        mayEnd.countDown();
+
+        List<HttpResponse<byte[]>> answers =
+                duplicates.stream().map(CompletableFuture::join).toList();
+        assertThat(answers.stream().filter(answer -> answer.statusCode() == 201 && replayed(answer)))
+                .hasSize(16);
+        answers.stream().filter(answer -> answer.statusCode() != 201).forEach(WaitingContract::assertInProgress);
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void aCallerWhoLeavesWhileItWaitsHarmsNobody() throws Exception {
+        ServletServer server = serve();
+        CompletableFuture<HttpResponse<byte[]>> first = first(server);
+        CompletableFuture<HttpResponse<byte[]>> staying = duplicate(server, "wait=9");
+        for (int i = 0; i < 20; i++) {
+            try (Socket socket = new Socket("127.0.0.1", server.port())) {
+                socket.setSoLinger(true, 0);
+                socket.getOutputStream()
+                        .write(("POST /pay HTTP/1.1\r\nHost: x\r\nIdempotency-Key: " + id
+                                        + "\r\nPrefer: wait=9\r\nContent-Length: 2\r\n\r\n{}")
+                                .getBytes(StandardCharsets.US_ASCII));
+                socket.getOutputStream().flush();
+                awaitDuplicates(2 + i);
+            }
+        }
+
+        mayEnd.countDown();
+
+        assertThat(first.join().statusCode()).isEqualTo(201);
+        assertReplays(staying);
+        assertThat(text(post(server.uri("/pay"), id, "{}"))).isEqualTo("run 1");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P6: nobody waits on a service that stops")
+    void nobodyWaitsOnAServiceThatStops() throws Exception {
+        Idempotence idempotence = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()));
+        toClose.add(idempotence);
+        ServletServer server = starter()
+                .start(
+                        context -> {
+                            IdempotenceFilter.builder(idempotence).build().install(context);
+                            ServletRegistration.Dynamic servlet =
+                                    context.addServlet("handler", ServletServer.servlet(this::slow));
+                            servlet.setAsyncSupported(true);
+                            servlet.addMapping("/*");
+                        },
+                        null);
+        toClose.add(server);
+        first(server);
+        CompletableFuture<HttpResponse<byte[]>> duplicate = duplicate(server, "wait=9");
+        await().until(() -> commands() >= 3);
+        idempotence.close();
+
+        HttpResponse<byte[]> answer = duplicate.join();
+        assertThat(answer.statusCode()).isIn(409, 503);
+        assertThat(refusal(answer)).isIn("storage-unavailable", "in-progress");
+    }
+}
