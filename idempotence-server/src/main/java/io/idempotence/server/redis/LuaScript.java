@@ -8,10 +8,12 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.function.Function;
 import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.Response;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisNoScriptException;
+import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /** A script on one key. Redis knows it by its SHA-1 until it restarts, fails over or is told to forget. */
 final class LuaScript {
@@ -42,6 +44,36 @@ final class LuaScript {
             return client.evalsha(sha1, keys, argv);
         } catch (JedisNoScriptException e) {
             return client.eval(source, keys, argv);
+        }
+    }
+
+    /** The same with a WAIT behind it, on one connection and in one round trip. */
+    Object runReplicated(UnifiedJedis client, Replication wanted, byte[] key, byte[]... args) {
+        List<byte[]> keys = List.of(key);
+        List<byte[]> argv = List.of(args);
+        try {
+            return replicated(client, wanted, key, pipeline -> pipeline.evalsha(sha1, keys, argv));
+        } catch (JedisNoScriptException e) {
+            return replicated(client, wanted, key, pipeline -> pipeline.eval(source, keys, argv));
+        } catch (JedisRedirectionException e) {
+            // A pipeline does not follow its slot to another node; a plain run does, and learns the way.
+            run(client, key, args);
+            return replicated(client, wanted, key, pipeline -> pipeline.eval(source, keys, argv));
+        }
+    }
+
+    private static Object replicated(
+            UnifiedJedis client, Replication wanted, byte[] key, Function<AbstractPipeline, Response<Object>> script) {
+        try (AbstractPipeline pipeline = client.pipelined()) {
+            Response<Object> reply = script.apply(pipeline);
+            Response<Long> replicas = pipeline.waitReplicas(
+                    key, wanted.replicas(), wanted.timeout().toMillis());
+            pipeline.sync();
+            Object answer = reply.get();
+            if (replicas.get() < wanted.replicas()) {
+                throw new Replication.TooFewException(replicas.get(), wanted.replicas());
+            }
+            return answer;
         }
     }
 

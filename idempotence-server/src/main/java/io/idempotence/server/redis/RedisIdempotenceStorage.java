@@ -80,13 +80,20 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     private final UnifiedJedis client;
     private final String name;
+    private final @Nullable Replication replication;
     private final Runnable dropIdleConnections;
     private final Runnable onClose;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private RedisIdempotenceStorage(UnifiedJedis client, String name, Runnable dropIdleConnections, Runnable onClose) {
+    private RedisIdempotenceStorage(
+            UnifiedJedis client,
+            String name,
+            @Nullable Replication replication,
+            Runnable dropIdleConnections,
+            Runnable onClose) {
         this.client = client;
         this.name = name;
+        this.replication = replication;
         this.dropIdleConnections = dropIdleConnections;
         this.onClose = onClose;
     }
@@ -101,7 +108,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(String addresses) {
-        return connect(addresses, RedisConnector.defaultPoolConfig(), RedisConnector.defaultClientConfig());
+        return builder(addresses).build();
     }
 
     /**
@@ -114,35 +121,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(String addresses, ConnectionPoolConfig poolConfig) {
-        return connect(addresses, poolConfig, RedisConnector.defaultClientConfig());
-    }
-
-    /**
-     * Connects with credentials, TLS, a database or timeouts of the caller's choice.
-     *
-     * @param addresses as for {@link #connect(String)}
-     * @param clientConfig used as it is; its timeouts must not be 0, which waits for ever
-     * @return a storage that owns its connections
-     * @throws IllegalArgumentException if {@code addresses} is malformed or a timeout is 0
-     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
-     */
-    public static RedisIdempotenceStorage connect(String addresses, JedisClientConfig clientConfig) {
-        return connect(addresses, RedisConnector.defaultPoolConfig(), clientConfig);
-    }
-
-    /**
-     * Connects with pool and client of the caller's choice.
-     *
-     * @param addresses as for {@link #connect(String)}
-     * @param poolConfig as for {@link #connect(String, ConnectionPoolConfig)}
-     * @param clientConfig as for {@link #connect(String, JedisClientConfig)}
-     * @return a storage that owns its connections
-     * @throws IllegalArgumentException if {@code addresses} is malformed or a timeout is 0
-     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
-     */
-    public static RedisIdempotenceStorage connect(
-            String addresses, ConnectionPoolConfig poolConfig, JedisClientConfig clientConfig) {
-        return RedisConnector.connect(RedisAddresses.parse(addresses), poolConfig, clientConfig);
+        return builder(addresses).pool(poolConfig).build();
     }
 
     /**
@@ -155,20 +134,29 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(URI uri) {
-        return connect(uri, RedisConnector.defaultPoolConfig());
+        return builder(uri).build();
     }
 
     /**
-     * Connects to a URI with a pool of the caller's choice.
+     * For connections that need more than an address: credentials, TLS, a pool, Sentinels, replicas, strictness.
+     *
+     * @param addresses as for {@link #connect(String)}
+     * @return a new builder
+     * @throws IllegalArgumentException if {@code addresses} is malformed
+     */
+    public static Builder builder(String addresses) {
+        return new Builder(RedisAddresses.parse(addresses), RedisConnector.defaultClientConfig());
+    }
+
+    /**
+     * For connections that need more than a URI: a pool, replicas, strictness.
      *
      * @param uri as for {@link #connect(URI)}
-     * @param poolConfig as for {@link #connect(String, ConnectionPoolConfig)}
-     * @return a storage that owns its connections
-     * @throws IllegalArgumentException if {@code uri} is not of this form
-     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     * @return a new builder
+     * @throws IllegalArgumentException if {@code uri} is not of that form
      */
-    public static RedisIdempotenceStorage connect(URI uri, ConnectionPoolConfig poolConfig) {
-        return RedisConnector.connect(uri, poolConfig);
+    public static Builder builder(URI uri) {
+        return new Builder(RedisUri.place(uri), RedisUri.clientConfig(uri));
     }
 
     /**
@@ -180,11 +168,12 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      */
     public static RedisIdempotenceStorage using(UnifiedJedis client) {
         return new RedisIdempotenceStorage(
-                Objects.requireNonNull(client, "client"), "Redis (the application's client)", () -> {}, () -> {});
+                Objects.requireNonNull(client, "client"), "Redis (the application's client)", null, () -> {}, () -> {});
     }
 
-    static RedisIdempotenceStorage owning(UnifiedJedis client, String name, Runnable dropIdleConnections) {
-        return new RedisIdempotenceStorage(client, name, dropIdleConnections, client::close);
+    static RedisIdempotenceStorage owning(
+            UnifiedJedis client, String name, @Nullable Replication replication, Runnable dropIdleConnections) {
+        return new RedisIdempotenceStorage(client, name, replication, dropIdleConnections, client::close);
     }
 
     /** Asks for a record that is not there: proves that the server answers, and that scripts may run. */
@@ -194,7 +183,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public ClaimResult claim(ClaimRequest request) {
-        List<?> reply = (List<?>) run(
+        List<?> reply = (List<?>) runReplicated(
                 "claim",
                 CLAIM,
                 request.key(),
@@ -333,7 +322,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         args[3] = claim.fingerprint().toBytes();
         args[4] = number(millis);
         System.arraycopy(result, 0, args, 5, result.length);
-        List<?> reply = (List<?>) run(action, WRITE, claim.key(), args);
+        List<?> reply = (List<?>) runReplicated(action, WRITE, claim.key(), args);
         return switch (text(reply.get(0))) {
             case "done" -> new WriteResult.Done();
             case "stored-after-loss" -> new WriteResult.StoredAfterLoss();
@@ -346,6 +335,19 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private Object run(String action, LuaScript script, StorageKey key, byte[]... args) {
         try {
             return script.run(client, bytes(key), args);
+        } catch (RuntimeException e) {
+            throw translated(action, e);
+        }
+    }
+
+    /** A claim that no replica has could be lost with its primary: then the storage has not said yes. */
+    private Object runReplicated(String action, LuaScript script, StorageKey key, byte[]... args) {
+        Replication wanted = replication;
+        if (wanted == null) {
+            return run(action, script, key, args);
+        }
+        try {
+            return script.runReplicated(client, wanted, bytes(key), args);
         } catch (RuntimeException e) {
             throw translated(action, e);
         }
@@ -381,6 +383,9 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         }
         if (hasCause(e, NoSuchElementException.class)) {
             return "no free connection in the pool in time";
+        }
+        if (e instanceof Replication.TooFewException) {
+            return Objects.requireNonNullElse(e.getMessage(), "too few replicas have the write");
         }
         if (hasCause(e, JedisAccessControlException.class)) {
             return "Redis denies the user or the password, or the user lacks a right";
@@ -436,5 +441,119 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     private IllegalStateException unreadable(List<?> reply) {
         return new IllegalStateException(name + " answered a script with " + reply.size() + " unknown elements");
+    }
+
+    /**
+     * Opens connections for a {@link RedisIdempotenceStorage}. Not thread-safe. Defaults: those of the class; no Sentinel, no waiting for
+     * replicas, not strict.
+     */
+    public static final class Builder {
+        private final RedisAddresses addresses;
+        private ConnectionPoolConfig pool = RedisConnector.defaultPoolConfig();
+        private JedisClientConfig client;
+        private @Nullable String primaryName;
+        private JedisClientConfig sentinelClient = RedisConnector.defaultClientConfig();
+        private @Nullable Replication replication;
+        private boolean strict;
+
+        private Builder(RedisAddresses addresses, JedisClientConfig client) {
+            this.addresses = addresses;
+            this.client = client;
+        }
+
+        /**
+         * Sets the pool of connections.
+         *
+         * @param config copied by {@link #build}; for a Cluster it holds for each node. An unbounded wait for a connection becomes 2 s
+         * @return this
+         */
+        public Builder pool(ConnectionPoolConfig config) {
+            this.pool = Objects.requireNonNull(config, "config");
+            return this;
+        }
+
+        /**
+         * Sets credentials, TLS, database and timeouts, instead of those of a URI.
+         *
+         * @param config used as it is
+         * @return this
+         * @throws IllegalArgumentException if a timeout is 0, which waits for ever
+         */
+        public Builder client(JedisClientConfig config) {
+            this.client = RedisConnector.bounded(config);
+            return this;
+        }
+
+        /**
+         * Takes the addresses for Redis Sentinels, and asks them where the primary is, now and after each failover.
+         *
+         * @param primaryName what the Sentinels call it, often {@code mymaster}
+         * @return this
+         * @throws IllegalArgumentException if the name is blank
+         */
+        public Builder sentinel(String primaryName) {
+            if (primaryName.isBlank()) {
+                throw new IllegalArgumentException(
+                        "the name of the primary is blank; give the one in 'sentinel monitor <name>', often mymaster");
+            }
+            this.primaryName = primaryName;
+            return this;
+        }
+
+        /**
+         * Sets credentials, TLS and timeouts for the Sentinels themselves.
+         *
+         * @param config used as it is; default: none, with the timeouts of the class
+         * @return this
+         * @throws IllegalArgumentException if a timeout is 0, which waits for ever
+         */
+        public Builder sentinelClient(JedisClientConfig config) {
+            this.sentinelClient = RedisConnector.bounded(config);
+            return this;
+        }
+
+        /**
+         * Lets each claim and each end of one count only when replicas have it too ({@code WAIT}, sent together with it), so that a
+         * failover to one of them does not lose it. When they do not answer in time, a claim fails as if the storage were down and nothing runs; an
+         * end is written again in the background.
+         *
+         * @param replicas how many, 1 to 100
+         * @param timeout how long to wait for them; 1 ms to 10 s, and shorter than the answer timeout of {@link #client}
+         * @return this
+         * @throws IllegalArgumentException if one is out of range
+         */
+        public Builder waitForReplicas(int replicas, Duration timeout) {
+            this.replication = new Replication(replicas, timeout);
+            return this;
+        }
+
+        /**
+         * Makes {@link #build} fail, not only warn, where Redis is set up so that it can lose or refuse claims: a replica, a
+         * {@code maxmemory-policy} other than {@code noeviction}, no append-only file, a version before 6.2, or a user that may not ask ({@code INFO}).
+         *
+         * @return this
+         */
+        public Builder strict() {
+            this.strict = true;
+            return this;
+        }
+
+        /**
+         * Connects.
+         *
+         * @return a storage that owns its connections
+         * @throws IllegalArgumentException if the settings contradict each other; says which
+         * @throws StorageUnavailableException if nothing there answers as it must, or {@link #strict()} forbids how it is set up; everything opened
+         *     is closed again
+         */
+        public RedisIdempotenceStorage build() {
+            if (replication != null && replication.timeout().toMillis() >= client.getSocketTimeoutMillis()) {
+                throw new IllegalArgumentException("waitForReplicas waits " + replication.timeout()
+                        + ", not shorter than the answer timeout of " + client.getSocketTimeoutMillis()
+                        + " ms: no answer could come in time; lower the one or raise the other");
+            }
+            return new RedisConnector(addresses, pool, client, primaryName, sentinelClient, replication, strict)
+                    .connect();
+        }
     }
 }

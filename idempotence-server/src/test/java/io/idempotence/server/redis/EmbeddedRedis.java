@@ -61,9 +61,27 @@ public final class EmbeddedRedis implements AutoCloseable {
         return startWith(all);
     }
 
-    private static EmbeddedRedis startWith(List<String> options) {
+    /** Starts a Sentinel that watches a primary. */
+    static EmbeddedRedis startSentinel(String name, EmbeddedRedis primary) {
         try {
             Path directory = Files.createTempDirectory("embedded-redis");
+            Path configuration = EmbeddedRedisSentinel.configuration(directory, primary, name);
+            return startWith(directory, List.of(configuration.toString(), "--sentinel"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static EmbeddedRedis startWith(List<String> options) {
+        try {
+            return startWith(Files.createTempDirectory("embedded-redis"), options);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static EmbeddedRedis startWith(Path directory, List<String> options) {
+        try {
             for (int attempt = 1; ; attempt++) {
                 int port = freePort();
                 Process process = launch(directory, port, options);
@@ -165,9 +183,13 @@ public final class EmbeddedRedis implements AutoCloseable {
     private static Process launch(Path directory, int port, List<String> options) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Executable.PATH);
+        boolean withFile = !options.isEmpty() && !options.get(0).startsWith("--");
+        if (withFile) {
+            command.add(options.get(0));
+        }
         command.addAll(List.of("--bind", "127.0.0.1", "--port", Integer.toString(port)));
         command.addAll(List.of("--dir", directory.toString(), "--daemonize", "no"));
-        command.addAll(options);
+        command.addAll(withFile ? options.subList(1, options.size()) : options);
         Process process = new ProcessBuilder(command)
                 .redirectErrorStream(true)
                 .redirectOutput(directory.resolve("log").toFile())

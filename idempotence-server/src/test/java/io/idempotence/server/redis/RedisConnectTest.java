@@ -173,7 +173,8 @@ class RedisConnectTest {
     void timeoutOfZeroIsRefused() {
         JedisClientConfig forEver =
                 DefaultJedisClientConfig.builder().socketTimeoutMillis(0).build();
-        assertThatThrownBy(() -> RedisIdempotenceStorage.connect(redis.address(), forEver))
+        assertThatThrownBy(
+                        () -> RedisIdempotenceStorage.builder(redis.address()).client(forEver))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("waits for ever");
     }

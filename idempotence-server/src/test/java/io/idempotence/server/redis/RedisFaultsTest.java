@@ -154,7 +154,9 @@ class RedisFaultsTest {
                 .socketTimeoutMillis(200)
                 .build();
         try (EmbeddedRedis redis = EmbeddedRedis.start();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address(), impatient)) {
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(redis.address())
+                        .client(impatient)
+                        .build()) {
             ClaimRequest request = Claims.request(key);
             redis.pause();
             long start = System.nanoTime();

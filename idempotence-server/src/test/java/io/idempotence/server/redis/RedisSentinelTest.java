@@ -1,0 +1,140 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorageContract;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
+
+/** Redis behind Sentinels, with waiting for replicas: the contract, and failovers. */
+class RedisSentinelTest extends IdempotenceStorageContract {
+    private static EmbeddedRedisSentinel redis;
+
+    @BeforeAll
+    static void start() {
+        redis = EmbeddedRedisSentinel.start();
+    }
+
+    @AfterAll
+    static void stop() {
+        redis.close();
+    }
+
+    @Override
+    protected IdempotenceStorage createStorage() {
+        return connect(redis);
+    }
+
+    @Override
+    protected void letPass(Duration duration) {
+        ServerTime.letPass(redis.primary(), duration);
+    }
+
+    private static RedisIdempotenceStorage connect(EmbeddedRedisSentinel redis) {
+        return RedisIdempotenceStorage.builder(redis.addresses())
+                .sentinel(EmbeddedRedisSentinel.NAME)
+                .waitForReplicas(1, Duration.ofMillis(1_500))
+                .strict()
+                .build();
+    }
+
+    @Test
+    @DisplayName("P2: a claim that a replica has outlives its primary")
+    void aClaimOutlivesItsPrimary() {
+        try (EmbeddedRedisSentinel own = EmbeddedRedisSentinel.start();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(own.addresses())
+                        .sentinel(EmbeddedRedisSentinel.NAME)
+                        .build();
+                RedisIdempotenceStorage careful = connect(own)) {
+            StorageKey completed = Claims.newKey();
+            StorageKey claimed = Claims.newKey();
+            careful.complete(Claims.claim(careful, completed), new byte[] {7}, Claims.RETENTION);
+            Claim claim = Claims.claim(careful, claimed);
+
+            own.primary().kill();
+
+            await().atMost(Duration.ofSeconds(30)).ignoreExceptions().until(() -> {
+                return storage.claim(Claims.request(claimed)) instanceof ClaimResult.InProgress;
+            });
+            assertThat(storage.claim(Claims.request(completed))).isInstanceOf(ClaimResult.Completed.class);
+            assertThat(storage.complete(claim, new byte[] {8}, Claims.RETENTION))
+                    .isEqualTo(new WriteResult.Done());
+            // There is no replica any more: who insists on one is refused, and nothing runs.
+            assertThatThrownBy(() -> careful.claim(Claims.request(Claims.newKey())))
+                    .isInstanceOf(StorageUnavailableException.class);
+        }
+    }
+
+    @Test
+    @DisplayName(
+            "P6: without the replicas that were asked for a claim fails, and the same owner's next one succeeds (T2)")
+    void aClaimWithoutItsReplicasFails() {
+        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
+                EmbeddedRedis replica =
+                        EmbeddedRedis.start("--replicaof", primary.host(), Integer.toString(primary.port()));
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(primary.address())
+                        .waitForReplicas(1, Duration.ofMillis(300))
+                        .build()) {
+            StorageKey key = Claims.newKey();
+            var request = Claims.request(key);
+            await().atMost(Duration.ofSeconds(20)).until(() -> isOnline(primary));
+            replica.pause();
+
+            assertThatThrownBy(() -> storage.claim(request))
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("0 of 1 replicas have the write");
+
+            replica.resume();
+            await().atMost(Duration.ofSeconds(20))
+                    .ignoreExceptions()
+                    .until(() -> storage.claim(request) instanceof ClaimResult.Claimed);
+            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+        }
+    }
+
+    private static boolean isOnline(EmbeddedRedis primary) {
+        try (Jedis jedis = primary.jedis()) {
+            return jedis.info("replication").contains("state=online");
+        }
+    }
+
+    @Test
+    void aPrimaryThatTheSentinelsDoNotKnowIsNamed() {
+        assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.addresses())
+                        .sentinel("orders")
+                        .build())
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("Redis 'orders' of the Sentinels at " + redis.addresses());
+    }
+
+    @Test
+    void impossibleSettingsAreRefused() {
+        RedisIdempotenceStorage.Builder builder = RedisIdempotenceStorage.builder("localhost:1");
+        assertThatThrownBy(() -> builder.sentinel(" "))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("often mymaster");
+        assertThatThrownBy(() -> builder.waitForReplicas(0, Duration.ofSeconds(1)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("replicas must be 1 to 100, got 0");
+        assertThatThrownBy(() -> builder.waitForReplicas(1, Duration.ZERO))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("1 ms to 10 s");
+        assertThatThrownBy(
+                        () -> builder.waitForReplicas(1, Duration.ofSeconds(2)).build())
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("not shorter than the answer timeout of 2000 ms");
+    }
+}

@@ -1,0 +1,104 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.net.URI;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import redis.clients.jedis.Jedis;
+
+/** What {@code strict()} makes of servers that could lose or refuse claims. */
+class RedisSetUpTest {
+    private static void assertRefused(EmbeddedRedis redis, String why) {
+        assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.address())
+                        .strict()
+                        .build())
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("Redis at " + redis.address() + " is not set up as strict() demands")
+                .hasMessageContaining(why);
+        try (Jedis jedis = redis.jedis()) {
+            assertThat(jedis.clientList().lines()).as("connections left open").hasSize(1);
+        }
+        // Without strict() it is warned of only.
+        RedisIdempotenceStorage.connect(redis.address()).close();
+    }
+
+    @Test
+    void aServerThatIsSetUpWellIsAccepted() {
+        try (EmbeddedRedis redis = EmbeddedRedis.startPersistent("--maxmemory", "100mb")) {
+            RedisIdempotenceStorage.builder(redis.address()).strict().build().close();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--appendonly, no, set appendonly yes",
+        "--maxmemory-policy, volatile-lru, set noeviction",
+        "--replicaof, 127.0.0.1 1, connect to the primary",
+    })
+    void aServerThatCouldLoseClaimsIsRefused(String option, String value, String why) {
+        String[] words = (option + " " + value).split(" ", -1);
+        String[] options = new String[words.length + 4];
+        System.arraycopy(new String[] {"--appendonly", "yes", "--maxmemory", "100mb"}, 0, options, 0, 4);
+        System.arraycopy(words, 0, options, 4, words.length);
+        try (EmbeddedRedis redis = EmbeddedRedis.start(options)) {
+            assertRefused(redis, why);
+        }
+    }
+
+    @Test
+    void aServerThatMayNotBeAskedIsRefused() {
+        try (EmbeddedRedis redis = EmbeddedRedis.startPersistent()) {
+            try (Jedis jedis = redis.jedis()) {
+                jedis.aclSetUser(
+                        "app",
+                        "on",
+                        ">s3cret",
+                        "~idem:*",
+                        "+evalsha",
+                        "+eval",
+                        "+getrange",
+                        "+exists",
+                        "+time",
+                        "+pttl");
+            }
+            URI uri = URI.create("redis://app:s3cret@" + redis.address());
+            assertThatThrownBy(
+                            () -> RedisIdempotenceStorage.builder(uri).strict().build())
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("give the user the right to INFO")
+                    .hasMessageNotContaining("s3cret");
+        }
+    }
+
+    @Test
+    void aClusterIsLookedAtNodeByNode() {
+        try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.start()) {
+            assertThatThrownBy(() -> RedisIdempotenceStorage.builder(cluster.addresses())
+                            .strict()
+                            .build())
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("set appendonly yes");
+            cluster.nodes().forEach(node -> {
+                try (Jedis jedis = node.jedis()) {
+                    jedis.configSet("appendonly", "yes");
+                }
+            });
+            RedisIdempotenceStorage.builder(cluster.addresses())
+                    .strict()
+                    .build()
+                    .close();
+        }
+    }
+
+    @Test
+    void aQueryInAUriIsRefused() {
+        assertThatThrownBy(() -> RedisIdempotenceStorage.connect(URI.create("redis://localhost:1/0?timeout=5s")))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("nothing here reads")
+                .hasMessageNotContaining("5s");
+    }
+}
