@@ -1,0 +1,110 @@
+package io.idempotence.it.architecture;
+
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.Dependency;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchCondition;
+import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.lang.ConditionEvents;
+import com.tngtech.archunit.lang.SimpleConditionEvent;
+import io.idempotence.server.storage.IdempotenceStorage;
+
+/** The arrows between the modules and packages of the whole product. */
+@AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.class)
+class ArchitectureTest {
+    private static final String CLIENT = "io.idempotence.client..";
+    private static final String SERVER = "io.idempotence.server..";
+    private static final String[] COMMON = {"io.idempotence", "io.idempotence.http..", "io.idempotence.internal.."};
+
+    @ArchTest
+    static final ArchRule commonNeedsNothingButTheJdk = classes()
+            .that()
+            .resideInAnyPackage(COMMON)
+            .should()
+            .onlyDependOnClassesThat(resideInAnyPackage(COMMON).or(resideInAnyPackage("java..", "org.jspecify..")));
+
+    @ArchTest
+    static final ArchRule everyTypeIsInAModule = classes()
+            .should()
+            .resideInAnyPackage("io.idempotence", "io.idempotence.http..", "io.idempotence.internal..", CLIENT, SERVER);
+
+    @ArchTest
+    static final ArchRule clientKnowsNoServer =
+            noClasses().that().resideInAPackage(CLIENT).should().dependOnClassesThat(of("the server", SERVER));
+
+    @ArchTest
+    static final ArchRule serverKnowsNoClient =
+            noClasses().that().resideInAPackage(SERVER).should().dependOnClassesThat(of("the client", CLIENT));
+
+    @ArchTest
+    static final ArchRule onlyTheFeignHalfKnowsFeign =
+            onlyIn("io.idempotence.client.feign..", of("Feign or an HTTP client", "feign..", "okhttp3.."));
+
+    @ArchTest
+    static final ArchRule onlyTheClientKnowsResilience4j =
+            onlyIn(CLIENT, of("Resilience4j", "io.github.resilience4j.."));
+
+    @ArchTest
+    static final ArchRule onlyTheServletPackageKnowsServlets =
+            onlyIn("io.idempotence.server.servlet..", of("the Servlet API", "jakarta.servlet..", "javax.servlet.."));
+
+    @ArchTest
+    static final ArchRule onlyTheRedisStorageKnowsTheDriver = onlyIn(
+            "io.idempotence.server.redis..", of("the Redis driver", "redis.clients..", "org.apache.commons.pool2.."));
+
+    @ArchTest
+    static final ArchRule nothingKnowsTheServletPackage =
+            onlyIn("io.idempotence.server.servlet..", of("the filter", "io.idempotence.server.servlet.."));
+
+    @ArchTest
+    static final ArchRule nothingKnowsTheFeignHalf =
+            onlyIn("io.idempotence.client.feign..", of("the Feign half", "io.idempotence.client.feign.."));
+
+    @ArchTest
+    static final ArchRule nothingKnowsAStorageOfAnotherPackage = noClasses().should(knowAStorageOfAnotherPackage());
+
+    @ArchTest
+    static final ArchRule storagesKnowNothingOfTheEngine = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.server.storage..")
+            .should()
+            .dependOnClassesThat(
+                    of("the server", SERVER).and(not(resideInAnyPackage("io.idempotence.server.storage.."))));
+
+    @ArchTest
+    static final ArchRule packagesHaveNoCycles =
+            slices().matching("io.idempotence.(**)").should().beFreeOfCycles();
+
+    private static DescribedPredicate<JavaClass> of(String name, String... packages) {
+        return resideInAnyPackage(packages).as(name);
+    }
+
+    private static ArchRule onlyIn(String allowed, DescribedPredicate<JavaClass> what) {
+        return noClasses().that().resideOutsideOfPackage(allowed).should().dependOnClassesThat(what);
+    }
+
+    /** A storage is chosen by the application; neither the engine nor another storage names it. */
+    private static ArchCondition<JavaClass> knowAStorageOfAnotherPackage() {
+        return new ArchCondition<>("know a storage of another package") {
+            @Override
+            public void check(JavaClass item, ConditionEvents events) {
+                for (Dependency dependency : item.getDirectDependenciesFromSelf()) {
+                    JavaClass target = dependency.getTargetClass();
+                    boolean storage = !target.isInterface() && target.isAssignableTo(IdempotenceStorage.class);
+                    boolean away = !target.getPackageName().equals(item.getPackageName());
+                    if (storage && away) {
+                        events.add(SimpleConditionEvent.satisfied(item, dependency.getDescription()));
+                    }
+                }
+            }
+        };
+    }
+}

@@ -1,0 +1,134 @@
+package io.idempotence.it.architecture;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaModifier;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import java.util.Optional;
+import java.util.function.Predicate;
+
+/** Every type of the product that a user can name. "Yes" is for ever: a new line here is a decision. */
+@AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.class)
+class PublicTypesTest {
+    private static final String BASE = "io.idempotence.";
+    private static final String CLIENT = BASE + "client.";
+    private static final String SERVER = BASE + "server.";
+
+    @ArchTest
+    static void ofCommon(JavaClasses product) {
+        assertPublicTypes(product, BASE, name -> !name.startsWith(CLIENT) && !name.startsWith(SERVER), """
+                BusinessFields
+                IdGenerationException
+                IdempotenceException
+                IdempotenceId
+                IdempotenceIdGenerator
+                Idempotent
+                http.IdempotenceHeaders
+                http.IdempotencyKeyHeader
+                http.IdempotencyKeyHeader.Style
+                http.InvalidIdempotencyKeyException
+                http.Refusal
+                internal.FieldDigest
+                """);
+    }
+
+    @ArchTest
+    static void ofTheClient(JavaClasses product) {
+        assertPublicTypes(product, CLIENT, name -> name.startsWith(CLIENT), """
+                IdempotenceClientConfig
+                IdempotenceClientConfig.Builder
+                IdempotenceClientEvent
+                IdempotenceClientEvent.Result
+                IdempotenceClientListener
+                IdempotenceConfigException
+                IdempotenceScope
+                IdempotenceScope.Work
+                OutcomeUnknown
+                RetryBudget
+                feign.IdempotenceCapability
+                feign.IdempotentFeign
+                feign.OutcomeUnknownException
+                feign.RequestRefusedException
+                retry.CallLoop
+                retry.Deadline
+                retry.Exchange
+                retry.LogicalCall
+                retry.Observation
+                retry.Outcome
+                retry.Retries
+                retry.WeakIdentityMap
+                """);
+    }
+
+    @ArchTest
+    static void ofTheServer(JavaClasses product) {
+        assertPublicTypes(product, SERVER, name -> name.startsWith(SERVER), """
+                Decision
+                Decision.Refuse
+                Decision.Replay
+                Decision.Run
+                Execution
+                ExecutionRefusedException
+                FailureRule
+                Idempotence
+                Idempotence.Builder
+                Idempotence.Work
+                IdempotenceEvent
+                IdempotenceListener
+                IdempotencePolicy
+                IdempotencePolicy.Builder
+                IdempotencePolicy.OnAbandoned
+                IdempotentCall
+                IdempotentExecution
+                ResultCodec
+                StoredResponse
+                StoredResponse.Form
+                StoredResponse.Header
+                Verdict
+                redis.RedisIdempotenceStorage
+                servlet.IdempotenceFilter
+                servlet.IdempotenceFilter.Builder
+                storage.Claim
+                storage.ClaimRequest
+                storage.ClaimResult
+                storage.ClaimResult.Abandoned
+                storage.ClaimResult.Claimed
+                storage.ClaimResult.Completed
+                storage.ClaimResult.InProgress
+                storage.ClaimResult.Mismatch
+                storage.ClaimResult.Unknown
+                storage.CorruptRecordException
+                storage.Fingerprint
+                storage.IdempotenceRecord
+                storage.IdempotenceStorage
+                storage.Owner
+                storage.RecordState
+                storage.StorageKey
+                storage.StorageUnavailableException
+                storage.WriteResult
+                storage.WriteResult.Done
+                storage.WriteResult.Fenced
+                storage.WriteResult.Lost
+                storage.WriteResult.StoredAfterLoss
+                """);
+    }
+
+    private static void assertPublicTypes(
+            JavaClasses product, String prefix, Predicate<String> ofTheModule, String types) {
+        assertThat(product.stream()
+                        .filter(type -> ofTheModule.test(type.getName()))
+                        .filter(PublicTypesTest::canBeNamedByUsers)
+                        .map(type -> type.getName().substring(prefix.length()).replace('$', '.')))
+                .containsExactlyInAnyOrder(types.split("\n"));
+    }
+
+    private static boolean canBeNamedByUsers(JavaClass type) {
+        boolean open = type.getModifiers().contains(JavaModifier.PUBLIC)
+                || type.getModifiers().contains(JavaModifier.PROTECTED);
+        Optional<JavaClass> outer = type.getEnclosingClass();
+        return open && !type.isAnonymousClass() && (outer.isEmpty() || canBeNamedByUsers(outer.get()));
+    }
+}
