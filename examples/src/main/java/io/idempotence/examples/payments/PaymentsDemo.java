@@ -111,12 +111,15 @@ public final class PaymentsDemo implements Callable<Integer> {
     }
 
     private int compare(DemoStorage opened) throws InterruptedException {
-        out.printf("%d payments, %d at a time, seed %d.%n", calls, PaymentRun.CONCURRENCY, seed);
-        out.printf("%d providers remember IDs in %s.%n", PaymentRun.PROVIDERS, opened.description());
+        out.printf("%d orders to pay, %d at a time, seed %d.%n", calls, PaymentRun.CONCURRENCY, seed);
         out.printf(
-                "An attempt waits %d ms, a call makes up to %d. Of 100 requests the network spoils: %s.%n%n",
-                PaymentClients.READ_TIMEOUT.toMillis(),
-                PaymentClients.MAX_ATTEMPTS,
+                "%d providers; with the pair they remember IDs in %s.%n", PaymentRun.PROVIDERS, opened.description());
+        out.printf(
+                "A call makes up to %d attempts, each waits %d ms for its answer.%n",
+                PaymentClients.MAX_ATTEMPTS, PaymentClients.READ_TIMEOUT.toMillis());
+        out.printf(
+                "The network spoils %d of 100 requests: %s.%n%n",
+                100 - Fault.NONE.percent(),
                 Arrays.stream(Fault.values())
                         .filter(fault -> fault != Fault.NONE)
                         .map(fault -> fault.label() + " " + fault.percent())
@@ -127,7 +130,7 @@ public final class PaymentsDemo implements Callable<Integer> {
         out.println(Report.table(plain, pair));
         out.println(Report.explanation(plain, pair));
         if (pair.unsettled() > 0 || pair.wrongAnswers() > 0) {
-            out.printf("never answered: %d, answered wrongly: %d%n", pair.unsettled(), pair.wrongAnswers());
+            out.printf("never settled: %d, answered wrongly: %d%n", pair.unsettled(), pair.wrongAnswers());
         }
         out.println(Report.lastLine(pair));
         return pair.isFlawless() ? 0 : 1;

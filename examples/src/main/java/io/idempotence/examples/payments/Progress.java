@@ -4,6 +4,7 @@ import java.io.Console;
 import java.io.PrintStream;
 import java.lang.reflect.Method;
 import java.util.concurrent.atomic.AtomicInteger;
+import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
@@ -26,10 +27,10 @@ abstract class Progress implements AutoCloseable {
     }
 
     static Progress show(String task, int max, PrintStream out) {
-        return isTerminal() ? new Bar(task, max) : new Lines(task, max, out);
+        return isTerminal() ? new Bar(task, max, out) : new Lines(task, max, out);
     }
 
-    /** From Java 22 on there may be a console without a terminal; it says so itself. */
+    /** From Java 22 on there may be a console without a terminal; it says so itself. Before, there is none. */
     private static boolean isTerminal() {
         Console console = System.console();
         if (console == null) {
@@ -48,12 +49,14 @@ abstract class Progress implements AutoCloseable {
     private static final class Bar extends Progress {
         private final ProgressBar bar;
 
-        Bar(String task, int max) {
+        Bar(String task, int max, PrintStream out) {
             bar = new ProgressBarBuilder()
                     .setTaskName(task)
                     .setInitialMax(max)
                     .setStyle(ProgressBarStyle.ASCII)
                     .setUpdateIntervalMillis(100)
+                    .hideEta()
+                    .setConsumer(new ConsoleProgressBarConsumer(out))
                     .build();
         }
 

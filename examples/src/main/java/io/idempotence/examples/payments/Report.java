@@ -20,32 +20,50 @@ final class Report {
         row(table, "double payments", plain, pair, Result::doublePayments);
         row(table, "lost payments", plain, pair, Result::lostPayments);
         row(table, "unknown outcomes", plain, pair, Result::unknownOutcomes);
-        row(table, "p50", plain, pair, result -> millis(result.p50()));
-        row(table, "p99", plain, pair, result -> millis(result.p99()));
+        row(table, "never settled", plain, pair, Result::unsettled);
+        row(table, "p50 of a call", plain, pair, result -> millis(result.p50()));
+        row(table, "p99 of a call", plain, pair, result -> millis(result.p99()));
         return table.toString();
     }
 
-    /** What the table shows, in words. */
+    /** What the table shows, in words: a line for each mode. */
     static String explanation(Result plain, Result pair) {
-        String onceOnly = pair.isFlawless()
-                ? "The pair paid every order once, and every consumer was told."
-                : "THE PAIR FAILED: see the lines below.";
-        String asked = pair.unknownOutcomes() == 0
-                ? ""
-                : " Its " + calls(pair.unknownOutcomes()) + " without an answer asked again later, under the same ID.";
-        return String.format(
-                "The same network spoiled both. The plain retry paid %d times too often, and cannot find out about its %s of"
-                        + " unknown outcome.%n%s%s%n",
-                plain.doublePayments(), calls(plain.unknownOutcomes()), onceOnly, asked);
+        return String.format("The plain retry %s%s.%n%s%n", tooMany(plain), leftOpen(plain), ofThePair(pair));
+    }
+
+    private static String tooMany(Result plain) {
+        return switch (plain.doublePayments()) {
+            case 0 -> "made no payment twice";
+            case 1 -> "made 1 payment too many";
+            default -> "made " + plain.doublePayments() + " payments too many";
+        };
+    }
+
+    private static String leftOpen(Result plain) {
+        return switch (plain.unknownOutcomes()) {
+            case 0 -> "";
+            case 1 -> ", and 1 call ended without knowing whether it had paid";
+            default -> ", and " + plain.unknownOutcomes() + " calls ended without knowing whether they had paid";
+        };
+    }
+
+    private static String ofThePair(Result pair) {
+        if (!pair.isFlawless()) {
+            return "THE PAIR FAILED: see the lines below.";
+        }
+        String asked = switch (pair.unknownOutcomes()) {
+            case 0 -> "";
+            case 1 -> " 1 call of unknown outcome was settled by asking again under its ID.";
+            default ->
+                " " + pair.unknownOutcomes()
+                        + " calls of unknown outcome were settled by asking again under their IDs.";
+        };
+        return "The pair paid every order once, and every consumer was told." + asked;
     }
 
     /** The line that scripts read. */
     static String lastLine(Result pair) {
         return "double payments: " + pair.doublePayments() + ", lost payments: " + pair.lostPayments();
-    }
-
-    private static String calls(int number) {
-        return number == 1 ? "1 call" : number + " calls";
     }
 
     private static void row(

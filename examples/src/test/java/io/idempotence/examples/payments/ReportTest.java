@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.examples.payments.api.Payment;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -49,8 +51,9 @@ class ReportTest {
                         "double payments                1             0",
                         "lost payments                  1             0",
                         "unknown outcomes               1             1",
-                        "p50                        12 ms         12 ms",
-                        "p99                      1234 ms       1234 ms");
+                        "never settled                  1             0",
+                        "p50 of a call              12 ms         12 ms",
+                        "p99 of a call            1234 ms       1234 ms");
     }
 
     @Test
@@ -63,6 +66,31 @@ class ReportTest {
     void explanationDoesNotPraiseAFailure() {
         assertThat(Report.explanation(plain, pair)).contains("paid every order once");
         assertThat(Report.explanation(plain, plain)).contains("THE PAIR FAILED");
+    }
+
+    @Test
+    void explanationCountsInWords() {
+        assertThat(explained(0, 0, 0)).isEqualTo("""
+                        The plain retry made no payment twice.
+                        The pair paid every order once, and every consumer was told.
+                        """);
+        assertThat(explained(1, 1, 1)).isEqualTo("""
+                        The plain retry made 1 payment too many, and 1 call ended without knowing whether it had paid.
+                        The pair paid every order once, and every consumer was told. 1 call of unknown outcome was settled by asking again under its ID.
+                        """);
+        assertThat(explained(32, 3, 2)).isEqualTo("""
+                        The plain retry made 32 payments too many, and 3 calls ended without knowing whether they had paid.
+                        The pair paid every order once, and every consumer was told. 2 calls of unknown outcome were settled by asking again under their IDs.
+                        """);
+    }
+
+    private static String explained(int doubles, int unknownOfPlain, int unknownOfPair) {
+        List<Payment> ledger = new ArrayList<>(List.of(FIRST, SECOND));
+        ledger.addAll(Collections.nCopies(doubles, AGAIN));
+        return Report.explanation(
+                        result(Mode.PLAIN_RETRY, ledger, List.of(), unknownOfPlain, unknownOfPlain),
+                        result(Mode.PAIR, List.of(FIRST, SECOND), List.of(FIRST, SECOND), unknownOfPair, 0))
+                .replace(System.lineSeparator(), "\n");
     }
 
     private static Result result(Mode mode, List<Payment> ledger, List<Payment> answers, int unknown, int unsettled) {
