@@ -1,0 +1,33 @@
+package io.idempotence.examples;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+
+@AnalyzeClasses(packages = "io.idempotence.examples", importOptions = ImportOption.DoNotIncludeTests.class)
+class ArchitectureTest {
+    @ArchTest
+    static final ArchRule examplesUseOnlyWhatUsersMay = noClasses()
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.idempotence.internal..", "io.idempotence.client.retry..");
+
+    @ArchTest
+    static final ArchRule consumerKnowsNoServer = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.examples.payments.consumer..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.idempotence.server..", "io.idempotence.examples.payments.provider..");
+
+    @ArchTest
+    static final ArchRule providerKnowsNoClient = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.examples.payments.provider..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.idempotence.client..", "io.idempotence.examples.payments.consumer..");
+}
