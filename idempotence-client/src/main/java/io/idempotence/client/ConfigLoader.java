@@ -128,6 +128,13 @@ final class ConfigLoader {
             }
             allowed.add(key.environmentName());
         }
+        if (name.startsWith(ENVIRONMENT_CLIENTS)) {
+            throw new IdempotenceConfigException(
+                    spelling,
+                    source,
+                    "unknown; write " + ENVIRONMENT_PREFIX + "CLIENTS_<FEIGN_NAME>_<KEY>, where <KEY> is one of "
+                            + allowed);
+        }
         throw new IdempotenceConfigException(
                 spelling, source, "unknown; " + nearest(name, ENVIRONMENT_PREFIX, allowed));
     }
@@ -138,9 +145,9 @@ final class ConfigLoader {
     }
 
     private static <T> void put(
-            Map<ConfigKey<?>, Object> values, ConfigKey<T> key, String text, String spelling, String source) {
+            Map<ConfigKey<?>, Setting> values, ConfigKey<T> key, String text, String spelling, String source) {
         T value = key.parse(text, spelling, source);
-        values.put(key, (Object) value);
+        values.put(key, new Setting(value, spelling, source));
     }
 
     private static List<String> names() {

@@ -50,9 +50,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe, but for the retry budgets, which live as long as this object.
  */
 public final class IdempotenceClientConfig {
-    private final Map<ConfigKey<?>, Object> values;
-    private final Map<String, Map<ConfigKey<?>, Object>> clients;
-    private final Map<String, Map<ConfigKey<?>, Object>> environmentClients;
+    private final @Nullable String client;
+    private final Map<ConfigKey<?>, Setting> values;
+    private final Map<String, Map<ConfigKey<?>, Setting>> clients;
+    private final Map<String, Map<ConfigKey<?>, Setting>> environmentClients;
     private final @Nullable RetryRegistry retryRegistry;
     private final @Nullable IdempotenceClientListener listener;
     private final IdempotenceIdGenerator generator;
@@ -60,6 +61,7 @@ public final class IdempotenceClientConfig {
 
     private IdempotenceClientConfig(Builder builder) {
         this(
+                null,
                 Map.copyOf(builder.values),
                 copy(builder.clients),
                 copy(builder.environmentClients),
@@ -75,12 +77,14 @@ public final class IdempotenceClientConfig {
     }
 
     private IdempotenceClientConfig(
-            Map<ConfigKey<?>, Object> values,
-            Map<String, Map<ConfigKey<?>, Object>> clients,
-            Map<String, Map<ConfigKey<?>, Object>> environmentClients,
+            @Nullable String client,
+            Map<ConfigKey<?>, Setting> values,
+            Map<String, Map<ConfigKey<?>, Setting>> clients,
+            Map<String, Map<ConfigKey<?>, Setting>> environmentClients,
             @Nullable RetryRegistry retryRegistry,
             @Nullable IdempotenceClientListener listener,
             ConcurrentMap<String, RetryBudget> budgets) {
+        this.client = client;
         this.values = values;
         this.clients = clients;
         this.environmentClients = environmentClients;
@@ -89,12 +93,16 @@ public final class IdempotenceClientConfig {
         this.budgets = budgets;
         if (waitBound().compareTo(maxWait()) > 0) {
             throw misfit(
-                    "retry.wait", waitBound() + " is longer than retry.max-wait " + maxWait() + "; raise that one");
+                    ConfigKey.WAIT,
+                    "is longer than " + place(ConfigKey.MAX_WAIT) + "; raise that one or lower this one",
+                    ConfigKey.MAX_WAIT);
         }
         if (get(ConfigKey.BUDGET_CAPACITY) > 0 && get(ConfigKey.BUDGET_COST) > get(ConfigKey.BUDGET_CAPACITY)) {
             throw misfit(
-                    "budget.cost",
-                    "is above budget.capacity, so nothing would be retried; set capacity 0 to mean that");
+                    ConfigKey.BUDGET_COST,
+                    "is above " + place(ConfigKey.BUDGET_CAPACITY)
+                            + ", so nothing would be retried; set the capacity to 0 to mean that",
+                    ConfigKey.BUDGET_CAPACITY);
         }
         this.generator = makeGenerator();
     }
@@ -156,10 +164,11 @@ public final class IdempotenceClientConfig {
      * @return its config
      */
     public IdempotenceClientConfig forClient(String client) {
-        Map<ConfigKey<?>, Object> merged = new HashMap<>(values);
+        Map<ConfigKey<?>, Setting> merged = new HashMap<>(values);
         lay(merged, clients.getOrDefault(client, Map.of()));
         lay(merged, environmentClients.getOrDefault(ConfigLoader.canonical(client), Map.of()));
-        return new IdempotenceClientConfig(Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, budgets);
+        return new IdempotenceClientConfig(
+                client, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, budgets);
     }
 
     /**
@@ -305,8 +314,8 @@ public final class IdempotenceClientConfig {
 
     @SuppressWarnings("unchecked")
     private <T> @Nullable T find(ConfigKey<T> key) {
-        Object value = values.get(key);
-        return value == null ? key.standard() : (T) value;
+        Setting setting = values.get(key);
+        return setting == null ? key.standard() : (T) setting.value();
     }
 
     private IdempotenceIdGenerator makeGenerator() {
@@ -319,12 +328,18 @@ public final class IdempotenceClientConfig {
         switch (get(ConfigKey.GENERATOR_TYPE)) {
             case "application":
                 if (application == null) {
-                    throw misfit("generator.application", "missing; generator.type application needs it");
+                    throw misfit(
+                            ConfigKey.GENERATOR_APPLICATION,
+                            "is missing, and " + place(ConfigKey.GENERATOR_TYPE) + " needs it",
+                            ConfigKey.GENERATOR_TYPE);
                 }
                 return IdempotenceIdGenerator.applicationPrefixed(application);
             case "snowflake":
                 if (node == null) {
-                    throw misfit("generator.node", "missing; generator.type snowflake needs it, 0 to 1023");
+                    throw misfit(
+                            ConfigKey.GENERATOR_NODE,
+                            "is missing, and " + place(ConfigKey.GENERATOR_TYPE) + " needs it, 0 to 1023",
+                            ConfigKey.GENERATOR_TYPE);
                 }
                 return IdempotenceIdGenerator.snowflake(node);
             default:
@@ -332,18 +347,32 @@ public final class IdempotenceClientConfig {
         }
     }
 
-    private static IdempotenceConfigException misfit(String key, String message) {
-        return new IdempotenceConfigException(key, "all settings together", message);
+    /** Of two settings that do not fit, the exception names the place of the one that somebody gave, so that it can be found. */
+    private IdempotenceConfigException misfit(ConfigKey<?> key, String message, ConfigKey<?> other) {
+        Setting given = values.getOrDefault(key, values.get(other));
+        String spelling = given == null ? key.propertyName() : given.spelling();
+        String source = given == null ? "default" : given.source();
+        return new IdempotenceConfigException(
+                spelling, source, place(key) + " " + message + (client == null ? "" : ", for client " + client));
     }
 
-    private static void lay(Map<ConfigKey<?>, Object> under, Map<ConfigKey<?>, Object> over) {
+    /** A setting, its value, and where it is from. */
+    private String place(ConfigKey<?> key) {
+        Setting given = values.get(key);
+        Object value = find(key);
+        return key.propertyName()
+                + (value == null ? "" : " " + value)
+                + (given == null ? (value == null ? "" : " (default)") : " (" + given.source() + ")");
+    }
+
+    private static void lay(Map<ConfigKey<?>, Setting> under, Map<ConfigKey<?>, Setting> over) {
         if (over.containsKey(ConfigKey.GENERATOR_TYPE)) {
             under.remove(ConfigKey.GENERATOR);
         }
         under.putAll(over);
     }
 
-    private static Map<String, Map<ConfigKey<?>, Object>> copy(Map<String, Map<ConfigKey<?>, Object>> clients) {
+    private static Map<String, Map<ConfigKey<?>, Setting>> copy(Map<String, Map<ConfigKey<?>, Setting>> clients) {
         return clients.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
     }
@@ -353,9 +382,9 @@ public final class IdempotenceClientConfig {
      * {@link #build()} checks how they fit. Not thread-safe.
      */
     public static final class Builder {
-        private final Map<ConfigKey<?>, Object> values = new HashMap<>();
-        private final Map<String, Map<ConfigKey<?>, Object>> clients = new HashMap<>();
-        private final Map<String, Map<ConfigKey<?>, Object>> environmentClients = new HashMap<>();
+        private final Map<ConfigKey<?>, Setting> values = new HashMap<>();
+        private final Map<String, Map<ConfigKey<?>, Setting>> clients = new HashMap<>();
+        private final Map<String, Map<ConfigKey<?>, Setting>> environmentClients = new HashMap<>();
         private @Nullable RetryRegistry retryRegistry;
         private @Nullable IdempotenceClientListener listener;
 
@@ -539,21 +568,21 @@ public final class IdempotenceClientConfig {
             return new IdempotenceClientConfig(this);
         }
 
-        Map<ConfigKey<?>, Object> values() {
+        Map<ConfigKey<?>, Setting> values() {
             return values;
         }
 
-        Map<ConfigKey<?>, Object> clientValues(String name) {
+        Map<ConfigKey<?>, Setting> clientValues(String name) {
             return clients.computeIfAbsent(name, n -> new HashMap<>());
         }
 
-        Map<ConfigKey<?>, Object> environmentClientValues(String canonicalName) {
+        Map<ConfigKey<?>, Setting> environmentClientValues(String canonicalName) {
             return environmentClients.computeIfAbsent(canonicalName, n -> new HashMap<>());
         }
 
         private <T> Builder put(ConfigKey<T> key, T value) {
             T checked = key.check(value, key.propertyName(), "builder");
-            values.put(key, (Object) checked);
+            values.put(key, new Setting(checked, key.propertyName(), "builder"));
             return this;
         }
     }

@@ -220,6 +220,50 @@ class IdempotenceClientConfigTest {
                 .hasMessageContaining("budget.cost");
     }
 
+    @Test
+    void settingsThatDoNotFitAreNamedWithTheirPlacesAndTheClient() {
+        assertThatThrownBy(() -> file("idempotence.client.retry.wait=3s"))
+                .isInstanceOfSatisfying(IdempotenceConfigException.class, e -> {
+                    assertThat(e.key()).isEqualTo("idempotence.client.retry.wait");
+                    assertThat(e.source()).endsWith("idempotence.properties");
+                })
+                .hasMessageContaining("retry.wait PT3S (file:")
+                .hasMessageContaining("is longer than retry.max-wait PT2S (default); raise that one or lower this one")
+                .hasMessageNotContaining("for client");
+        assertThatThrownBy(() -> load(
+                        "idempotence.client.clients.orders.retry.wait=900ms",
+                        Map.of("idempotence.client.clients.orders.retry.max-wait", "500ms"),
+                        Map.of()))
+                .isInstanceOfSatisfying(
+                        IdempotenceConfigException.class,
+                        e -> assertThat(e.key()).isEqualTo("idempotence.client.clients.orders.retry.wait"))
+                .hasMessageContaining("retry.max-wait PT0.5S (system property)")
+                .hasMessageEndingWith(", for client orders");
+        // The one that was given is the one to be found, though it is the other one that is too long.
+        assertThatThrownBy(() -> load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_RETRY_MAX_WAIT", "50ms")))
+                .isInstanceOfSatisfying(IdempotenceConfigException.class, e -> {
+                    assertThat(e.key()).isEqualTo("IDEMPOTENCE_CLIENT_RETRY_MAX_WAIT");
+                    assertThat(e.source()).isEqualTo("environment variable");
+                })
+                .hasMessageContaining("retry.wait PT0.1S (default) is longer than");
+        assertThatThrownBy(() -> file("idempotence.client.clients.a.generator.type=snowflake"))
+                .hasMessageContaining("idempotence.client.clients.a.generator.type")
+                .hasMessageContaining("generator.node is missing, and generator.type snowflake (file:")
+                .hasMessageEndingWith("needs it, 0 to 1023, for client a");
+        assertThatThrownBy(
+                        () -> IdempotenceClientConfig.builder().budget(1, 5, 1).build())
+                .hasMessageContaining("budget.cost 5 (builder) is above budget.capacity 1 (builder)");
+    }
+
+    @Test
+    void anUnknownVariableOfAClientIsToldTheForm() {
+        assertThatThrownBy(() -> load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX", "3")))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX (from environment variable)")
+                .hasMessageContaining("IDEMPOTENCE_CLIENT_CLIENTS_<FEIGN_NAME>_<KEY>")
+                .hasMessageContaining("RETRY_MAX_ATTEMPTS");
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {0, 101})
     void setterChecksItsValue(int attempts) {

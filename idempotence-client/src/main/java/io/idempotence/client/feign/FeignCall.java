@@ -10,7 +10,10 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.LogicalCall;
 import java.nio.charset.Charset;
+import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +21,11 @@ import org.jspecify.annotations.Nullable;
 /** A logical call made through Feign: what its first request looked like, so that the later ones look the same. */
 final class FeignCall {
     private static final String CONTENT_TYPE = "Content-Type";
+    private static final String WAIT = "wait=";
+
+    /** What an answer needs to come after a wait. */
+    private static final long ANSWER_MILLIS = 500;
+
     private static final Pattern WAIT_PREFERENCE = Pattern.compile("(?i)(^|[,;\\s])wait\\s*=");
 
     private final LogicalCall logical;
@@ -25,6 +33,7 @@ final class FeignCall {
     private final @Nullable IdempotenceScope scope;
     private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
     private volatile @Nullable Request lastRequest;
+    private volatile @Nullable String preferred;
 
     FeignCall(ClientMethod method) {
         this.method = method;
@@ -128,6 +137,28 @@ final class FeignCall {
         }
     }
 
+    /** The same request, not asking the server to hold it for longer than this side will listen. */
+    Request patient(Request request, long readTimeoutMillis) {
+        String asked = preferred;
+        long bearable = Math.max(0, readTimeoutMillis - ANSWER_MILLIS) / 1000;
+        if (asked == null || Long.parseLong(asked.substring(WAIT.length())) <= bearable) {
+            return request;
+        }
+        Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
+        headers.replaceAll((name, values) -> name.equalsIgnoreCase(PREFER)
+                ? values.stream()
+                        .map(value -> value.equals(asked) ? WAIT + bearable : value)
+                        .toList()
+                : values);
+        return Request.create(
+                request.httpMethod(),
+                request.url(),
+                headers,
+                request.body(),
+                request.charset(),
+                request.requestTemplate());
+    }
+
     private void preferWait(RequestTemplate template) {
         long seconds = Math.min(
                 (method.client().config().preferWait().toMillis() + 999) / 1000,
@@ -135,7 +166,8 @@ final class FeignCall {
         boolean chosen = KeyHeader.values(template.headers(), PREFER).stream()
                 .anyMatch(value -> WAIT_PREFERENCE.matcher(value).find());
         if (seconds > 0 && !chosen) {
-            template.headerLiteral(PREFER, "wait=" + seconds);
+            preferred = WAIT + seconds;
+            template.headerLiteral(PREFER, WAIT + seconds);
         }
     }
 }

@@ -35,8 +35,8 @@ final class ObservingClient implements Client {
         Observation seen = attempt.seen();
         seen.started();
         try {
-            Response response = delegate.execute(
-                    request, clip(options, call.logical().deadline().millisLeft()));
+            Request.Options clipped = clip(options, call.logical().deadline().millisLeft());
+            Response response = delegate.execute(call.patient(request, clipped.readTimeoutMillis()), clipped);
             seen.answered(response.status(), response.headers());
             Response.Body body = response.body();
             return body == null

@@ -65,11 +65,15 @@ public final class CallLoop {
             }
             RetryDecision decision =
                     new RetryDecision(ended.outcome, ended.seen, call.isRepeatable(), call.deadline(), call.budget());
-            long wait = decision.waitBeforeNext(retry, failure(ended));
-            if (wait < 0 || !sleep(wait)) {
+            Throwable failure = failure(ended);
+            long wait = decision.waitBeforeNext(retry, failure);
+            if (wait < 0) {
                 return end(ended);
             }
-            exchange.discard(ended.value);
+            ended = letGo(ended, failure);
+            if (!sleep(wait)) {
+                return end(ended);
+            }
         }
     }
 
@@ -84,12 +88,21 @@ public final class CallLoop {
             call.doubt();
             long asked = RetryAfter.millis(ended.seen, Instant.now()).orElse(0);
             long wait = asked > 0 ? asked : backoff;
-            if (!call.deadline().outlasts(wait) || !sleep(wait)) {
+            if (!call.deadline().outlasts(wait)) {
+                return ended;
+            }
+            ended = letGo(ended, failure(ended));
+            if (!sleep(wait)) {
                 return ended;
             }
             backoff = Math.min(LONGEST_POLL_MILLIS, backoff * 2);
-            exchange.discard(ended.value);
         }
+    }
+
+    /** Before a wait: an answer that is not read holds a connection, which others may need. What is left of it is its failure. */
+    private Ended letGo(Ended ended, Throwable failure) {
+        exchange.discard(ended.value);
+        return new Ended(ended.outcome, ended.seen, null, failure);
     }
 
     private Ended send(int number) {

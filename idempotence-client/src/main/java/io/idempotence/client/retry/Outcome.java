@@ -23,12 +23,16 @@ public enum Outcome {
     /** Everything else: the operation's own answer, or a failure on this side. */
     FINAL;
 
+    /** Given by logins, gateways and containers without a look at the operation: also when it was carried out before. */
+    private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION =
+            Set.of(401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451);
+
     /**
      * The outcome of an exchange. The first line that applies counts:
      *
      * <pre>
      * seen                                                         outcome
-     * certificate not trusted, malformed address                   FINAL
+     * certificate not trusted, malformed address or method         FINAL
      * no connection, and no earlier request by the same client     NOT_SENT
      * any other I/O failure before a status line                   UNDETERMINED
      * request out, nothing came back to us                         UNDETERMINED
@@ -98,7 +102,7 @@ public enum Outcome {
 
     /**
      * Whether this says what became of the operation, earlier attempts included. An answer that was given before the server
-     * half looked at the ID (401, 403, 407, a malformed ID, a refusal we do not know) says nothing about an attempt made before it. Nor
+     * half looked at the ID (a malformed ID, a refusal we do not know, or a status that a gateway or a login may give in its place) says nothing about an attempt made before it. Nor
      * does "another request": it says that our own attempts differed, and the earlier one may have been carried out.
      */
     boolean settles(Observation seen) {
@@ -112,6 +116,6 @@ public enum Outcome {
         return this == FINAL
                 && status != 0
                 && !seen.namesRefusal()
-                && (seen.isReplayed() || (status != 401 && status != 403 && status != 407));
+                && (seen.isReplayed() || !OFTEN_BEFORE_THE_OPERATION.contains(status));
     }
 }

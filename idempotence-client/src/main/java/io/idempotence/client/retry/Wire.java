@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.MalformedURLException;
 import java.net.NoRouteToHostException;
+import java.net.ProtocolException;
 import java.net.UnknownHostException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
@@ -33,9 +34,16 @@ final class Wire {
         return true;
     }
 
-    /** The peer's certificate is not trusted, or the address is none: nothing was sent, trying again changes nothing. */
+    /** HttpURLConnection, and so Feign's default client, cannot send PATCH; it says so before it connects. */
+    private static boolean isUnknownMethod(IOException e) {
+        return e instanceof ProtocolException
+                && e.getMessage() != null
+                && e.getMessage().startsWith("Invalid HTTP method");
+    }
+
+    /** The peer's certificate is not trusted, the method cannot be sent, or the address is none: nothing was sent, trying again changes nothing. */
     static boolean isHopeless(IOException e) {
-        if (e instanceof SSLPeerUnverifiedException || e instanceof MalformedURLException) {
+        if (e instanceof SSLPeerUnverifiedException || e instanceof MalformedURLException || isUnknownMethod(e)) {
             return true;
         }
         if (!(e instanceof SSLHandshakeException)) {

@@ -24,9 +24,12 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.Reader;
 import java.net.ConnectException;
 import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
+import java.nio.charset.Charset;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -304,6 +307,82 @@ class EndOfACallTest extends FeignTestBase {
                 .create("x");
         assertThat(server.requests().stream().map(r -> String.join("|", r.header("Prefer"))))
                 .containsExactly("wait=5", "", "respond-async, wait=1", "return=minimal|wait=5");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"10000, wait=5", "4000, wait=3", "1400, wait=0", "200, wait=0"})
+    void theServerIsNotAskedToHoldADuplicateForLongerThanThisSideListens(long readTimeout, String expected) {
+        orders(fast().build(), b -> b.options(readTimeout(readTimeout))).create("x");
+        assertThat(server.requests().get(0).header("Prefer")).containsExactly(expected);
+        assertThat(server.requests().get(0).id()).isNotEmpty();
+        assertThat(server.requests().get(0).body()).isEqualTo("x");
+    }
+
+    /** An answer that is not read holds a connection: it goes before the wait, not after it. */
+    @ParameterizedTest
+    @CsvSource({"503, ''", "409, in-progress"})
+    void anAnswerIsLetGoBeforeTheWait(int status, String refusal) throws Exception {
+        Reply reply = refusal.isEmpty() ? Reply.status(status) : Reply.refusal(refusal, status);
+        server.answer(reply.header("Retry-After", "20").body("not now"));
+        CountDownLatch closed = new CountDownLatch(1);
+        Client client = (request, options) -> {
+            Response response = sockets.execute(request, options);
+            return response.toBuilder()
+                    .body(new ClosingBody(response.body(), closed))
+                    .build();
+        };
+        Orders orders = orders(fast().build(), b -> b.client(client));
+        AtomicReference<Throwable> end = new AtomicReference<>();
+        Thread caller = new Thread(() -> end.set(catchThrowable(() -> orders.raw("x"))));
+        caller.start();
+
+        assertThat(closed.await(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(caller.isAlive()).isTrue();
+        caller.interrupt();
+        caller.join();
+        assertThat(end.get()).isInstanceOf(FeignException.class);
+        assertThat(((FeignException) end.get()).status()).isEqualTo(status);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    private record ClosingBody(Response.Body body, CountDownLatch closed) implements Response.Body {
+        @Override
+        public Integer length() {
+            return body.length();
+        }
+
+        @Override
+        public boolean isRepeatable() {
+            return body.isRepeatable();
+        }
+
+        @Override
+        public InputStream asInputStream() throws IOException {
+            return body.asInputStream();
+        }
+
+        @Override
+        public Reader asReader(Charset charset) throws IOException {
+            return body.asReader(charset);
+        }
+
+        @Override
+        public void close() throws IOException {
+            body.close();
+            closed.countDown();
+        }
+    }
+
+    /** HttpURLConnection cannot send PATCH and says so before it connects: nothing left, nothing is unknown. */
+    @Test
+    void aMethodThatTheClientCannotSendIsAFailureAtOnce() {
+        Orders orders = orders();
+        Throwable end = catchThrowable(() -> orders.patch("x"));
+        assertThat(end)
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasMessageContaining("Invalid HTTP method: PATCH");
+        assertThat(server.requests()).isEmpty();
+        assertEnd(FAILED, 1, 1);
     }
 
     @Test

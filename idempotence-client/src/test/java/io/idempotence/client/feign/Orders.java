@@ -21,6 +21,9 @@ interface Orders {
     @RequestLine("POST /raw")
     Response raw(String body);
 
+    @RequestLine("PATCH /orders")
+    String patch(String body);
+
     @RequestLine("PUT /orders")
     String put(String body);
 

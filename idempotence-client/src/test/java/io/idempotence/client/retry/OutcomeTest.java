@@ -185,15 +185,20 @@ class OutcomeTest {
 
     @Test
     void answersGivenBeforeTheIdWasLookedAtSettleNothing() {
-        assertThat(FINAL.settles(answered(401))).isFalse();
-        assertThat(FINAL.settles(answered(403))).isFalse();
-        assertThat(FINAL.settles(answered(407))).isFalse();
+        for (int status : new int[] {401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451}) {
+            assertThat(FINAL.settles(answered(status))).as("%d", status).isFalse();
+            assertThat(FINAL.settles(answered(status, "Idempotent-Replayed", "true")))
+                    .as("a replayed %d", status)
+                    .isTrue();
+        }
         assertThat(REFUSED.settles(answered(400, "Idempotency-Refusal", "key-invalid")))
                 .isFalse();
         assertThat(FINAL.settles(answered(409, "Idempotency-Refusal", "not-invented-yet")))
                 .isFalse();
         assertThat(FINAL.settles(answered(403, "Idempotent-Replayed", "true"))).isTrue();
-        assertThat(FINAL.settles(answered(404))).isTrue();
+        for (int status : new int[] {400, 402, 409, 410, 412, 422, 424, 501}) {
+            assertThat(FINAL.settles(answered(status))).as("%d", status).isTrue();
+        }
         assertThat(REFUSED.settles(answered(409, "Idempotency-Refusal", "result-unavailable")))
                 .isTrue();
         assertThat(SUCCESS.settles(answered(200))).isTrue();
