@@ -79,8 +79,10 @@ class PublicTypesTest {
                 IdempotenceEvent
                 IdempotenceListener
                 IdempotencePolicy
+                IdempotencePolicy.Applied
                 IdempotencePolicy.Builder
                 IdempotencePolicy.OnAbandoned
+                IdempotencePolicy.Recovery
                 IdempotentCall
                 IdempotentExecution
                 ResultCodec
@@ -89,6 +91,7 @@ class PublicTypesTest {
                 StoredResponse.Header
                 Verdict
                 redis.RedisIdempotenceStorage
+                redis.RedisIdempotenceStorage.Builder
                 servlet.IdempotenceFilter
                 servlet.IdempotenceFilter.Builder
                 storage.Claim
@@ -106,6 +109,7 @@ class PublicTypesTest {
                 storage.IdempotenceStorage
                 storage.Owner
                 storage.RecordState
+                storage.Resolution
                 storage.StorageKey
                 storage.StorageUnavailableException
                 storage.WriteResult
