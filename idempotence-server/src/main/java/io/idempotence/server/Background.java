@@ -20,6 +20,7 @@ final class Background implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
     private static final Duration FIRST_DELAY = Duration.ofMillis(100);
     private static final Duration LONGEST_DELAY = Duration.ofSeconds(5);
+    private static final Duration CLOSING = Duration.ofSeconds(5);
 
     /** What all waiting writes may hold in memory; one more is given up loudly. */
     private static final long MAX_BYTES = 64L << 20;
@@ -34,7 +35,6 @@ final class Background implements AutoCloseable {
     private final Set<Runnable> waiting = ConcurrentHashMap.newKeySet();
 
     private volatile boolean closed;
-    private volatile boolean gaveUp;
 
     Background(Events events) {
         this.events = events;
@@ -112,7 +112,6 @@ final class Background implements AutoCloseable {
                 done(attempt);
             } catch (StorageUnavailableException e) {
                 if (closed) {
-                    gaveUp = true;
                     LOG.warn("a write was given up, its record will show as abandoned", e);
                 } else if (System.nanoTime() - attempt.giveUpAt < 0) {
                     Duration doubled = delay.multipliedBy(2);
@@ -135,18 +134,27 @@ final class Background implements AutoCloseable {
     }
 
     /**
-     * Stops the thread after one more try of everything that waits. The first one that fails for the storage is the last: the others
-     * would only wait for it too. What is then left will show as abandoned.
+     * Stops the thread after one more try of everything that waits, for at most 5 seconds and what the last try takes. What is then left will
+     * show as abandoned.
      */
     @Override
     public void close() {
         closed = true;
-        executor.shutdownNow();
-        for (Runnable task : waiting) {
-            if (gaveUp) {
-                break;
+        long end = System.nanoTime() + CLOSING.toNanos();
+        executor.shutdown();
+        try {
+            // A write that is under way may yet succeed: it is not interrupted while there is time.
+            if (!executor.awaitTermination(CLOSING.toNanos(), TimeUnit.NANOSECONDS)) {
+                executor.shutdownNow();
             }
-            runOnce(task);
+        } catch (InterruptedException e) {
+            executor.shutdownNow();
+            Thread.currentThread().interrupt();
+        }
+        for (Runnable task : waiting) {
+            if (System.nanoTime() - end < 0) {
+                runOnce(task);
+            }
         }
         if (!waiting.isEmpty()) {
             LOG.warn(

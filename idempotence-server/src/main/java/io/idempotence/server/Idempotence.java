@@ -169,7 +169,7 @@ public final class Idempotence implements AutoCloseable {
      *
      * @param id the ID
      * @param work runs on this thread, if it runs
-     * @return the work's result, now or from the first time
+     * @return the work's result, now or from the first time; null if that was its result
      * @throws ExecutionRefusedException if the work did not run and there is no result of it
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
@@ -184,7 +184,7 @@ public final class Idempotence implements AutoCloseable {
      * @param codec stores the result
      * @param work runs on this thread, if it runs
      * @param <T> the result
-     * @return the work's result, now or from the first time
+     * @return the work's result, now or from the first time; null if that was its result
      * @throws ExecutionRefusedException if the work did not run and there is no result of it
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
@@ -199,7 +199,7 @@ public final class Idempotence implements AutoCloseable {
      * @param codec stores the result
      * @param work runs on this thread, if it runs
      * @param <T> the result
-     * @return the work's result, now or from the first time
+     * @return the work's result, now or from the first time; null if that was its result
      * @throws ExecutionRefusedException if the work did not run and there is no result of it
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
@@ -210,7 +210,7 @@ public final class Idempotence implements AutoCloseable {
             return run(run.execution(), codec, work);
         }
         if (decision instanceof Decision.Replay replay) {
-            return codec.decode(StoredResult.valueOf(replay.result()));
+            return decoded(codec, replay.result());
         }
         Decision.Refuse refuse = (Decision.Refuse) decision;
         throw new ExecutionRefusedException(refuse.refusal(), id, refuse.retryAfter());
@@ -226,17 +226,20 @@ public final class Idempotence implements AutoCloseable {
         }
         byte[] stored;
         try {
-            stored = StoredResult.value(codec.encode(result));
+            stored = result == null ? StoredResult.nothing() : StoredResult.value(codec.encode(result));
         } catch (Throwable e) {
             // The work took effect: it must never run again, whatever became of its result.
             execution.finish(Verdict.KEEP, StoredResult.unavailable());
             throw e;
         }
         Optional<byte[]> canonical = execution.finish(Verdict.KEEP, stored);
-        return canonical
-                .filter(bytes -> StoredResult.kind(bytes) == StoredResult.VALUE)
-                .map(bytes -> codec.decode(StoredResult.valueOf(bytes)))
-                .orElse(result);
+        boolean overtaken = canonical.isPresent() && StoredResult.kind(canonical.get()) != StoredResult.UNAVAILABLE;
+        return overtaken ? decoded(codec, canonical.get()) : result;
+    }
+
+    @SuppressWarnings("NullAway") // a work whose result is null gets it back
+    private static <T> T decoded(ResultCodec<T> codec, byte[] result) {
+        return StoredResult.kind(result) == StoredResult.NULL ? null : codec.decode(StoredResult.valueOf(result));
     }
 
     /**

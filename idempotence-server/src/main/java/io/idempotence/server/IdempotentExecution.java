@@ -23,7 +23,8 @@ public interface IdempotentExecution {
     long fence();
 
     /**
-     * Whether this execution took the claim over from one that broke off, and so may be the second (T7).
+     * Whether this execution took the claim over from one that broke off, and so may be the second (T7). Said of this execution only: after
+     * a take-over that was released, the next one is no take-over; {@code fence() > 1} says that some execution of this ID began before.
      *
      * @return true after a take-over
      */

@@ -9,11 +9,16 @@ final class StoredResult {
     static final byte UNAVAILABLE = 0;
     static final byte RESPONSE = 1;
     static final byte VALUE = 2;
+    static final byte NULL = 3;
 
     private StoredResult() {}
 
     static byte[] unavailable() {
         return ClaimResult.noResult();
+    }
+
+    static byte[] nothing() {
+        return new byte[] {NULL};
     }
 
     static byte[] value(byte[] value) {

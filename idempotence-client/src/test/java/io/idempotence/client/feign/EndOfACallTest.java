@@ -348,7 +348,8 @@ class EndOfACallTest extends FeignTestBase {
     private record ClosingBody(Response.Body body, CountDownLatch closed) implements Response.Body {
         @Override
         public Integer length() {
-            return body.length();
+            // As of an answer in chunks, which Feign does not read ahead.
+            return null;
         }
 
         @Override

@@ -34,7 +34,8 @@ public interface IdempotenceStorage extends AutoCloseable {
      * A storage in this process's memory. Another process does not see its records, and a restart forgets them all: an ID that
      * ran before it runs again after it. It is meant for tests, for examples, and for services of a single instance that accept this.
      *
-     * <p>A record that still lives is never given up for a new one. When {@code maxRecords} live, a claim of a new ID throws
+     * <p>What is bounded is the number of records, not their bytes: each holds its answer, up to the filter's {@code maxResponseBody}.
+     * A record that still lives is never given up for a new one. When {@code maxRecords} live, a claim of a new ID throws
      * {@link StorageUnavailableException} (promise P6); claims of known IDs go on. Closing does nothing.
      *
      * @param maxRecords how many records may live at once; at least 1
@@ -48,6 +49,8 @@ public interface IdempotenceStorage extends AutoCloseable {
 
     /**
      * Claims an ID, or reports who got there first (T1 to T8, T18). Another fingerprint is reported before any state.
+     * An owner whose claim was released does not get it back: a request that was sent again and came very late changes nothing, and is
+     * answered as in progress.
      *
      * @param request who asks, for what, for how long
      * @return the outcome

@@ -43,7 +43,12 @@ record MemoryRecord(
         return switch (before.phase) {
             case COMPLETED -> new Step<>(new ClaimResult.Completed(resultOf(before)), before);
             case UNKNOWN -> new Step<>(new ClaimResult.Unknown(), before);
-            case RELEASED -> claimed(request, before.fence + 1, false, now);
+            // The same owner once more is a packet that was under way for long (T2): whoever sent it waits for nothing
+            // any more.
+            case RELEASED ->
+                before.owner.equals(request.owner())
+                        ? new Step<>(new ClaimResult.InProgress(Duration.ZERO), before)
+                        : claimed(request, before.fence + 1, false, now);
             case CLAIMED -> {
                 if (before.owner.equals(request.owner())) {
                     yield claimed(request, before.fence, before.takenOver, now);

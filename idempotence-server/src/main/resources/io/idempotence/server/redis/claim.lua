@@ -52,10 +52,15 @@ end
 if state == 'U' then
   return {'unknown'}
 end
+local own = string.sub(head, 7, 22) == ARGV[1]
 if state == 'R' then
+  if own then
+    -- A packet that was under way for long: whoever sent it waits for nothing any more.
+    return {'in-progress', 0}
+  end
   return claim('P', fence + 1)
 end
-if string.sub(head, 7, 22) == ARGV[1] then
+if own then
   return claim(state, fence)
 end
 local left = struct.unpack('>I8', head, 55) - now()

@@ -376,14 +376,13 @@ public abstract class IdempotenceStorageContract {
     }
 
     @Test
-    void sameOwnersEarlierFenceIsFencedOff() {
-        Claim first = claim(LONG);
-        storage.release(first, RETENTION);
-        Claim second = claimed(storage.claim(request(first.owner(), LONG)));
+    void sameOwnersOtherFenceIsFencedOff() {
+        storage.release(claim(LONG), RETENTION);
+        Claim second = claim(LONG);
         assertThat(second.fence()).isEqualTo(2);
 
-        assertFenced(storage.complete(first, RESULT, RETENTION), null);
-        assertFenced(storage.release(first, RETENTION), null);
+        assertFenced(storage.complete(withFence(second, 1), RESULT, RETENTION), null);
+        assertFenced(storage.release(withFence(second, 1), RETENTION), null);
         assertState(RecordState.IN_PROGRESS, 2);
     }
 
@@ -709,6 +708,36 @@ public abstract class IdempotenceStorageContract {
         } finally {
             pool.shutdownNow();
         }
+    }
+
+    /** The packet of a claim may be delivered twice, the second time after everything is over. */
+    @Test
+    void aClaimThatArrivesAgainAfterItsReleaseClaimsNothing() {
+        ClaimRequest request = request(newOwner(), LONG);
+        storage.release(claimed(storage.claim(request)), RETENTION);
+
+        assertThat(storage.claim(request)).isInstanceOf(ClaimResult.InProgress.class);
+        assertState(RecordState.RELEASED, 1);
+
+        Claim next = claim(LONG);
+        assertThat(next.fence()).isEqualTo(2);
+        assertThat(storage.claim(request)).isInstanceOf(ClaimResult.InProgress.class);
+        storage.complete(next, RESULT, RETENTION);
+        assertCompleted(storage.claim(request), RESULT);
+    }
+
+    /** After a take-over and a release nobody is taken over; the fence tells that it is not the first execution. */
+    @Test
+    void theFenceTellsOfExecutionsBeforeARelease() {
+        claim(SHORT);
+        letPass(SHORT);
+        Claim takenOver = claimed(storage.claim(takeOver(newOwner(), LONG)));
+        storage.release(takenOver, RETENTION);
+
+        ClaimResult.Claimed next = (ClaimResult.Claimed) storage.claim(request(newOwner(), LONG));
+
+        assertThat(next.takenOver()).isFalse();
+        assertThat(next.claim().fence()).isEqualTo(3);
     }
 
     // ---- operators: T17, list

@@ -1,0 +1,323 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** What becomes of executions when single calls of the storage fail, or their answers get lost. */
+class StorageTroubleTest {
+    private static final IdempotencePolicy SHORT_LEASE = IdempotencePolicy.builder()
+            .lease(Duration.ofMillis(60))
+            .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+            .build();
+
+    private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
+    private final FaultyStorage storage = new FaultyStorage(memory);
+    private final IdempotenceId id = IdempotenceId.of("order-1");
+    private final StorageKey key = key("order-1");
+    private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+    private final AtomicInteger runs = new AtomicInteger();
+    private final List<Idempotence> open = new ArrayList<>();
+
+    @AfterEach
+    void close() {
+        storage.before((call, which) -> {}).after((call, which) -> {});
+        open.forEach(Idempotence::close);
+    }
+
+    private static StorageKey key(String id) {
+        return StorageKey.of("default", "", "execute", IdempotenceId.of(id));
+    }
+
+    private static StorageUnavailableException unavailable() {
+        return new StorageUnavailableException("the cable is out", null);
+    }
+
+    private Idempotence over(IdempotenceStorage any, IdempotencePolicy policy) {
+        Idempotence idempotence = Idempotence.builder(any)
+                .policy(policy)
+                .listener((event, which) -> events.add(event))
+                .build();
+        open.add(idempotence);
+        return idempotence;
+    }
+
+    private Idempotence idempotence(IdempotencePolicy policy) {
+        return over(storage, policy);
+    }
+
+    private Idempotence idempotence() {
+        return idempotence(IdempotencePolicy.defaults());
+    }
+
+    private String work() {
+        return "run " + runs.incrementAndGet();
+    }
+
+    private Refusal refusal(Idempotence idempotence) {
+        List<Refusal> refusals = new ArrayList<>();
+        assertThatThrownBy(() -> idempotence.execute(id, this::work))
+                .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> refusals.add(e.refusal()));
+        return refusals.get(0);
+    }
+
+    // ---- leases
+
+    @Test
+    @DisplayName("T9: a record that cannot be renewed costs the others nothing")
+    void oneFailingRecordDoesNotStopTheRenewalOfOthers() {
+        Idempotence idempotence = idempotence(SHORT_LEASE);
+        AtomicInteger renewals = new AtomicInteger();
+        List<StorageKey> broken = new CopyOnWriteArrayList<>();
+        storage.before((call, which) -> {
+            if (call == Call.RENEW) {
+                if (broken.contains(which)) {
+                    throw new IllegalStateException("this record is broken");
+                }
+                renewals.incrementAndGet();
+            }
+        });
+        for (int i = 0; i < 8; i++) {
+            IdempotenceId each = IdempotenceId.of("each-" + i);
+            if (i % 2 == 0) {
+                broken.add(StorageKey.of("default", "", "", each));
+            }
+            idempotence.claim(new IdempotentCall(each, "", Fingerprint.NONE), SHORT_LEASE);
+        }
+        // Each look meets the broken ones too, in whatever order.
+        await().until(() -> renewals.get() >= 4 * 10);
+    }
+
+    @Test
+    @DisplayName("rule 5, T22: a completion that waits for the storage keeps its claim until it is written")
+    void aPendingCompletionKeepsItsLease() throws Exception {
+        AtomicBoolean down = new AtomicBoolean(true);
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE && down.get()) {
+                throw unavailable();
+            }
+        });
+        assertThat(idempotence(SHORT_LEASE).execute(id, this::work)).isEqualTo("run 1");
+
+        long renewals = storage.count(Call.RENEW);
+        Idempotence other = over(memory, SHORT_LEASE);
+        await().until(() -> {
+            assertThat(refusal(other)).isEqualTo(Refusal.IN_PROGRESS);
+            return storage.count(Call.RENEW) >= renewals + 10;
+        });
+        down.set(false);
+        await().until(() -> memory.find(key).orElseThrow().state() == RecordState.COMPLETED);
+
+        assertThat(other.execute(id, this::work)).isEqualTo("run 1");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T14: a late owner whose overtaker's result was not kept gives its own")
+    void aLateOwnerIsNotGivenAResultThatWasNotKept() throws Exception {
+        storage.before((call, which) -> {
+            if (call == Call.RENEW) {
+                throw unavailable();
+            }
+        });
+        Idempotence other = over(memory, SHORT_LEASE);
+        ResultCodec<String> failing = ResultCodec.of(
+                text -> {
+                    throw new IllegalStateException("cannot be encoded");
+                },
+                bytes -> "never");
+
+        String late = idempotence(SHORT_LEASE).execute(id, () -> {
+            String own = work();
+            await().until(() -> memory.find(key).orElseThrow().state() == RecordState.ABANDONED);
+            assertThatThrownBy(() -> other.execute(id, failing, this::work)).hasMessage("cannot be encoded");
+            return own;
+        });
+
+        assertThat(late).isEqualTo("run 1");
+        assertThat(events).contains(IdempotenceEvent.FENCED);
+    }
+
+    // ---- claims
+
+    @Test
+    @DisplayName("P6: whatever a storage throws, nothing runs")
+    void anUnexpectedFailureOfTheStorageRunsNothing() {
+        storage.before((call, which) -> {
+            throw new UnsupportedOperationException("a driver's bug");
+        });
+        Idempotence idempotence = idempotence();
+        assertThat(refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(UnsupportedOperationException.class);
+        assertThat(runs).hasValue(0);
+        assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
+    }
+
+    @Test
+    @DisplayName("T22: whatever a storage throws, the real result goes to the caller and is never run again")
+    void anUnexpectedFailureAtCompletionIsTriedAgain() throws Exception {
+        AtomicInteger failures = new AtomicInteger(3);
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE && failures.getAndDecrement() > 1) {
+                throw unavailable();
+            }
+            if (call == Call.COMPLETE && failures.get() == 3) {
+                throw new UnsupportedOperationException("a driver's bug");
+            }
+        });
+        assertThat(idempotence().execute(id, this::work)).isEqualTo("run 1");
+        await().until(() -> memory.find(key).orElseThrow().state() == RecordState.COMPLETED);
+    }
+
+    @Test
+    @DisplayName("T21: a claim whose answers get lost is given back, but not while completions need the room")
+    void aLostClaimIsGivenBackOnlyWhenThereIsRoom() throws Exception {
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = idempotence();
+        assertThat(refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        storage.after((call, which) -> {});
+        await().until(() -> memory.find(key).orElseThrow().state() == RecordState.RELEASED);
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+
+        // A quarter of the room of waiting writes is taken.
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE) {
+                throw unavailable();
+            }
+        });
+        String large = "x".repeat(17 << 20);
+        idempotence.execute(IdempotenceId.of("large"), () -> large);
+        long claims = storage.count(Call.CLAIM);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM) {
+                throw unavailable();
+            }
+        });
+        assertThatThrownBy(() -> idempotence.execute(IdempotenceId.of("order-2"), this::work))
+                .isInstanceOf(ExecutionRefusedException.class);
+        storage.after((call, which) -> {}).before((call, which) -> {});
+        await().until(() -> memory.find(key("large")).orElseThrow().state() == RecordState.COMPLETED);
+        assertThat(storage.count(Call.CLAIM)).isEqualTo(claims + 2);
+        assertThat(memory.find(key("order-2")).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+    }
+
+    // ---- results
+
+    @Test
+    void aCodecThatBreaksDownNeverLetsTheWorkRunAgain() {
+        Idempotence idempotence = idempotence();
+        ResultCodec<String> broken = ResultCodec.of(
+                text -> {
+                    throw new StackOverflowError();
+                },
+                bytes -> "never");
+        assertThatThrownBy(() -> idempotence.execute(id, broken, this::work)).isInstanceOf(StackOverflowError.class);
+        assertThatThrownBy(() -> idempotence.execute(id, broken, this::work))
+                .isInstanceOfSatisfying(
+                        ExecutionRefusedException.class,
+                        e -> assertThat(e.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void aResultOfNullIsGivenAgain() throws Exception {
+        Idempotence idempotence = idempotence();
+        for (int i = 0; i < 2; i++) {
+            String result = idempotence.execute(id, () -> {
+                runs.incrementAndGet();
+                return null;
+            });
+            assertThat(result).isNull();
+        }
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void aListenerThatBreaksDownChangesNothing() throws Exception {
+        Idempotence idempotence = Idempotence.builder(memory)
+                .listener((event, which) -> {
+                    throw new AssertionError("a listener's bug");
+                })
+                .build();
+        open.add(idempotence);
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+    }
+
+    // ---- the end
+
+    @Test
+    void closingTriesEveryWaitingWriteOnceMoreAndInterruptsNone() throws Exception {
+        AtomicBoolean interrupted = new AtomicBoolean();
+        AtomicBoolean closing = new AtomicBoolean();
+        CountDownLatch underWay = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        storage.before((call, which) -> {
+            boolean background = Thread.currentThread().getName().equals("idempotence-background");
+            if (call != Call.COMPLETE) {
+                return;
+            }
+            if (background && underWay.getCount() > 0) {
+                underWay.countDown();
+                try {
+                    goOn.await();
+                } catch (InterruptedException e) {
+                    interrupted.set(true);
+                }
+            } else if (!closing.get() || which.equals(key("broken"))) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = Idempotence.over(storage);
+        List<String> ids = List.of("first", "a", "broken", "b", "c");
+        for (String each : ids) {
+            idempotence.execute(IdempotenceId.of(each), this::work);
+        }
+        underWay.await();
+        closing.set(true);
+        Thread closer = new Thread(idempotence::close);
+        closer.start();
+        await().until(() -> closer.getState() == Thread.State.TIMED_WAITING);
+        goOn.countDown();
+        closer.join();
+
+        assertThat(interrupted).isFalse();
+        assertThat(ids.stream()
+                        .filter(each -> memory.find(key(each)).orElseThrow().state() != RecordState.COMPLETED))
+                .containsExactly("broken");
+    }
+
+    @Test
+    void aTextGoesThroughTheStorageAsItIs() throws Exception {
+        String text = "äöü €";
+        Idempotence idempotence = idempotence();
+        idempotence.execute(id, () -> text);
+        assertThat(idempotence.execute(id, this::work)).isEqualTo(text);
+        assertThat(text.getBytes(StandardCharsets.UTF_8)).hasSizeGreaterThan(text.length());
+    }
+}

@@ -1,0 +1,115 @@
+package io.idempotence.server.storage;
+
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.stream.Stream;
+
+/** A storage that works, between a caller and a wire on which things happen before a call arrives and before its answer does. */
+public final class FaultyStorage implements IdempotenceStorage {
+    /** A call of the storage. */
+    public enum Call {
+        CLAIM,
+        COMPLETE,
+        RELEASE,
+        MARK_UNKNOWN,
+        RENEW
+    }
+
+    /** Happens on the wire; throws to lose the call, or its answer. */
+    @FunctionalInterface
+    public interface Fault {
+        void on(Call call, StorageKey key);
+    }
+
+    private final IdempotenceStorage delegate;
+    private final ConcurrentLinkedQueue<Call> calls = new ConcurrentLinkedQueue<>();
+    private volatile Fault before = (call, key) -> {};
+    private volatile Fault after = (call, key) -> {};
+
+    public FaultyStorage(IdempotenceStorage delegate) {
+        this.delegate = delegate;
+    }
+
+    /** What happens to calls. */
+    public FaultyStorage before(Fault fault) {
+        before = fault;
+        return this;
+    }
+
+    /** What happens to answers. */
+    public FaultyStorage after(Fault fault) {
+        after = fault;
+        return this;
+    }
+
+    /** How many there were. */
+    public long count(Call call) {
+        return calls.stream().filter(call::equals).count();
+    }
+
+    private void out(Call call, StorageKey key) {
+        calls.add(call);
+        before.on(call, key);
+    }
+
+    private <T> T back(Call call, StorageKey key, T answer) {
+        after.on(call, key);
+        return answer;
+    }
+
+    @Override
+    public ClaimResult claim(ClaimRequest request) {
+        out(Call.CLAIM, request.key());
+        return back(Call.CLAIM, request.key(), delegate.claim(request));
+    }
+
+    @Override
+    public WriteResult complete(Claim claim, byte[] result, Duration retention) {
+        out(Call.COMPLETE, claim.key());
+        return back(Call.COMPLETE, claim.key(), delegate.complete(claim, result, retention));
+    }
+
+    @Override
+    public WriteResult release(Claim claim, Duration retention) {
+        out(Call.RELEASE, claim.key());
+        return back(Call.RELEASE, claim.key(), delegate.release(claim, retention));
+    }
+
+    @Override
+    public WriteResult markUnknown(Claim claim, Duration retention) {
+        out(Call.MARK_UNKNOWN, claim.key());
+        return back(Call.MARK_UNKNOWN, claim.key(), delegate.markUnknown(claim, retention));
+    }
+
+    @Override
+    public WriteResult renew(Claim claim, Duration lease) {
+        out(Call.RENEW, claim.key());
+        return back(Call.RENEW, claim.key(), delegate.renew(claim, lease));
+    }
+
+    @Override
+    public Optional<IdempotenceRecord> find(StorageKey key) {
+        return delegate.find(key);
+    }
+
+    @Override
+    public Stream<IdempotenceRecord> list(String namespace) {
+        return delegate.list(namespace);
+    }
+
+    @Override
+    public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
+        return delegate.resolve(key, fence, resolution, retention);
+    }
+
+    @Override
+    public boolean delete(StorageKey key) {
+        return delegate.delete(key);
+    }
+
+    @Override
+    public void close() {
+        delegate.close();
+    }
+}
