@@ -42,11 +42,16 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.Jedis;
 
 /** What duplicates get that say {@code Prefer: wait}, in every container, on a real Redis. */
 @DisplayName("rule 17: duplicates that wait")
-abstract class WaitingContract {
+@ParameterizedClass
+@EnumSource(Container.class)
+class WaitingIT {
     private final AtomicInteger runs = new AtomicInteger();
     private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
     private final CountDownLatch started = new CountDownLatch(1);
@@ -55,7 +60,8 @@ abstract class WaitingContract {
     private final String id = UUID.randomUUID().toString();
     private EmbeddedRedis redis;
 
-    abstract ServletServer.Starter starter();
+    @Parameter
+    Container container;
 
     @BeforeEach
     void startRedis() {
@@ -76,23 +82,21 @@ abstract class WaitingContract {
                 .listener((event, which) -> events.add(event))
                 .build();
         toClose.add(idempotence);
-        ServletServer server = starter()
-                .start(
-                        context -> {
-                            if (!async) {
-                                FilterRegistration.Dynamic old = context.addFilter("old", WaitingContract::passOn);
-                                old.setAsyncSupported(false);
-                                old.addMappingForUrlPatterns(null, false, "/*");
-                            }
-                            options.apply(IdempotenceFilter.builder(idempotence))
-                                    .build()
-                                    .install(context);
-                            ServletRegistration.Dynamic servlet =
-                                    context.addServlet("handler", ServletServer.servlet(handler));
-                            servlet.setAsyncSupported(true);
-                            servlet.addMapping("/*");
-                        },
-                        null);
+        ServletServer server = container.start(
+                context -> {
+                    if (!async) {
+                        FilterRegistration.Dynamic old = context.addFilter("old", WaitingIT::passOn);
+                        old.setAsyncSupported(false);
+                        old.addMappingForUrlPatterns(null, false, "/*");
+                    }
+                    options.apply(IdempotenceFilter.builder(idempotence))
+                            .build()
+                            .install(context);
+                    ServletRegistration.Dynamic servlet = context.addServlet("handler", ServletServer.servlet(handler));
+                    servlet.setAsyncSupported(true);
+                    servlet.addMapping("/*");
+                },
+                null);
         toClose.add(server);
         return server;
     }
@@ -195,7 +199,7 @@ abstract class WaitingContract {
 
         assertThat(text(first.join())).isEqualTo("run 1");
         assertThat(replayed(first.join())).isFalse();
-        duplicates.forEach(WaitingContract::assertReplays);
+        duplicates.forEach(WaitingIT::assertReplays);
         assertThat(runs).hasValue(1);
         // Two instances with their polls and their background.
         assertThat(all).isLessThanOrEqualTo(6);
@@ -231,7 +235,7 @@ abstract class WaitingContract {
 
         mayEnd.countDown();
 
-        duplicates.forEach(WaitingContract::assertReplays);
+        duplicates.forEach(WaitingIT::assertReplays);
     }
 
     @Test
@@ -290,7 +294,7 @@ abstract class WaitingContract {
                 duplicates.stream().map(CompletableFuture::join).toList();
         assertThat(answers.stream().filter(answer -> answer.statusCode() == 201 && replayed(answer)))
                 .hasSize(16);
-        answers.stream().filter(answer -> answer.statusCode() != 201).forEach(WaitingContract::assertInProgress);
+        answers.stream().filter(answer -> answer.statusCode() != 201).forEach(WaitingIT::assertInProgress);
         assertThat(runs).hasValue(1);
     }
 
@@ -324,16 +328,15 @@ abstract class WaitingContract {
     void nobodyWaitsOnAServiceThatStops() throws Exception {
         Idempotence idempotence = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()));
         toClose.add(idempotence);
-        ServletServer server = starter()
-                .start(
-                        context -> {
-                            IdempotenceFilter.builder(idempotence).build().install(context);
-                            ServletRegistration.Dynamic servlet =
-                                    context.addServlet("handler", ServletServer.servlet(this::slow));
-                            servlet.setAsyncSupported(true);
-                            servlet.addMapping("/*");
-                        },
-                        null);
+        ServletServer server = container.start(
+                context -> {
+                    IdempotenceFilter.builder(idempotence).build().install(context);
+                    ServletRegistration.Dynamic servlet =
+                            context.addServlet("handler", ServletServer.servlet(this::slow));
+                    servlet.setAsyncSupported(true);
+                    servlet.addMapping("/*");
+                },
+                null);
         toClose.add(server);
         first(server);
         CompletableFuture<HttpResponse<byte[]>> duplicate = duplicate(server, "wait=9");

@@ -1,0 +1,251 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.IdempotenceEvent;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.http.Cookie;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What later callers get is what the first one got. */
+class AnswersIT extends FilterTestBase {
+
+    // ---- the answer
+
+    @Test
+    void secondRequestGetsTheFirstOnesAnswerByteForByte() {
+        byte[] body = new byte[256];
+        for (int i = 0; i < body.length; i++) {
+            body[i] = (byte) i;
+        }
+        ServletServer server = serve((request, response) -> {
+            response.setStatus(201);
+            response.setContentType("application/octet-stream");
+            response.setHeader("Location", "/payments/" + runs.get());
+            response.setHeader("ETag", "\"v1\"");
+            response.addHeader("Link", "</a>; rel=next");
+            response.addHeader("Link", "</b>; rel=prev");
+            response.getOutputStream().write(body);
+        });
+        HttpResponse<byte[]> first = call(server);
+        HttpResponse<byte[]> second = call(server);
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(first.body()).isEqualTo(body);
+        assertThat(first.headers().allValues("Link")).hasSize(2);
+        assertSameAnswer(first, second);
+        assertThat(runs).hasValue(1);
+        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED);
+    }
+
+    @Test
+    void emptyAnswersReplay() {
+        ServletServer server = serve((request, response) -> response.setStatus(204));
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(204);
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"text/plain", "application/json", "text/html;charset=utf-8", "text/plain;charset=utf-16"})
+    void firstAnswerByWriterIsWhatItIsWithoutTheFilter(String type) {
+        Handler handler = (request, response) -> {
+            response.setContentType(type);
+            response.getWriter().print("grüße ");
+            response.getWriter().flush();
+            response.getWriter().print("und mehr");
+        };
+        HttpResponse<byte[]> bare = call(start(handler, context -> {}));
+        ServletServer server = serve(handler);
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.body()).isEqualTo(bare.body());
+        assertThat(first.headers().allValues("Content-Type"))
+                .isEqualTo(bare.headers().allValues("Content-Type"));
+        assertSameAnswer(first, call(server));
+    }
+
+    /** Rule 11 */
+    @Test
+    void firstAnswersHeadersAreWhatTheyAreWithoutTheFilter() {
+        Handler handler = (request, response) -> {
+            response.addHeader("X-One", "1");
+            response.addHeader("X-Two", "a");
+            response.addHeader("X-Two", "b");
+            response.addCookie(new Cookie("session", "s"));
+            answer(response, 200, "body");
+            response.flushBuffer();
+            response.setHeader("X-Late", "ignored, the response is committed");
+        };
+        HttpResponse<byte[]> bare = call(start(handler, context -> {}));
+        HttpResponse<byte[]> first = call(serve(handler));
+        assertThat(withoutLength(first)).isEqualTo(withoutLength(bare));
+        assertThat(first.body()).isEqualTo(bare.body());
+    }
+
+    private static Map<String, List<String>> withoutLength(HttpResponse<byte[]> response) {
+        Map<String, List<String>> headers = new TreeMap<>(response.headers().map());
+        // How the body is framed is the container's affair, and depends on when it sees the body.
+        headers.keySet().removeAll(List.of("content-length", "transfer-encoding", "date"));
+        return headers;
+    }
+
+    /** Rule 10 */
+    @Test
+    void headersOfOneCallerOrMomentAreNotReplayed() {
+        ServletServer server = serve(
+                (request, response) -> {
+                    response.addCookie(new Cookie("session", "secret"));
+                    response.setHeader("X-RateLimit-Remaining", "1");
+                    response.setHeader("X-Trace-Id", "t");
+                    response.setHeader("WWW-Authenticate", "Basic");
+                    response.setHeader("X-Payment", "p");
+                    answer(response, 200, "ok");
+                },
+                filter -> filter.keepHeaders("X-Payment"));
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.headers().firstValue("Set-Cookie")).isPresent();
+        HttpResponse<byte[]> second = call(server);
+        assertThat(second.headers().map().keySet())
+                .doesNotContain("set-cookie", "x-ratelimit-remaining", "x-trace-id", "www-authenticate");
+        assertThat(second.headers().firstValue("X-Payment")).contains("p");
+        assertSameAnswer(first, second);
+    }
+
+    @Test
+    void aHandlerCannotPassItsAnswerOffAsTheFrameworks() {
+        ServletServer server = serve((request, response) -> {
+            response.setHeader("Idempotent-Replayed", "true");
+            response.addHeader("Idempotency-Refusal", "in-progress");
+            answer(response, 200, "ok");
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(replayed(first)).isFalse();
+        assertThat(refusal(first)).isNull();
+    }
+
+    // ---- sendError, redirects, error pages
+
+    @Test
+    void sendErrorIsReplayedWithTheContainersPage() {
+        ServletServer server = serve((request, response) -> response.sendError(404, "no such account"));
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(404);
+        awaitReplay(server, first);
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void theApplicationsErrorPageIsReplayedByteForByte() {
+        errorPage = "/error";
+        AtomicInteger pages = new AtomicInteger();
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ERROR) {
+                response.setContentType("application/json");
+                response.getWriter().print("{\"page\":" + pages.incrementAndGet() + "}");
+            } else {
+                response.sendError(409, "conflict");
+            }
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(409);
+        assertThat(text(first)).isEqualTo("{\"page\":1}");
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+        assertThat(pages).hasValue(1);
+    }
+
+    @Test
+    void theErrorPageOfAReleasedFailureIsNotRecorded() {
+        errorPage = "/error";
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ERROR) {
+                response.getWriter().print("error page");
+            } else if (runs.get() == 1) {
+                throw new IllegalStateException("database down");
+            } else {
+                answer(response, 200, "ok");
+            }
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(500);
+        assertThat(text(first)).isEqualTo("error page");
+        assertThat(text(call(server))).isEqualTo("ok");
+        assertThat(replayed(call(server))).isTrue();
+    }
+
+    /** Rule 11 */
+    @Test
+    void theHandlersOwn503ReachesTheClient() {
+        ServletServer server = serve((request, response) -> {
+            response.setHeader("Retry-After", "7");
+            answer(response, 503, "my own body");
+        });
+        HttpResponse<byte[]> response = call(server);
+        assertThat(text(response)).isEqualTo("my own body");
+        assertThat(response.headers().allValues("Retry-After")).containsExactly("7");
+        assertThat(refusal(response)).isNull();
+    }
+
+    @Test
+    void redirectsReplay() {
+        ServletServer server = serve((request, response) -> {
+            if (request.getRequestURI().equals("/see-other")) {
+                response.sendRedirect("/payments/1", 303);
+            } else {
+                response.sendRedirect("/payments/2");
+            }
+        });
+        HttpResponse<byte[]> found = post(server.uri("/found"), "k1", "");
+        assertThat(found.statusCode()).isEqualTo(302);
+        assertThat(found.headers().firstValue("Location").orElseThrow()).endsWith("/payments/2");
+        assertSameAnswer(found, post(server.uri("/found"), "k1", ""));
+        HttpResponse<byte[]> seeOther = post(server.uri("/see-other"), "k2", "");
+        assertThat(seeOther.statusCode()).isEqualTo(303);
+        assertSameAnswer(seeOther, post(server.uri("/see-other"), "k2", ""));
+        assertThat(runs).hasValue(2);
+    }
+
+    /** A container may finish its own response when a forward returns; the held answer must still go out. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void forwardsAndIncludesReachBothCallers(boolean byWriter) {
+        ServletServer server = serve((request, response) -> {
+            switch (request.getDispatcherType()) {
+                case REQUEST -> request.getRequestDispatcher("/view").forward(request, response);
+                case FORWARD -> {
+                    response.setContentType("text/plain");
+                    print(response, byWriter, "forwarded, ");
+                    request.getRequestDispatcher("/part").include(request, response);
+                }
+                default -> print(response, byWriter, "included");
+            }
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("forwarded, included");
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    private static void print(HttpServletResponse response, boolean byWriter, String text) throws IOException {
+        if (byWriter) {
+            response.getWriter().print(text);
+        } else {
+            response.getOutputStream().print(text);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.it.container.Http;
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.MultipartConfigElement;
+import jakarta.servlet.ServletRegistration;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * A filter, a handler and a caller, in every container, over sockets, on a real Redis. Each subclass holds {@code IdempotenceFilter} to some rules
+ * of the protocol; the numbers in their names are those of "Rules that peers break" in {@code docs/design.md}.
+ */
+@ParameterizedClass
+@EnumSource(Container.class)
+abstract class FilterTestBase {
+    static EmbeddedRedis redis;
+
+    final AtomicInteger runs = new AtomicInteger();
+    final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+    final ExecutorService executor = Executors.newCachedThreadPool();
+    final List<AutoCloseable> toClose = new ArrayList<>();
+    final String id = UUID.randomUUID().toString();
+    IdempotencePolicy policy;
+    String errorPage;
+    boolean multipart;
+
+    @Parameter
+    Container container;
+
+    @BeforeAll
+    static void startRedis() {
+        redis = EmbeddedRedis.start();
+    }
+
+    @AfterAll
+    static void stopRedis() {
+        redis.close();
+    }
+
+    @BeforeEach
+    void defaults() {
+        policy = IdempotencePolicy.defaults();
+    }
+
+    @AfterEach
+    void closeAll() throws Exception {
+        for (int i = toClose.size() - 1; i >= 0; i--) {
+            toClose.get(i).close();
+        }
+        executor.shutdownNow();
+        assertThat(executor.awaitTermination(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    Idempotence idempotence() {
+        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+                .namespace("t-" + UUID.randomUUID())
+                .policy(policy)
+                .listener((event, which) -> events.add(event))
+                .build();
+        toClose.add(idempotence);
+        return idempotence;
+    }
+
+    ServletServer serve(Handler handler) {
+        return serve(handler, filter -> filter);
+    }
+
+    ServletServer serve(Handler handler, UnaryOperator<IdempotenceFilter.Builder> options) {
+        Idempotence idempotence = idempotence();
+        return start(
+                handler,
+                context -> options.apply(IdempotenceFilter.builder(idempotence))
+                        .build()
+                        .install(context));
+    }
+
+    ServletServer start(Handler handler, java.util.function.Consumer<jakarta.servlet.ServletContext> filters) {
+        ServletServer server = container.start(
+                context -> {
+                    filters.accept(context);
+                    ServletRegistration.Dynamic servlet =
+                            context.addServlet("handler", ServletServer.servlet(counted(handler)));
+                    servlet.setAsyncSupported(true);
+                    servlet.addMapping("/*");
+                    if (multipart) {
+                        servlet.setMultipartConfig(new MultipartConfigElement(""));
+                    }
+                },
+                errorPage);
+        toClose.add(server);
+        return server;
+    }
+
+    Handler counted(Handler handler) {
+        return (request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.REQUEST) {
+                runs.incrementAndGet();
+            }
+            handler.handle(request, response);
+        };
+    }
+
+    static void answer(HttpServletResponse response, int status, String body) throws IOException {
+        response.setStatus(status);
+        response.setContentType("text/plain;charset=utf-8");
+        response.getOutputStream().write(body.getBytes(StandardCharsets.UTF_8));
+    }
+
+    HttpResponse<byte[]> call(ServletServer server) {
+        return post(server.uri("/payments"), id, "{\"amount\":5}");
+    }
+
+    void assertSameAnswer(HttpResponse<byte[]> first, HttpResponse<byte[]> second) {
+        assertThat(replayed(first)).isFalse();
+        assertThat(replayed(second)).isTrue();
+        assertThat(second.statusCode()).isEqualTo(first.statusCode());
+        assertThat(second.body()).isEqualTo(first.body());
+        for (String name : List.of("Content-Type", "Location", "ETag", "Link", "Cache-Control", "Content-Language")) {
+            assertThat(second.headers().allValues(name))
+                    .as(name)
+                    .isEqualTo(first.headers().allValues(name));
+        }
+    }
+
+    void awaitReplay(ServletServer server, HttpResponse<byte[]> first) {
+        AtomicReference<HttpResponse<byte[]>> second = new AtomicReference<>();
+        await().until(() -> {
+            second.set(call(server));
+            return !"in-progress".equals(refusal(second.get()));
+        });
+        assertSameAnswer(first, second.get());
+    }
+
+    static String text(HttpServletRequest request) throws IOException {
+        return new String(request.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    }
+
+    static String text(HttpResponse<byte[]> response) {
+        return Http.text(response);
+    }
+
+    static void awaitLatch(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
+    }
+}

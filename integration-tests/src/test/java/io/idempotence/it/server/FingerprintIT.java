@@ -1,0 +1,139 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.send;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.it.container.Http;
+import io.idempotence.it.container.ServletServer;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.zip.GZIPOutputStream;
+import org.junit.jupiter.api.Test;
+
+/** What makes two requests under one ID the same. */
+class FingerprintIT extends FilterTestBase {
+
+    /** Rule 7 */
+    @Test
+    void anotherRequestUnderTheSameIdNeitherRunsNorReplays() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "secret of the first"));
+        post(server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain");
+        List<HttpResponse<byte[]>> others = List.of(
+                post(server.uri("/accounts/2/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain"),
+                post(server.uri("/accounts/1/charge?a=1&b=3"), id, "body", "Content-Type", "text/plain"),
+                post(server.uri("/accounts/1/charge?a=1"), id, "body", "Content-Type", "text/plain"),
+                post(server.uri("/accounts/1/charge?a=1&b=2"), id, "bodY", "Content-Type", "text/plain"),
+                post(server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/csv"),
+                send(request(
+                        "PATCH", server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain")));
+        assertThat(others).allSatisfy(response -> {
+            assertThat(response.statusCode()).isEqualTo(422);
+            assertThat(refusal(response)).isEqualTo("key-reused");
+            assertThat(text(response)).doesNotContain("secret").doesNotContain(id);
+        });
+        assertThat(runs).hasValue(1);
+        assertThat(replayed(post(
+                        server.uri("/accounts/1/charge?b=2&a=%31"),
+                        id,
+                        "body",
+                        "Content-Type",
+                        "Text/Plain; charset=utf-8")))
+                .isTrue();
+    }
+
+    /** Rule 7 */
+    @Test
+    void anotherMultipartBoundaryOrAGzippedBodyIsTheSameRequest() throws IOException {
+        ServletServer server = serve((request, response) -> answer(response, 200, text(request)));
+        sendMultipart(server, "AaB03x", "file content");
+        assertThat(replayed(sendMultipart(server, "OtherBoundary", "file content")))
+                .isTrue();
+        assertThat(refusal(sendMultipart(server, "AaB03x", "other content"))).isEqualTo("key-reused");
+
+        String other = UUID.randomUUID().toString();
+        byte[] plain = "{\"amount\":5}".getBytes(StandardCharsets.UTF_8);
+        HttpRequest.Builder builder = HttpRequest.newBuilder(server.uri("/p")).header("Idempotency-Key", other);
+        send(builder.copy().POST(HttpRequest.BodyPublishers.ofByteArray(plain)).build());
+        ByteArrayOutputStream zipped = new ByteArrayOutputStream();
+        try (GZIPOutputStream out = new GZIPOutputStream(zipped)) {
+            out.write(plain);
+        }
+        assertThat(replayed(send(builder.copy()
+                        .header("Content-Encoding", "gzip")
+                        .POST(HttpRequest.BodyPublishers.ofByteArray(zipped.toByteArray()))
+                        .build())))
+                .isTrue();
+        assertThat(runs).hasValue(2);
+    }
+
+    @Test
+    void partsParsedByTheContainerReachTheHandlerAndAreCompared() {
+        multipart = true;
+        ServletServer server = serve((request, response) -> answer(
+                response,
+                200,
+                request.getParameter("note") + " "
+                        + new String(request.getPart("file").getInputStream().readAllBytes(), StandardCharsets.UTF_8)));
+        HttpResponse<byte[]> first = sendMultipart(server, "AaB03x", "file content");
+        assertThat(text(first)).isEqualTo("hello file content");
+        assertSameAnswer(first, sendMultipart(server, "OtherBoundary", "file content"));
+        assertThat(refusal(sendMultipart(server, "AaB03x", "other content"))).isEqualTo("key-reused");
+        assertThat(runs).hasValue(1);
+    }
+
+    private HttpResponse<byte[]> sendMultipart(ServletServer server, String boundary, String content) {
+        String body =
+                "--" + boundary + "\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\nhello\r\n--" + boundary
+                        + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\nContent-Type: text/plain\r\n\r\n"
+                        + content + "\r\n--" + boundary + "--\r\n";
+        return post(server.uri("/upload"), id, body, "Content-Type", "multipart/form-data; boundary=" + boundary);
+    }
+
+    /** Rule 8 */
+    @Test
+    void twoIdsWithEqualBodiesAreTwoRequests() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        call(server);
+        assertThat(replayed(post(server.uri("/payments"), UUID.randomUUID().toString(), "{\"amount\":5}")))
+                .isFalse();
+        assertThat(runs).hasValue(2);
+    }
+
+    /** Rule 9 */
+    @Test
+    void anotherRequestIsRefusedAsSuchWhileTheFirstStillRuns() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        CountDownLatch started = new CountDownLatch(1);
+        ServletServer server = serve((request, response) -> {
+            started.countDown();
+            awaitLatch(mayEnd);
+            answer(response, 200, "ok");
+        });
+        CompletableFuture<HttpResponse<byte[]>> first =
+                Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
+        awaitLatch(started);
+        HttpResponse<byte[]> same = call(server);
+        assertThat(same.statusCode()).isEqualTo(409);
+        assertThat(refusal(same)).isEqualTo("in-progress");
+        assertThat(same.headers().firstValueAsLong("Retry-After")).hasValue(1);
+        assertThat(same.headers().firstValueAsLong("Retry-After-Ms").orElseThrow())
+                .isBetween(20L, 1000L);
+        assertThat(text(same)).contains("\"retryable\":true", "\"safeNewId\":false");
+        assertThat(refusal(post(server.uri("/payments"), id, "{\"amount\":6}"))).isEqualTo("key-reused");
+        mayEnd.countDown();
+        assertThat(first.get().statusCode()).isEqualTo(200);
+        assertThat(replayed(call(server))).isTrue();
+        assertThat(runs).hasValue(1);
+    }
+}

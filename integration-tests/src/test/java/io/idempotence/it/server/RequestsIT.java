@@ -1,0 +1,206 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.send;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.http.HeaderVector;
+import io.idempotence.it.container.Http;
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterRegistration;
+import java.net.http.HttpResponse;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Which requests are protected, and what their handlers see. */
+class RequestsIT extends FilterTestBase {
+
+    // ---- which requests
+
+    /** Rule 16 */
+    @ParameterizedTest
+    @ValueSource(strings = {"GET", "OPTIONS"})
+    void safeMethodsIgnoreTheHeader(String method) {
+        ServletServer server = serve((request, response) -> answer(response, 200, "run " + runs.get()));
+        send(request(method, server.uri("/x"), id, ""));
+        HttpResponse<byte[]> second = send(request(method, server.uri("/x"), id, ""));
+        assertThat(runs).hasValue(2);
+        assertThat(replayed(second)).isFalse();
+    }
+
+    /** Rule 16, P6: whoever sends an ID relies on it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"PUT", "DELETE"})
+    void putAndDeleteAreProtectedWhenTheyCarryAnId(String method) {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        send(request(method, server.uri("/x"), null, "a"));
+        send(request(method, server.uri("/x"), null, "a"));
+        assertThat(runs).hasValue(2);
+        send(request(method, server.uri("/x"), id, "a"));
+        assertThat(replayed(send(request(method, server.uri("/x"), id, "a")))).isTrue();
+        assertThat(runs).hasValue(3);
+    }
+
+    /** Rule 16 */
+    @Test
+    void putRequiresAnIdOnRequest() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"), f -> f.methods("PUT", "POST"));
+        assertThat(refusal(send(request("PUT", server.uri("/x"), null, "a")))).isEqualTo("key-missing");
+        assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    void aMissingKeyIsRefused() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        HttpResponse<byte[]> response = post(server.uri("/payments"), null, "{}");
+        assertThat(response.statusCode()).isEqualTo(400);
+        assertThat(refusal(response)).isEqualTo("key-missing");
+        assertThat(response.headers().firstValue("Content-Type").orElseThrow()).startsWith("application/problem+json");
+        assertThat(response.headers().firstValue("Cache-Control")).contains("no-store");
+        assertThat(text(response))
+                .startsWith("{\"type\":\"urn:idempotence:problem:key-missing\",")
+                .contains("\"status\":400", "\"retryable\":false", "\"safeNewId\":true", "new UUID");
+        assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    void aMissingKeyPassesThroughOnRequest() {
+        ServletServer server =
+                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilter.Builder::keyOptional);
+        assertThat(post(server.uri("/payments"), null, "{}").statusCode()).isEqualTo(200);
+        assertThat(runs).hasValue(1);
+    }
+
+    static List<HeaderVector> vectors() {
+        return HeaderVector.all();
+    }
+
+    @Test
+    void everyHeaderVectorIsReadOverTheWire() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        for (HeaderVector vector : vectors()) {
+            StringBuilder head = new StringBuilder(
+                    "POST /payments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n");
+            vector.lines()
+                    .forEach(line ->
+                            head.append("Idempotency-Key: ").append(line).append("\r\n"));
+            int before = runs.get();
+            String answer = Http.raw(server.port(), head + "\r\n");
+            if (vector.accepted()) {
+                assertThat(answer).as("%s", vector).startsWith("HTTP/1.1 200");
+            } else {
+                assertThat(answer).as("%s", vector).startsWith("HTTP/1.1 400");
+                assertThat(runs).as("%s", vector).hasValue(before);
+            }
+        }
+    }
+
+    @Test
+    void anInvalidKeyIsNeverIgnored() {
+        ServletServer server =
+                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilter.Builder::keyOptional);
+        HttpResponse<byte[]> response = post(server.uri("/payments"), "not a key", "{}");
+        assertThat(response.statusCode()).isEqualTo(400);
+        assertThat(refusal(response)).isEqualTo("key-invalid");
+        assertThat(text(response)).doesNotContain("not a key");
+        HttpResponse<byte[]> twice = send(request("POST", server.uri("/payments"), id, "{}", "Idempotency-Key", id));
+        assertThat(refusal(twice)).isEqualTo("key-invalid");
+        assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    void quotedAndBareAreTheSameId() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        call(server);
+        assertThat(replayed(post(server.uri("/payments"), '"' + id + '"', "{\"amount\":5}")))
+                .isTrue();
+        assertThat(runs).hasValue(1);
+    }
+
+    // ---- the request reaches the handler
+
+    @Test
+    void bodyReaderAndFormParametersReachTheHandler() {
+        ServletServer server = serve((request, response) -> {
+            String answer;
+            if (request.getRequestURI().equals("/reader")) {
+                answer = request.getReader().readLine();
+            } else if (request.getRequestURI().equals("/form")) {
+                answer = Arrays.toString(request.getParameterValues("a"))
+                        + request.getParameter("b")
+                        + request.getParameter("none");
+            } else {
+                answer = text(request);
+            }
+            answer(response, 200, answer);
+        });
+        assertThat(text(post(server.uri("/stream"), "k1", "grüße"))).isEqualTo("grüße");
+        assertThat(text(post(server.uri("/reader"), "k2", "grüße", "Content-Type", "text/plain;charset=utf-8")))
+                .isEqualTo("grüße");
+        assertThat(text(post(
+                        server.uri("/form?a=1"),
+                        "k3",
+                        "a=2&a=3+4&b=%C3%BC&%zz",
+                        "Content-Type",
+                        "application/x-www-form-urlencoded;charset=utf-8")))
+                .isEqualTo("[1, 2, 3 4]ünull");
+    }
+
+    @Test
+    void aFormThatAFilterInFrontHasParsedIsStillComparedAndServed() {
+        Idempotence idempotence = idempotence();
+        ServletServer server =
+                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
+                    FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
+                        assertThat(request.getParameter("a")).isNotNull();
+                        chain.doFilter(request, response);
+                    });
+                    early.setAsyncSupported(true);
+                    early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        String form = "application/x-www-form-urlencoded";
+        assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", form)))
+                .isEqualTo("1");
+        assertThat(replayed(post(server.uri("/p"), id, "a=1", "Content-Type", form)))
+                .isTrue();
+        assertThat(refusal(post(server.uri("/p"), id, "a=2", "Content-Type", form)))
+                .isEqualTo("key-reused");
+    }
+
+    @Test
+    void aFormOfTooManyParametersIsNotParsed() {
+        ServletServer server = serve((request, response) -> answer(response, 200, request.getParameter("a")));
+        String form = "application/x-www-form-urlencoded";
+        assertThat(post(server.uri("/p"), "k1", "a=1&".repeat(1000), "Content-Type", form)
+                        .statusCode())
+                .isEqualTo(200);
+        assertThat(post(server.uri("/p"), "k2", "a=1&".repeat(1001), "Content-Type", form)
+                        .statusCode())
+                .isGreaterThanOrEqualTo(400);
+    }
+
+    /** Rule 14 */
+    @Test
+    void aRequestBodyOverItsCapIsNotRun() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"), f -> f.maxRequestBody(10));
+        assertThat(post(server.uri("/p"), "k1", "0123456789").statusCode()).isEqualTo(200);
+        HttpResponse<byte[]> tooLarge = post(server.uri("/p"), "k2", "0123456789a");
+        assertThat(tooLarge.statusCode()).isEqualTo(413);
+        assertThat(text(tooLarge)).contains("up to 10 bytes");
+        String chunked = "POST /p HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k3\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n\r\n";
+        assertThat(Http.raw(server.port(), chunked)).startsWith("HTTP/1.1 413");
+        assertThat(runs).hasValue(1);
+    }
+}

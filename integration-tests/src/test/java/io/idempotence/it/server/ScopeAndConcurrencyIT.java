@@ -1,0 +1,118 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.it.container.Http;
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterRegistration;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import jakarta.servlet.http.HttpServletResponse;
+import java.net.http.HttpResponse;
+import java.security.Principal;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** Whose ID it is, and many requests at once. */
+class ScopeAndConcurrencyIT extends FilterTestBase {
+
+    // ---- scope (rules 4, 15)
+
+    /** Rule 15 */
+    @Test
+    void anotherPrincipalsRecordIsNeverSeen() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) ->
+                        answer(response, 200, request.getUserPrincipal().getName()),
+                context -> {
+                    FilterRegistration.Dynamic login = context.addFilter("login", (request, response, chain) -> {
+                        HttpServletRequest http = (HttpServletRequest) request;
+                        String user = http.getHeader("X-User");
+                        if (user == null) {
+                            ((HttpServletResponse) response).setStatus(401);
+                            return;
+                        }
+                        chain.doFilter(
+                                new HttpServletRequestWrapper(http) {
+                                    @Override
+                                    public Principal getUserPrincipal() {
+                                        return () -> user;
+                                    }
+                                },
+                                response);
+                    });
+                    login.setAsyncSupported(true);
+                    login.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        assertThat(text(post(server.uri("/p"), id, "", "X-User", "alice"))).isEqualTo("alice");
+        HttpResponse<byte[]> bob = post(server.uri("/p"), id, "", "X-User", "bob");
+        assertThat(replayed(bob)).isFalse();
+        assertThat(text(bob)).isEqualTo("bob");
+        assertThat(post(server.uri("/p"), id, "").statusCode()).isEqualTo(401);
+        assertThat(replayed(post(server.uri("/p"), id, "", "X-User", "alice"))).isTrue();
+        assertThat(runs).hasValue(2);
+    }
+
+    /** Rule 4 */
+    @Test
+    void aNestedCallKeepsItsResultApartFromItsParents() {
+        AtomicInteger port = new AtomicInteger();
+        ServletServer server = serve((request, response) -> {
+            if (request.getRequestURI().equals("/parent")) {
+                HttpResponse<byte[]> child =
+                        post(java.net.URI.create("http://127.0.0.1:" + port.get() + "/child"), "child-" + id, "");
+                answer(response, 200, "parent of " + text(child));
+            } else {
+                answer(response, 200, "child");
+            }
+        });
+        port.set(server.port());
+        assertThat(text(post(server.uri("/parent"), id, ""))).isEqualTo("parent of child");
+        assertThat(text(post(server.uri("/parent"), id, ""))).isEqualTo("parent of child");
+        assertThat(text(post(server.uri("/child"), "child-" + id, ""))).isEqualTo("child");
+        assertThat(runs).hasValue(2);
+    }
+
+    // ---- concurrency
+
+    /** Rule 1 */
+    @Test
+    void aHundredConcurrentDuplicatesRunOnce() {
+        ServletServer server = serve((request, response) -> {
+            response.setHeader("Location", "/payments/" + UUID.randomUUID());
+            answer(response, 201, "paid");
+        });
+        List<CompletableFuture<HttpResponse<byte[]>>> calls = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            calls.add(Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}")));
+        }
+        Collection<HttpResponse<byte[]>> answers =
+                calls.stream().map(CompletableFuture::join).toList();
+        assertThat(runs).hasValue(1);
+        assertThat(answers)
+                .allSatisfy(answer -> assertThat(answer.statusCode() == 201 || "in-progress".equals(refusal(answer)))
+                        .isTrue());
+        assertThat(answers.stream()
+                        .filter(answer -> answer.statusCode() == 201)
+                        .map(answer -> answer.headers().firstValue("Location").orElseThrow())
+                        .distinct())
+                .hasSize(1);
+        assertThat(answers.stream().filter(answer -> answer.statusCode() == 201 && !replayed(answer)))
+                .hasSize(1);
+    }
+}
