@@ -79,7 +79,7 @@ public interface IdempotenceIdGenerator {
      * @throws IllegalArgumentException if {@code node} is out of range
      */
     static IdempotenceIdGenerator snowflake(int node, Clock clock) {
-        return new SnowflakeIdGenerator(node, clock);
+        return new SnowflakeIdGenerator(node, Objects.requireNonNull(clock, "clock"));
     }
 
     /**

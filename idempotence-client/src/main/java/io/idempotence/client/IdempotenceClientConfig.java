@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -528,7 +529,7 @@ public final class IdempotenceClientConfig {
         public Builder client(String name, Consumer<Builder> settings) {
             Builder own = new Builder();
             settings.accept(own);
-            clientValues(name).putAll(own.values);
+            clientValues(Objects.requireNonNull(name, "name")).putAll(own.values);
             return this;
         }
 
@@ -543,7 +544,7 @@ public final class IdempotenceClientConfig {
          * @return this builder
          */
         public Builder retryRegistry(RetryRegistry registry) {
-            this.retryRegistry = registry;
+            this.retryRegistry = Objects.requireNonNull(registry, "registry");
             return this;
         }
 
@@ -554,7 +555,7 @@ public final class IdempotenceClientConfig {
          * @return this builder
          */
         public Builder listener(IdempotenceClientListener listener) {
-            this.listener = listener;
+            this.listener = Objects.requireNonNull(listener, "listener");
             return this;
         }
 
@@ -581,7 +582,7 @@ public final class IdempotenceClientConfig {
         }
 
         private <T> Builder put(ConfigKey<T> key, T value) {
-            T checked = key.check(value, key.propertyName(), "builder");
+            T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), "builder");
             values.put(key, new Setting(checked, key.propertyName(), "builder"));
             return this;
         }

@@ -189,6 +189,7 @@ public final class Idempotence implements AutoCloseable {
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Callable<T> work) throws Exception {
+        Objects.requireNonNull(work, "work");
         return execute(id, codec, (Work<T>) execution -> work.call());
     }
 
@@ -204,6 +205,8 @@ public final class Idempotence implements AutoCloseable {
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
+        Objects.requireNonNull(codec, "codec");
+        Objects.requireNonNull(work, "work");
         StorageKey key = StorageKey.of(namespace, "", EXECUTED, id);
         Decision decision = claim(id, request(key, Fingerprint.NONE, policy), policy);
         if (decision instanceof Decision.Run run) {
@@ -501,7 +504,7 @@ public final class Idempotence implements AutoCloseable {
          * @return this
          */
         public Builder policy(IdempotencePolicy policy) {
-            this.policy = policy;
+            this.policy = Objects.requireNonNull(policy, "policy");
             return this;
         }
 
@@ -512,7 +515,7 @@ public final class Idempotence implements AutoCloseable {
          * @return this
          */
         public Builder listener(IdempotenceListener listener) {
-            this.listener = listener;
+            this.listener = Objects.requireNonNull(listener, "listener");
             return this;
         }
 

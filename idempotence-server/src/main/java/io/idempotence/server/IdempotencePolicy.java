@@ -211,7 +211,7 @@ public final class IdempotencePolicy {
          * @return this
          */
         public Builder failureRule(FailureRule rule) {
-            this.failureRule = rule;
+            this.failureRule = Objects.requireNonNull(rule, "rule");
             return this;
         }
 
@@ -226,7 +226,7 @@ public final class IdempotencePolicy {
             if (onAbandoned == OnAbandoned.RECOVER) {
                 throw new IllegalArgumentException("RECOVER needs to know whom to ask: call recover(...) instead");
             }
-            this.onAbandoned = onAbandoned;
+            this.onAbandoned = Objects.requireNonNull(onAbandoned, "onAbandoned");
             return this;
         }
 
@@ -266,7 +266,7 @@ public final class IdempotencePolicy {
             if (status < 200 || status > 599) {
                 throw new IllegalArgumentException("status must be a final HTTP status, 200 to 599, got " + status);
             }
-            verdicts.put(status, verdict);
+            verdicts.put(status, Objects.requireNonNull(verdict, "verdict"));
             return this;
         }
 

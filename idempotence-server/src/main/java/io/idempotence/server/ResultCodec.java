@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 import java.util.function.Function;
 
 /**
@@ -43,6 +44,8 @@ public interface ResultCodec<T> {
      * @return the codec
      */
     static <T> ResultCodec<T> of(Function<T, byte[]> encode, Function<byte[], T> decode) {
+        Objects.requireNonNull(encode, "encode");
+        Objects.requireNonNull(decode, "decode");
         return new ResultCodec<>() {
             @Override
             public byte[] encode(T result) {

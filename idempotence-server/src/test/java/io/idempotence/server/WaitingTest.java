@@ -181,6 +181,7 @@ class WaitingTest {
         assertRefused(there, Refusal.RESULT_UNAVAILABLE);
     }
 
+    /** Rule 2: a waiter that gives up removes nothing. */
     @Test
     void patienceEndsWithTheRefusalOfOneWhoDidNotWait() {
         Idempotence idempotence = idempotence();

@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfig;
+import java.util.Objects;
 
 /**
  * Gives every logical call of a Feign client one idempotence ID and keeps it on every attempt (promise P1).
@@ -78,7 +79,7 @@ public final class IdempotentFeign {
                         + " sets its own invocation handler, so its calls would be unprotected; use Feign.builder()");
             }
         }
-        Installation installation = new Installation(config);
+        Installation installation = new Installation(Objects.requireNonNull(config, "config"));
         builder.requestInterceptor(new IdempotenceRequestInterceptor(installation));
         builder.addCapability(new IdempotenceCapability(installation));
         return builder;

@@ -396,6 +396,9 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         if (hasCause(e, JedisConnectionException.class)) {
             return "no connection, or no answer in time";
         }
+        if (e instanceof JedisClusterOperationException) {
+            return "no node of the Cluster answers, or none is responsible";
+        }
         String message = e.getMessage();
         if (message != null && message.contains("can't run this command")) {
             return "the Redis user lacks the right to a command";

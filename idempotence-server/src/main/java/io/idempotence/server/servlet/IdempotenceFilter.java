@@ -34,6 +34,7 @@ import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
@@ -336,7 +337,7 @@ public final class IdempotenceFilter implements Filter {
          * @return this
          */
         public Builder policy(IdempotencePolicy policy) {
-            this.policy = policy;
+            this.policy = Objects.requireNonNull(policy, "policy");
             return this;
         }
 
@@ -380,7 +381,7 @@ public final class IdempotenceFilter implements Filter {
          * @return this
          */
         public Builder header(IdempotencyKeyHeader header) {
-            this.header = header;
+            this.header = Objects.requireNonNull(header, "header");
             return this;
         }
 
@@ -392,7 +393,7 @@ public final class IdempotenceFilter implements Filter {
          * @return this
          */
         public Builder scope(Function<HttpServletRequest, String> scope) {
-            this.scope = scope;
+            this.scope = Objects.requireNonNull(scope, "scope");
             return this;
         }
 

@@ -2,6 +2,7 @@ package io.idempotence.server.storage;
 
 import java.time.Clock;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -30,7 +31,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             throw new IllegalArgumentException("maxRecords must be at least 1, got " + maxRecords);
         }
         this.maxRecords = maxRecords;
-        this.clock = clock;
+        this.clock = Objects.requireNonNull(clock, "clock");
     }
 
     /** A record's place in the queue. By identity: an ID that was deleted and claimed again has a new slot. */

@@ -16,6 +16,8 @@ import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
 import io.idempotence.server.storage.IdempotenceStorage;
+import java.time.Clock;
+import java.time.Instant;
 
 /** The arrows between the modules and packages of the whole product. */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.class)
@@ -43,6 +45,22 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule serverKnowsNoClient =
             noClasses().that().resideInAPackage(SERVER).should().dependOnClassesThat(of("the client", CLIENT));
+
+    /** Rule 18: the storage's clock decides. Only the storage in memory has none but the host's. */
+    @ArchTest
+    static final ArchRule theServerNeverAsksTheHostForTheTime = noClasses()
+            .that()
+            .resideInAPackage(SERVER)
+            .and()
+            .doNotHaveSimpleName("MonotonicClock")
+            .should()
+            .callMethod(System.class, "currentTimeMillis")
+            .orShould()
+            .callMethod(Instant.class, "now")
+            .orShould()
+            .callMethod(Clock.class, "systemUTC")
+            .orShould()
+            .callMethod(Clock.class, "systemDefaultZone");
 
     @ArchTest
     static final ArchRule onlyTheFeignHalfKnowsFeign =

@@ -27,7 +27,7 @@ import java.net.http.HttpResponse;
 import java.util.EnumSet;
 import org.junit.jupiter.api.Test;
 
-/** Handlers that answer from another thread, later. */
+/** Rule 6: handlers that answer from another thread, later. */
 class AsyncHandlersIT extends FilterTestBase {
 
     @Test
