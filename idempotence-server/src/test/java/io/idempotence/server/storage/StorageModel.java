@@ -1,0 +1,120 @@
+package io.idempotence.server.storage;
+
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** The state table of {@code docs/design.md} for one ID, as plainly as it can be written. What a storage does must be what this says. */
+final class StorageModel {
+    enum State {
+        ABSENT,
+        P,
+        C,
+        R,
+        U
+    }
+
+    State state = State.ABSENT;
+    long fence;
+    long owner;
+    int fingerprint;
+    boolean leaseOver;
+    boolean takenOver;
+    byte @Nullable [] result;
+
+    String claim(long by, int of, boolean takeOver) {
+        if (state == State.ABSENT) {
+            return claimed(by, of, 1, false);
+        }
+        if (of != fingerprint) {
+            return "mismatch";
+        }
+        return switch (state) {
+            case C -> "completed " + Arrays.toString(result);
+            case U -> "unknown";
+            case R -> by == owner ? "in progress" : claimed(by, of, fence + 1, false);
+            case P -> {
+                if (by == owner) {
+                    yield claimed(by, of, fence, takenOver);
+                }
+                if (!leaseOver) {
+                    yield "in progress";
+                }
+                yield takeOver ? claimed(by, of, fence + 1, true) : "abandoned " + fence;
+            }
+            case ABSENT -> throw new IllegalStateException();
+        };
+    }
+
+    private String claimed(long by, int of, long nextFence, boolean byTakeOver) {
+        state = State.P;
+        owner = by;
+        fingerprint = of;
+        fence = nextFence;
+        leaseOver = false;
+        takenOver = byTakeOver;
+        result = null;
+        return "claimed " + nextFence + (byTakeOver ? " taken over" : "");
+    }
+
+    String finish(State to, long by, long withFence, int of, byte @Nullable [] with) {
+        if (state == State.ABSENT) {
+            if (to == State.R) {
+                return "lost";
+            }
+            fingerprint = of;
+            end(to, by, withFence, with);
+            return "stored after loss";
+        }
+        if (by == owner && withFence == fence) {
+            if (state == State.P) {
+                end(to, by, withFence, with);
+                return "done";
+            }
+            if (state == to) {
+                return "done";
+            }
+        }
+        return fenced(of);
+    }
+
+    private void end(State to, long by, long withFence, byte @Nullable [] with) {
+        state = to;
+        owner = by;
+        fence = withFence;
+        takenOver = false;
+        result = with;
+    }
+
+    String renew(long by, long withFence, int of, boolean short_) {
+        if (state == State.ABSENT) {
+            return "lost";
+        }
+        if (state == State.P && by == owner && withFence == fence) {
+            leaseOver = short_;
+            return "done";
+        }
+        return fenced(of);
+    }
+
+    private String fenced(int of) {
+        return "fenced " + (of == fingerprint ? Arrays.toString(result) : "null");
+    }
+
+    boolean resolve(long withFence, boolean applied) {
+        boolean open = withFence == fence && (state == State.U || (state == State.P && leaseOver));
+        if (open) {
+            end(applied ? State.C : State.R, applied ? 0 : owner, fence, applied ? ClaimResult.noResult() : null);
+        }
+        return open;
+    }
+
+    String shown() {
+        return switch (state) {
+            case ABSENT -> "none";
+            case P -> (leaseOver ? RecordState.ABANDONED : RecordState.IN_PROGRESS) + " " + fence;
+            case C -> RecordState.COMPLETED + " " + fence;
+            case R -> RecordState.RELEASED + " " + fence;
+            case U -> RecordState.UNKNOWN + " " + fence;
+        };
+    }
+}
