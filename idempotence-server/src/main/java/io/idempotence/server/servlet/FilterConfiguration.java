@@ -2,11 +2,9 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.IdempotencePolicy;
-import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
-import java.util.function.Function;
 
 /** What {@link IdempotenceFilter.Builder} was told. */
 record FilterConfiguration(
@@ -14,9 +12,10 @@ record FilterConfiguration(
         Set<String> methods,
         boolean keyRequired,
         IdempotencyKeyHeader header,
-        Function<HttpServletRequest, String> scope,
+        RequestScope scope,
         int maxRequestBody,
         int maxResponseBody,
         Duration maxWait,
+        BodyForm bodyForm,
         List<String> keptHeaders,
         String problemBase) {}

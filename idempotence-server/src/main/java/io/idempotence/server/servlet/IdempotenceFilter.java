@@ -26,7 +26,6 @@ import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.Part;
 import java.io.IOException;
 import java.net.URI;
-import java.security.Principal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -38,7 +37,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -218,7 +216,7 @@ public final class IdempotenceFilter implements Filter {
                 fingerprint = ofConsumed(request);
                 body = null;
             } else {
-                fingerprint = body.length > cap ? null : RequestFingerprint.of(request, body, cap);
+                fingerprint = body.length > cap ? null : RequestFingerprint.of(request, body, cap, config.bodyForm());
             }
         }
         if (fingerprint == null) {
@@ -304,7 +302,8 @@ public final class IdempotenceFilter implements Filter {
         private Set<String> methods = Set.of("POST", "PATCH");
         private boolean keyRequired = true;
         private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
-        private Function<HttpServletRequest, String> scope = Builder::principal;
+        private RequestScope scope = RequestScope.principal();
+        private BodyForm bodyForm = BodyForm.bytes();
         private int maxRequestBody = 10 << 20;
         private int maxResponseBody = 1 << 20;
         private Duration maxWait = Duration.ofSeconds(10);
@@ -323,11 +322,6 @@ public final class IdempotenceFilter implements Filter {
         private Builder(Idempotence idempotence) {
             this.idempotence = idempotence;
             this.policy = idempotence.policy();
-        }
-
-        private static String principal(HttpServletRequest request) {
-            Principal principal = request.getUserPrincipal();
-            return principal == null ? "" : "principal:" + principal.getName();
         }
 
         /**
@@ -388,12 +382,22 @@ public final class IdempotenceFilter implements Filter {
         /**
          * Sets whose ID it is. IDs of different scopes never meet.
          *
-         * @param scope the tenant or principal of a request, empty if there is none; default: the name of
-         *     {@link HttpServletRequest#getUserPrincipal()}
+         * @param scope default: {@link RequestScope#principal()}; with tenants {@code RequestScope.header("X-Tenant").and(RequestScope.principal())}
          * @return this
          */
-        public Builder scope(Function<HttpServletRequest, String> scope) {
+        public Builder scope(RequestScope scope) {
             this.scope = Objects.requireNonNull(scope, "scope");
+            return this;
+        }
+
+        /**
+         * Sets what of a request body counts when two requests under one ID are compared.
+         *
+         * @param form default: {@link BodyForm#bytes()}. To change it makes retries of requests from before the change mismatch (422) once
+         * @return this
+         */
+        public Builder bodyForm(BodyForm form) {
+            this.bodyForm = Objects.requireNonNull(form, "form");
             return this;
         }
 
@@ -518,6 +522,7 @@ public final class IdempotenceFilter implements Filter {
                     maxRequestBody,
                     maxResponseBody,
                     maxWait,
+                    bodyForm,
                     List.copyOf(keptHeaders),
                     problemBase.toASCIIString());
         }

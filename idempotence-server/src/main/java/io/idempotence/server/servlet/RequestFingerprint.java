@@ -29,13 +29,13 @@ final class RequestFingerprint {
     private RequestFingerprint() {}
 
     /** Of a request whose body was read into memory. */
-    static Fingerprint of(HttpServletRequest request, byte[] body, int cap) {
+    static Fingerprint of(HttpServletRequest request, byte[] body, int cap, BodyForm form) {
         RequestFingerprint fingerprint = new RequestFingerprint();
         fingerprint.head(request);
         byte[] plain = decoded(request, body, cap);
         String boundary = MediaTypes.boundary(request.getContentType());
         if (boundary == null) {
-            fingerprint.add(plain);
+            fingerprint.add(form.of(MediaTypes.withoutParameters(request.getContentType()), plain));
         } else {
             fingerprint.addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
         }

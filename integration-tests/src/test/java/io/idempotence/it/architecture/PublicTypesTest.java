@@ -92,8 +92,10 @@ class PublicTypesTest {
                 Verdict
                 redis.RedisIdempotenceStorage
                 redis.RedisIdempotenceStorage.Builder
+                servlet.BodyForm
                 servlet.IdempotenceFilter
                 servlet.IdempotenceFilter.Builder
+                servlet.RequestScope
                 storage.Claim
                 storage.ClaimRequest
                 storage.ClaimResult

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.servlet.BodyForm;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.http.HttpRequest;
@@ -135,5 +136,20 @@ class FingerprintIT extends FilterTestBase {
         assertThat(first.get().statusCode()).isEqualTo(200);
         assertThat(replayed(call(server))).isTrue();
         assertThat(runs).hasValue(1);
+    }
+
+    /** Rule 7, as a caller needs it that writes the members of its JSON in any order. */
+    @Test
+    void jsonMayBeComparedByItsMeaning() {
+        ServletServer server = serve(
+                (request, response) -> answer(response, 200, text(request)),
+                filter -> filter.bodyForm(BodyForm.canonicalJson()));
+        String type = "application/json";
+        HttpResponse<byte[]> first = post(server.uri("/pay"), id, "{\"amount\":5,\"to\":\"a\"}", "Content-Type", type);
+        HttpResponse<byte[]> second =
+                post(server.uri("/pay"), id, "{ \"to\": \"a\", \"amount\": 5 }", "Content-Type", type);
+        assertSameAnswer(first, second);
+        assertThat(refusal(post(server.uri("/pay"), id, "{\"amount\":6,\"to\":\"a\"}", "Content-Type", type)))
+                .isEqualTo("key-reused");
     }
 }

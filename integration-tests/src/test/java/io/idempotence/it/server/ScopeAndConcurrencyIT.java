@@ -10,6 +10,7 @@ import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.RequestScope;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.http.HttpServletRequest;
@@ -86,6 +87,20 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
         assertThat(text(post(server.uri("/parent"), id, ""))).isEqualTo("parent of child");
         assertThat(text(post(server.uri("/child"), "child-" + id, ""))).isEqualTo("child");
         assertThat(runs).hasValue(2);
+    }
+
+    /** P5 */
+    @Test
+    void tenantsDoNotMeet() {
+        ServletServer server = serve(
+                (request, response) -> answer(response, 200, "of " + request.getHeader("X-Tenant")),
+                filter -> filter.scope(RequestScope.header("X-Tenant").and(RequestScope.principal())));
+        HttpResponse<byte[]> one = post(server.uri("/pay"), id, "{}", "X-Tenant", "one");
+        HttpResponse<byte[]> two = post(server.uri("/pay"), id, "{}", "X-Tenant", "two");
+        assertThat(text(one)).isEqualTo("of one");
+        assertThat(text(two)).isEqualTo("of two");
+        assertThat(runs).hasValue(2);
+        assertSameAnswer(one, post(server.uri("/pay"), id, "{}", "X-Tenant", "one"));
     }
 
     // ---- concurrency

@@ -1,0 +1,94 @@
+package io.idempotence.server.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class CanonicalJsonTest {
+    private final BodyForm form = BodyForm.canonicalJson();
+
+    private byte[] of(String json) {
+        return form.of("application/json", json.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '~',
+            quoteCharacter = '`',
+            value = {
+                "{\"a\":1,\"b\":[true,null]} ~ { \"b\" : [ true, null ], \"a\":1 }",
+                "{\"a\":{\"x\":\"1\",\"y\":2}} ~ {\"a\":{\"y\":2,\"x\":\"1\"}}",
+                "\"caf\\u00e9\" ~ \"café\"",
+                "[\"\\/\"] ~ [\"/\"]",
+                "{\"\\u0061\":1} ~ {\"a\":1}",
+            })
+    void whatMeansTheSameIsTheSame(String one, String other) {
+        assertThat(of(one)).isEqualTo(of(other)).hasSize(32);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '~',
+            quoteCharacter = '`',
+            value = {
+                "{\"a\":1} ~ {\"a\":\"1\"}",
+                "{\"a\":1} ~ {\"a\":1.0}",
+                "{\"a\":1} ~ {\"a\":1,\"b\":null}",
+                "[1,2] ~ [2,1]",
+                "[[1],2] ~ [1,[2]]",
+                "[] ~ {}",
+                "null ~ \"null\"",
+                "true ~ \"true\"",
+                "\"a\" ~ \"a \"",
+                "{\"a\":\"\",\"b\":\"x\"} ~ {\"a\":\"x\",\"b\":\"\"}",
+            })
+    void whatMeansSomethingElseDiffers(String one, String other) {
+        assertThat(of(one)).isNotEqualTo(of(other));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "{\"a\":1",
+                "{a:1}",
+                "{'a':1}",
+                "{\"a\":1}{\"b\":2}",
+                "{\"a\":1,\"a\":2}",
+                "[1,]",
+                "[NaN]",
+                "\"\\ud800\"",
+                "{\"\\udc00\":1}",
+                "// comment\n1",
+            })
+    void whatIsNoPlainJsonCountsByteByByte(String body) {
+        assertThat(of(body)).isEqualTo(body.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Test
+    void bytesThatAreNoTextCountAsTheyAre() {
+        byte[] body = {'"', (byte) 0xff, '"'};
+        assertThat(form.of("application/json", body)).isEqualTo(body);
+    }
+
+    @Test
+    void nestingHasALimit() {
+        String deep = "[".repeat(201) + "]".repeat(201);
+        assertThat(of(deep)).hasSize(32);
+        String deeper = "[".repeat(100_000) + "]".repeat(100_000);
+        assertThat(of(deeper)).isEqualTo(deeper.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Test
+    void onlyJsonIsReadAsJson() {
+        byte[] body = "{ \"a\" : 1 }".getBytes(StandardCharsets.UTF_8);
+        assertThat(form.of("text/plain", body)).isEqualTo(body);
+        assertThat(form.of("", body)).isEqualTo(body);
+        assertThat(form.of("application/merge-patch+json", body)).isEqualTo(of("{\"a\":1}"));
+        assertThat(BodyForm.bytes().of("application/json", body)).isEqualTo(body);
+    }
+}
