@@ -56,6 +56,11 @@ public final class Execution implements IdempotentExecution {
     }
 
     @Override
+    public StorageKey key() {
+        return claim.key();
+    }
+
+    @Override
     public long fence() {
         return claim.fence();
     }
@@ -133,10 +138,6 @@ public final class Execution implements IdempotentExecution {
     /** Reports that the answer is too large to be kept. Finish with {@link StoredResponse#unavailable()} then. */
     public void oversize() {
         events.publish(IdempotenceEvent.OVERSIZE, id);
-    }
-
-    StorageKey key() {
-        return claim.key();
     }
 
     Duration lease() {

@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.StorageKey;
 
 /**
  * The execution a handler is part of. From it the handler learns its ID and its fence, and decides at run time what becomes of the
@@ -13,6 +14,13 @@ public interface IdempotentExecution {
      * @return its ID
      */
     IdempotenceId id();
+
+    /**
+     * Where the storage keeps the record of this ID.
+     *
+     * @return its key
+     */
+    StorageKey key();
 
     /**
      * A number that grows with every execution of this ID. Write it with the business data and refuse smaller ones, and a late
