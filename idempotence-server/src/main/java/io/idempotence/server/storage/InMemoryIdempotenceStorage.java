@@ -1,5 +1,6 @@
 package io.idempotence.server.storage;
 
+import io.idempotence.server.storage.MemoryRecord.Step;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Objects;
@@ -117,9 +118,6 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         return slots.size();
     }
 
-    /** What a transition answers, and the record after it; null if there is none. */
-    record Step<A>(A answer, @Nullable MemoryRecord after) {}
-
     private <A> A step(StorageKey key, BiFunction<@Nullable MemoryRecord, Long, Step<A>> transition) {
         Optional<A> answer = tryStep(key, transition);
         if (answer.isEmpty()) {
@@ -141,12 +139,12 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             long now = clock.millis();
             MemoryRecord before = entry == null || entry.content.expiresAt() <= now ? null : entry.content;
             Step<A> step = transition.apply(before, now);
-            MemoryRecord after = step.after;
+            MemoryRecord after = step.after();
             if (after == null) {
                 if (entry != null) {
                     count.decrementAndGet();
                 }
-                holder.answer = step.answer;
+                holder.answer = step.answer();
                 return null;
             }
             if (entry == null) {
@@ -156,7 +154,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
                 }
                 holder.isNew = true;
             }
-            holder.answer = step.answer;
+            holder.answer = step.answer();
             if (after.expiresAt() < earliestExpiry.get()) {
                 earliestExpiry.accumulateAndGet(after.expiresAt(), Math::min);
             }

@@ -1,12 +1,12 @@
 package io.idempotence.server.storage;
 
-import io.idempotence.server.storage.InMemoryIdempotenceStorage.Step;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One record at one moment, and what becomes of it. Immutable; every transition is a pure function of the record before it (null if
- * there is none, or if its retention is over) and the time.
+ * One record at one moment, and what becomes of it: the state machine, for storages that read a record, ask here, and replace it by
+ * compare-and-set. Immutable; every transition is a pure function of the record before it (null if there is none, or if its retention
+ * is over) and the time.
  *
  * @param phase what is stored; {@code ABANDONED} is derived from {@code leaseUntil}
  * @param takenOver whether the claim was taken from an abandoned owner, so that T2 can say it again
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param expiresAt in ms of the clock
  * @param result null unless completed
  */
-record MemoryRecord(
+public record MemoryRecord(
         Phase phase,
         boolean takenOver,
         long fence,
@@ -24,16 +24,39 @@ record MemoryRecord(
         long expiresAt,
         byte @Nullable [] result) {
 
-    private static final Owner NOBODY = new Owner(0, 0);
+    /** The owner of a result that no attempt recorded itself. */
+    public static final Owner NOBODY = new Owner(0, 0);
 
-    enum Phase {
+    /** What is stored of a state. */
+    public enum Phase {
+        /** Claimed; abandoned once its lease is over. */
         CLAIMED,
+        /** Has a result. */
         COMPLETED,
+        /** Given back. */
         RELEASED,
+        /** Marked unknown. */
         UNKNOWN
     }
 
-    static Step<ClaimResult> claim(@Nullable MemoryRecord before, ClaimRequest request, long now) {
+    /**
+     * What a transition answers, and the record after it.
+     *
+     * @param <A> the kind of answer
+     * @param answer what the caller gets once {@code after} is stored
+     * @param after the record from now on; the same instance as before if nothing changes, null if there is none
+     */
+    public record Step<A>(A answer, @Nullable MemoryRecord after) {}
+
+    /**
+     * T1 to T8, T18.
+     *
+     * @param before the record, or null
+     * @param request who asks
+     * @param now in ms of the clock
+     * @return what {@link IdempotenceStorage#claim} answers
+     */
+    public static Step<ClaimResult> claim(@Nullable MemoryRecord before, ClaimRequest request, long now) {
         if (before == null) {
             return claimed(request, 1, false, now);
         }
@@ -63,11 +86,30 @@ record MemoryRecord(
         };
     }
 
-    static Step<WriteResult> complete(@Nullable MemoryRecord before, Claim claim, byte[] result, long expiresAt) {
+    /**
+     * T10, T11, T14, T15.
+     *
+     * @param before the record, or null
+     * @param claim the right to run
+     * @param result what later attempts get
+     * @param expiresAt in ms of the clock
+     * @return what {@link IdempotenceStorage#complete} answers
+     */
+    public static Step<WriteResult> complete(
+            @Nullable MemoryRecord before, Claim claim, byte[] result, long expiresAt) {
         return finish(before, claim, of(Phase.COMPLETED, claim, expiresAt, result));
     }
 
-    static Step<WriteResult> markUnknown(@Nullable MemoryRecord before, Claim claim, long now, long expiresAt) {
+    /**
+     * T13, T14.
+     *
+     * @param before the record, or null
+     * @param claim the right to run
+     * @param now in ms of the clock
+     * @param expiresAt in ms of the clock
+     * @return what {@link IdempotenceStorage#markUnknown} answers
+     */
+    public static Step<WriteResult> markUnknown(@Nullable MemoryRecord before, Claim claim, long now, long expiresAt) {
         return finish(
                 before,
                 claim,
@@ -75,13 +117,31 @@ record MemoryRecord(
                         Phase.UNKNOWN, false, claim.fence(), claim.owner(), claim.fingerprint(), now, expiresAt, null));
     }
 
-    static Step<WriteResult> release(@Nullable MemoryRecord before, Claim claim, long expiresAt) {
+    /**
+     * T12, T14, T16.
+     *
+     * @param before the record, or null
+     * @param claim the right to run
+     * @param expiresAt in ms of the clock
+     * @return what {@link IdempotenceStorage#release} answers
+     */
+    public static Step<WriteResult> release(@Nullable MemoryRecord before, Claim claim, long expiresAt) {
         return before == null
                 ? new Step<>(new WriteResult.Lost(), null)
                 : finish(before, claim, of(Phase.RELEASED, claim, expiresAt, null));
     }
 
-    static Step<Boolean> resolve(
+    /**
+     * T17.
+     *
+     * @param before the record, or null
+     * @param fence the record's when it was looked at
+     * @param resolution what was found out
+     * @param now in ms of the clock
+     * @param expiresAt in ms of the clock
+     * @return what {@link IdempotenceStorage#resolve} answers
+     */
+    public static Step<Boolean> resolve(
             @Nullable MemoryRecord before, long fence, Resolution resolution, long now, long expiresAt) {
         boolean open = before != null
                 && before.fence == fence
@@ -103,7 +163,15 @@ record MemoryRecord(
         return new Step<>(true, resolved);
     }
 
-    static Step<WriteResult> renew(@Nullable MemoryRecord before, Claim claim, long leaseUntil) {
+    /**
+     * T9, T14, T16.
+     *
+     * @param before the record, or null
+     * @param claim the right to run
+     * @param leaseUntil in ms of the clock
+     * @return what {@link IdempotenceStorage#renew} answers
+     */
+    public static Step<WriteResult> renew(@Nullable MemoryRecord before, Claim claim, long leaseUntil) {
         if (before == null) {
             return new Step<>(new WriteResult.Lost(), null);
         }
@@ -173,7 +241,14 @@ record MemoryRecord(
         return fence == claim.fence() && owner.equals(claim.owner());
     }
 
-    IdempotenceRecord seenAt(StorageKey key, long now) {
+    /**
+     * The record as an operator sees it.
+     *
+     * @param key where it lives
+     * @param now in ms of the clock
+     * @return what {@link IdempotenceStorage#find} answers
+     */
+    public IdempotenceRecord seenAt(StorageKey key, long now) {
         boolean open = phase == Phase.CLAIMED || phase == Phase.UNKNOWN;
         Duration leaseLeft = open ? Duration.ofMillis(leaseUntil - now) : Duration.ZERO;
         RecordState state = switch (phase) {

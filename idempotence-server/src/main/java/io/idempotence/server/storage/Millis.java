@@ -3,16 +3,30 @@ package io.idempotence.server.storage;
 import java.time.Duration;
 
 /** Durations in milliseconds, capped at 100 years so that no sum with a clock overflows. */
-final class Millis {
+public final class Millis {
     private static final Duration MAX = Duration.ofDays(36_525);
 
     private Millis() {}
 
-    static long capped(Duration duration) {
+    /**
+     * A duration in milliseconds.
+     *
+     * @param duration any
+     * @return its milliseconds, at most 100 years
+     */
+    public static long capped(Duration duration) {
         return (duration.compareTo(MAX) > 0 ? MAX : duration).toMillis();
     }
 
-    static long checked(String name, Duration duration) {
+    /**
+     * A duration in milliseconds, checked.
+     *
+     * @param name what it is
+     * @param duration how long
+     * @return its milliseconds, at most 100 years
+     * @throws IllegalArgumentException if it is under 1 ms
+     */
+    public static long checked(String name, Duration duration) {
         if (duration.compareTo(Duration.ofMillis(1)) < 0) {
             throw new IllegalArgumentException(name + " must be at least 1 ms, got " + duration);
         }

@@ -1,0 +1,38 @@
+package io.idempotence.server.jdbc;
+
+import java.sql.DatabaseMetaData;
+import java.sql.SQLException;
+import java.util.Locale;
+
+/** The databases, and what they spell differently. */
+enum Dialect {
+    POSTGRESQL(
+            "PostgreSQL", "postgresql.sql", "CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)"),
+    // NOW() goes through the session's time zone, where an hour may come twice. UTC does not.
+    /** MariaDB too. */
+    MYSQL("MySQL", "mysql.sql", "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)"),
+    H2("H2", "h2.sql", "CAST(FLOOR(EXTRACT(EPOCH FROM CURRENT_TIMESTAMP) * 1000) AS BIGINT)");
+
+    final String title;
+    final String schemaFile;
+    /** Milliseconds since 1970 by the database's clock; the same all through a statement. */
+    final String now;
+
+    Dialect(String title, String schemaFile, String now) {
+        this.title = title;
+        this.schemaFile = schemaFile;
+        this.now = now;
+    }
+
+    static Dialect of(DatabaseMetaData metaData) throws SQLException {
+        String product = String.valueOf(metaData.getDatabaseProductName());
+        return switch (product.toLowerCase(Locale.ROOT)) {
+            case "postgresql" -> POSTGRESQL;
+            case "mysql", "mariadb" -> MYSQL;
+            case "h2" -> H2;
+            default ->
+                throw new IllegalArgumentException("the database " + product
+                        + " is not supported; supported are PostgreSQL 10, MySQL 8, MariaDB 10.5, H2 2, each or later");
+        };
+    }
+}

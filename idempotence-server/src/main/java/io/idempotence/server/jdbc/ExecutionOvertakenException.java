@@ -1,0 +1,15 @@
+package io.idempotence.server.jdbc;
+
+import io.idempotence.IdempotenceException;
+
+/**
+ * The execution must not take effect: another one of the same ID has taken effect already, or this one no longer holds its claim. Thrown
+ * inside the business transaction, which must roll back. The ID is released: its next attempt is told what happened.
+ */
+public final class ExecutionOvertakenException extends IdempotenceException {
+    private static final long serialVersionUID = 1L;
+
+    ExecutionOvertakenException(String message) {
+        super(message);
+    }
+}

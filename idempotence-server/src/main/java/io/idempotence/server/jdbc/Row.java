@@ -1,0 +1,173 @@
+package io.idempotence.server.jdbc;
+
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.MemoryRecord;
+import io.idempotence.server.storage.MemoryRecord.Phase;
+import io.idempotence.server.storage.Owner;
+import java.nio.ByteBuffer;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a statement saw of one ID: its row, even one whose retention is over, and the mark of its business transaction, if that was
+ * committed.
+ *
+ * @param claimed whether the statement itself claimed the ID; then the rest is how it was before
+ * @param now in ms of the database's clock
+ * @param state null if there is no row
+ */
+record Row(
+        boolean claimed,
+        long now,
+        @Nullable String state,
+        int format,
+        boolean takenOver,
+        long fence,
+        byte[] owner,
+        byte[] fingerprint,
+        long leaseUntil,
+        long expiresAt,
+        byte @Nullable [] result,
+        @Nullable Mark mark) {
+
+    /** An execution that was committed in its business transaction. */
+    private record Mark(long fence, Fingerprint fingerprint, long expiresAt) {}
+
+    private static final byte[] NONE = {};
+
+    /** Reads the first row of a result that always has one. */
+    static Row only(ResultSet rows) throws SQLException {
+        if (!rows.next()) {
+            throw new SQLException("a statement that always has a row had none");
+        }
+        return read(rows);
+    }
+
+    static Row read(ResultSet rows) throws SQLException {
+        byte[] applied = rows.getBytes("applied_fingerprint");
+        return new Row(
+                rows.getInt("claimed") == 1,
+                rows.getLong("clock"),
+                rows.getString("state"),
+                rows.getInt("format"),
+                rows.getInt("taken_over") == 1,
+                rows.getLong("fence"),
+                orNone(rows.getBytes("owner")),
+                orNone(rows.getBytes("fingerprint")),
+                rows.getLong("lease_until"),
+                rows.getLong("expires_at"),
+                rows.getBytes("result"),
+                applied == null
+                        ? null
+                        : new Mark(
+                                rows.getLong("applied_fence"),
+                                Fingerprint.of(applied),
+                                rows.getLong("applied_expires_at")));
+    }
+
+    private static byte[] orNone(byte @Nullable [] bytes) {
+        return bytes == null ? NONE : bytes;
+    }
+
+    /** A record to be stored as a row, and how the row must be for that. */
+    Sql.Parameters replacedBy(MemoryRecord record) {
+        return parameters(record)
+                .with("oldFormat", format)
+                .with("oldState", state)
+                .with("oldFence", fence)
+                .with("oldOwner", owner)
+                .with("oldFingerprint", fingerprint)
+                .with("oldLeaseUntil", leaseUntil)
+                .with("oldExpiresAt", expiresAt);
+    }
+
+    static Sql.Parameters parameters(MemoryRecord record) {
+        return new Sql.Parameters()
+                .with("state", letter(record.phase()))
+                .with("takenOver", record.takenOver() ? 1 : 0)
+                .with("fence", record.fence())
+                .with("owner", record.owner().toBytes())
+                .with("fingerprint", record.fingerprint().toBytes())
+                .with("leaseUntil", record.leaseUntil())
+                .with("expiresAt", record.expiresAt())
+                .with("result", record.result());
+    }
+
+    static String letter(Phase phase) {
+        return switch (phase) {
+            case CLAIMED -> "P";
+            case COMPLETED -> "C";
+            case RELEASED -> "R";
+            case UNKNOWN -> "U";
+        };
+    }
+
+    boolean exists() {
+        return state != null;
+    }
+
+    /**
+     * The record, null if there is none or its retention is over.
+     *
+     * @throws CorruptRecordException if it cannot be read
+     */
+    @Nullable
+    MemoryRecord stored() {
+        if (state == null || expiresAt <= now) {
+            return null;
+        }
+        if (format != 1) {
+            throw corrupt("its format is " + format + ", this version reads 1");
+        }
+        if (fence < 1 || owner.length != Owner.BYTES || fingerprint.length != Fingerprint.BYTES) {
+            throw corrupt("its fence, owner or fingerprint is wrong");
+        }
+        Phase phase = switch (state) {
+            case "P" -> Phase.CLAIMED;
+            case "C" -> Phase.COMPLETED;
+            case "R" -> Phase.RELEASED;
+            case "U" -> Phase.UNKNOWN;
+            default -> throw corrupt("its state is wrong");
+        };
+        ByteBuffer token = ByteBuffer.wrap(owner);
+        return new MemoryRecord(
+                phase,
+                takenOver,
+                fence,
+                new Owner(token.getLong(), token.getLong()),
+                Fingerprint.of(fingerprint),
+                leaseUntil,
+                expiresAt,
+                result);
+    }
+
+    /**
+     * The record in the light of the mark: an execution that was committed took effect, whatever became of its record. While its claim
+     * lives its own answer is still to come.
+     */
+    @Nullable
+    MemoryRecord settled() {
+        MemoryRecord stored = stored();
+        if (mark == null) {
+            return stored;
+        }
+        if (stored == null) {
+            return applied(mark.fence, mark.fingerprint, mark.expiresAt);
+        }
+        boolean answered = stored.phase() == Phase.COMPLETED;
+        boolean running = stored.phase() == Phase.CLAIMED && leaseUntil > now;
+        return answered || running ? stored : applied(fence, stored.fingerprint(), expiresAt);
+    }
+
+    private static MemoryRecord applied(long fence, Fingerprint fingerprint, long expiresAt) {
+        return new MemoryRecord(
+                Phase.COMPLETED, false, fence, MemoryRecord.NOBODY, fingerprint, 0, expiresAt, ClaimResult.noResult());
+    }
+
+    static CorruptRecordException corrupt(String what) {
+        return new CorruptRecordException("a record in the database cannot be read: " + what);
+    }
+}

@@ -1,0 +1,40 @@
+package io.idempotence.server.jdbc;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+
+/** A connection and how long each of its statements may take. */
+record Session(Connection connection, int timeoutSeconds) {
+    /** Takes what it needs from a result. */
+    @FunctionalInterface
+    interface Reader<T> {
+        T read(ResultSet rows) throws SQLException;
+    }
+
+    int update(Sql sql, Sql.Parameters parameters) throws SQLException {
+        try (PreparedStatement statement = sql.prepare(connection, timeoutSeconds, parameters)) {
+            return statement.executeUpdate();
+        }
+    }
+
+    /** Whether the row is new; false if there is one with its key. */
+    boolean insert(Sql sql, Sql.Parameters parameters) throws SQLException {
+        try {
+            return update(sql, parameters) == 1;
+        } catch (SQLException e) {
+            if (Database.isDuplicate(e)) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    <T> T query(Sql sql, Sql.Parameters parameters, Reader<T> reader) throws SQLException {
+        try (PreparedStatement statement = sql.prepare(connection, timeoutSeconds, parameters);
+                ResultSet rows = statement.executeQuery()) {
+            return reader.read(rows);
+        }
+    }
+}

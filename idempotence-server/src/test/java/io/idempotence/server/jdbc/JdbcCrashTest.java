@@ -1,0 +1,83 @@
+package io.idempotence.server.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.StorageKey;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** A process killed at any step has paid once, or not at all; and the next attempt brings it to exactly once. */
+class JdbcCrashTest {
+    private static final Databases POSTGRES = Databases.POSTGRESQL;
+
+    @ParameterizedTest
+    @EnumSource
+    void paymentOfAProcessKilledAtAnyStepIsMadeExactlyOnce(CrashingPayment.Step step) throws Exception {
+        POSTGRES.execute("CREATE TABLE IF NOT EXISTS payment (id VARCHAR(128) NOT NULL)");
+        StorageKey key = Claims.newKey();
+        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(POSTGRES.pool())
+                .createIfMissing()
+                .inTransaction()
+                .build()) {
+            killAt(step, key);
+            POSTGRES.letPass(CrashingPayment.LEASE);
+
+            boolean committed = step.compareTo(CrashingPayment.Step.COMMITTED) >= 0;
+            assertThat(payments(key)).isEqualTo(committed ? 1 : 0);
+            ClaimResult next = storage.claim(Claims.request(key));
+            if (next instanceof ClaimResult.Claimed claimed) {
+                assertThat(claimed.takenOver()).isTrue();
+                try (Connection business = POSTGRES.pool().getConnection()) {
+                    business.setAutoCommit(false);
+                    CrashingPayment.pay(storage, business, claimed.claim());
+                    business.commit();
+                }
+                storage.complete(claimed.claim(), new byte[] {2, 'o', 'k'}, Claims.RETENTION);
+            }
+            assertThat(next instanceof ClaimResult.Completed).isEqualTo(committed);
+            assertThat(payments(key)).isEqualTo(1);
+
+            byte[] replayed = ((ClaimResult.Completed) storage.claim(Claims.request(key))).result();
+            assertThat(replayed)
+                    .isEqualTo(
+                            step == CrashingPayment.Step.COMMITTED ? ClaimResult.noResult() : new byte[] {2, 'o', 'k'});
+        }
+    }
+
+    private static void killAt(CrashingPayment.Step step, StorageKey key) throws Exception {
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+                        CrashingPayment.class.getName(),
+                        POSTGRES.url(),
+                        key.value(),
+                        step.name())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (BufferedReader out =
+                new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+            String line = out.readLine();
+            while (line != null && !line.equals("at " + step)) {
+                line = out.readLine();
+            }
+            assertThat(line).isEqualTo("at " + step);
+        } finally {
+            process.destroyForcibly();
+            assertThat(process.waitFor(10, TimeUnit.SECONDS)).isTrue();
+        }
+        assertThat(process.exitValue()).isEqualTo(128 + 9);
+    }
+
+    private static long payments(StorageKey key) {
+        return POSTGRES.number("SELECT COUNT(*) FROM payment WHERE id = '" + key.value() + "'");
+    }
+}

@@ -1,0 +1,231 @@
+package io.idempotence.server.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What callers see when the database is ill. */
+class JdbcFaultsTest {
+    private static final Duration SECOND = Duration.ofSeconds(1);
+
+    private final StorageKey key = Claims.newKey();
+
+    private static JdbcIdempotenceStorage.Builder builder(Databases databases) {
+        return JdbcIdempotenceStorage.builder(databases.pool())
+                .createIfMissing()
+                .statementTimeout(SECOND);
+    }
+
+    @Test
+    void emptyPoolIsUnavailableInABoundedTimeAndAnInterruptIsKept() throws Exception {
+        builder(Databases.POSTGRESQL).build();
+        try (HikariDataSource one = Databases.POSTGRESQL.newPool(config -> {
+            config.setMaximumPoolSize(1);
+            config.setConnectionTimeout(300);
+        })) {
+            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(one).build();
+            try (Connection held = one.getConnection()) {
+                assertThat(held.isValid(1)).isTrue();
+                assertUnavailable(
+                        () -> storage.claim(Claims.request(key)), "no free connection", Duration.ofSeconds(2));
+
+                AtomicBoolean flag = new AtomicBoolean();
+                Thread interrupted = new Thread(() -> {
+                    Thread.currentThread().interrupt();
+                    assertThatThrownBy(() -> storage.find(key)).hasMessageContaining("interrupted");
+                    flag.set(Thread.currentThread().isInterrupted());
+                });
+                interrupted.start();
+                interrupted.join();
+                assertThat(flag).isTrue();
+            }
+            assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void lockedRowIsUnavailableAfterTheStatementTimeout(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = builder(databases).build();
+        Claim claim = Claims.claim(storage, key);
+        try (Connection other = databases.pool().getConnection();
+                Statement lock = other.createStatement()) {
+            other.setAutoCommit(false);
+            lock.execute("SELECT id FROM idempotence_record WHERE id = '" + key.value() + "' FOR UPDATE");
+            assertUnavailable(
+                    () -> storage.complete(claim, new byte[1], Claims.RETENTION), "timeout", Duration.ofSeconds(4));
+            other.rollback();
+        }
+        assertThat(storage.complete(claim, new byte[1], Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+    }
+
+    @Test
+    void silentServerIsUnavailableAfterTheNetworkTimeout() throws Exception {
+        builder(Databases.POSTGRESQL).build();
+        try (HikariDataSource one = Databases.POSTGRESQL.newPool(config -> config.setMaximumPoolSize(1))) {
+            JdbcIdempotenceStorage storage =
+                    JdbcIdempotenceStorage.builder(one).statementTimeout(SECOND).build();
+            ClaimRequest request = Claims.request(key);
+            String backend;
+            try (Connection connection = one.getConnection();
+                    Statement statement = connection.createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT pg_backend_pid()")) {
+                rows.next();
+                backend = rows.getString(1);
+            }
+            signal("STOP", backend);
+            try {
+                assertUnavailable(() -> storage.claim(request), "", Duration.ofSeconds(6));
+            } finally {
+                signal("CONT", backend);
+            }
+            // The claim may have been stored although its reply was lost: the same owner may run (T2).
+            assertThat(storage.claim(request)).isInstanceOf(ClaimResult.Claimed.class);
+        }
+    }
+
+    private static void signal(String signal, String pid) throws Exception {
+        assertThat(new ProcessBuilder("kill", "-" + signal, pid).start().waitFor())
+                .isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void deadlockIsTriedAgainAndReportedIfItStays(Databases databases) {
+        SpyDataSource spy = new SpyDataSource(databases.pool());
+        JdbcIdempotenceStorage storage =
+                JdbcIdempotenceStorage.builder(spy).createIfMissing().build();
+        SQLException deadlock = new SQLException("key=" + key, "40001", 1213);
+        spy.failNext(deadlock, deadlock);
+        assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
+
+        spy.failNext(Collections.nCopies(Database.TRIES, deadlock).toArray(SQLException[]::new));
+        assertUnavailable(() -> storage.claim(Claims.request(key)), "deadlock", SECOND.multipliedBy(2));
+        spy.failNext(new SQLException("key=" + key, "XX000"));
+        assertUnavailable(() -> storage.find(key), "SQLSTATE XX000", SECOND);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void deadlockOfTwoBusinessTransactionsRollsOneBack(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = builder(databases).inTransaction().build();
+        Claim[] claims = {Claims.claim(storage, key), Claims.claim(storage, Claims.newKey())};
+        CyclicBarrier both = new CyclicBarrier(2);
+        CompletableFuture<Throwable> other = CompletableFuture.supplyAsync(
+                () -> catchThrowable(() -> markBoth(databases, storage, claims[0], claims[1], both)));
+        Throwable mine = catchThrowable(() -> markBoth(databases, storage, claims[1], claims[0], both));
+
+        assertThat(new Throwable[] {mine, other.get()})
+                .anySatisfy(failure -> assertThat(failure).isInstanceOf(StorageUnavailableException.class));
+        for (Claim claim : claims) {
+            storage.release(claim, Claims.RETENTION);
+            ClaimResult next = storage.claim(Claims.request(claim.key()));
+            boolean committed = mine == null || other.get() == null;
+            assertThat(next).isInstanceOf(committed ? ClaimResult.Completed.class : ClaimResult.Claimed.class);
+        }
+    }
+
+    private static void markBoth(
+            Databases databases, JdbcIdempotenceStorage storage, Claim first, Claim second, CyclicBarrier both)
+            throws Exception {
+        try (Connection business = databases.pool().getConnection()) {
+            business.setAutoCommit(false);
+            storage.markApplied(business, first.key(), first.fence());
+            both.await();
+            storage.markApplied(business, second.key(), second.fence());
+            business.commit();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void connectionsGoBackAsTheyCame(Databases databases) throws Exception {
+        builder(databases).build();
+        try (HikariDataSource one = databases.newPool(config -> {
+            config.setMaximumPoolSize(1);
+            config.setAutoCommit(false);
+        })) {
+            // The pool resets what it lends; the driver's own connection shows what was left behind.
+            try (Connection lent = one.getConnection()) {
+                Connection raw = lent.unwrap(Connection.class);
+                assertThat(raw.getAutoCommit()).isFalse();
+                lent.rollback();
+            }
+            SpyDataSource spy = new SpyDataSource(one);
+            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy).build();
+            spy.otherCalls.clear();
+            Claim claim = Claims.claim(storage, key);
+            storage.complete(claim, new byte[1], Claims.RETENTION);
+
+            assertThat(spy.otherCalls).doesNotContain("commit", "setTransactionIsolation", "setReadOnly");
+            assertThat(spy.otherCalls)
+                    .filteredOn(call -> call.equals("setAutoCommit"))
+                    .hasSize(4);
+            assertThat(spy.otherCalls.stream()
+                            .filter(call -> call.equals("setNetworkTimeout"))
+                            .count())
+                    .isEven();
+            storage.close();
+            assertThat(one.isClosed()).isFalse();
+        }
+    }
+
+    @Test
+    void deadDatabaseIsUnavailable() {
+        HikariDataSource pool = Databases.H2.newPool(config -> {});
+        JdbcIdempotenceStorage storage =
+                JdbcIdempotenceStorage.builder(pool).createIfMissing().build();
+        pool.close();
+
+        assertUnavailable(() -> storage.claim(Claims.request(key)), "the database could not claim", SECOND);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void corruptRecordIsNeverRunAndCanBeDeleted(Databases databases) {
+        JdbcIdempotenceStorage storage = builder(databases).build();
+        for (String damage : new String[] {"state = 'X'", "format = 2"}) {
+            StorageKey damaged = Claims.newKey();
+            Claim claim = Claims.claim(storage, damaged);
+            databases.execute("UPDATE idempotence_record SET " + damage + " WHERE id = '" + damaged.value() + "'");
+
+            assertThatThrownBy(() -> storage.claim(Claims.request(damaged))).isInstanceOf(CorruptRecordException.class);
+            assertThatThrownBy(() -> storage.complete(claim, new byte[1], Claims.RETENTION))
+                    .isInstanceOf(CorruptRecordException.class);
+            assertThatThrownBy(() -> storage.find(damaged)).isInstanceOf(CorruptRecordException.class);
+            assertThat(storage.delete(damaged)).isTrue();
+            assertThat(Claims.claim(storage, damaged).fence()).isEqualTo(1);
+        }
+    }
+
+    private void assertUnavailable(Runnable call, String reason, Duration within) {
+        long start = System.nanoTime();
+        assertThatThrownBy(call::run)
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining(reason)
+                .hasMessageNotContaining(key.value())
+                .hasCauseInstanceOf(SQLException.class);
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(within);
+    }
+}

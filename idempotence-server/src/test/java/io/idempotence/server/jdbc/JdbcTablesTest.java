@@ -1,0 +1,335 @@
+package io.idempotence.server.jdbc;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageKey;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Set-up, cost, clock, cleanup, and what operators do. */
+class JdbcTablesTest {
+    private static JdbcIdempotenceStorage storage(Databases databases) {
+        return JdbcIdempotenceStorage.builder(databases.pool())
+                .createIfMissing()
+                .build();
+    }
+
+    // ---- set-up
+
+    @Test
+    void unknownDatabaseIsRefusedWithThoseThatWork() {
+        assertThatThrownBy(() -> JdbcIdempotenceStorage.builder(new SpyDataSource(Databases.H2.pool(), "Oracle"))
+                        .build())
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("Oracle")
+                .hasMessageContaining("PostgreSQL 10, MySQL 8, MariaDB 10.5, H2 2");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void missingTableIsNoticedAtOnceAndTheSchemaFileNamed(Databases databases) {
+        assertThatThrownBy(() -> JdbcIdempotenceStorage.builder(databases.pool())
+                        .table("no_such_table")
+                        .build())
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("no_such_table")
+                .hasMessageContaining(databases.dialect.schemaFile);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"", "1a", "a b", "a;DROP TABLE b", "a--", "a.b.c", "\"a\"", "a'", "äöü", "a.", ".a", "a\n", "a)"
+            })
+    void tableNameThatIsNoIdentifierIsRefused(String name) {
+        JdbcIdempotenceStorage.Builder builder = JdbcIdempotenceStorage.builder(Databases.H2.pool());
+        assertThatThrownBy(() -> builder.table(name)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> builder.appliedTable(name)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void fourInstancesCreateTheTablesAtOnce(Databases databases) throws Exception {
+        for (int round = 0; round < 3; round++) {
+            String table = "made_" + round;
+            List<JdbcIdempotenceStorage> made = atOnce(
+                    4,
+                    () -> JdbcIdempotenceStorage.builder(databases.pool())
+                            .table(table)
+                            .appliedTable(table + "_applied")
+                            .inTransaction()
+                            .createIfMissing()
+                            .statementTimeout(Duration.ofSeconds(10))
+                            .build());
+            StorageKey key = Claims.newKey();
+            assertThat(Claims.claim(made.get(0), key).fence()).isEqualTo(1);
+            assertThat(made.get(3).claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void tablesMayLiveInASchemaOfTheirOwn(Databases databases) {
+        databases.execute("CREATE SCHEMA IF NOT EXISTS apart");
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(databases.pool())
+                .table("apart.record")
+                .appliedTable("apart.applied")
+                .createIfMissing()
+                .inTransaction()
+                .build();
+        StorageKey key = Claims.newKey();
+        Claims.claim(storage, key);
+
+        assertThat(databases.number("SELECT COUNT(*) FROM apart.record WHERE id = '" + key.value() + "'"))
+                .isEqualTo(1);
+    }
+
+    // ---- cost
+
+    @ParameterizedTest
+    @CsvSource({
+        "POSTGRESQL,false,1,1", "POSTGRESQL,true,1,1",
+        "MARIADB,false,1,2", "MARIADB,true,2,1",
+        "H2,false,1,2", "H2,true,2,1"
+    })
+    void statementsPerCallAreThoseOfTheDocumentation(
+            Databases databases, boolean inTransaction, int firstClaim, int otherClaim) {
+        SpyDataSource spy = new SpyDataSource(databases.pool());
+        JdbcIdempotenceStorage.Builder builder =
+                JdbcIdempotenceStorage.builder(spy).createIfMissing();
+        JdbcIdempotenceStorage storage = (inTransaction ? builder.inTransaction() : builder).build();
+        StorageKey key = Claims.newKey();
+        spy.executed.set(0);
+        Claim claim = Claims.claim(storage, key);
+        assertThat(spy.executed.getAndSet(0)).as("first claim").isEqualTo(firstClaim);
+        storage.claim(Claims.request(key));
+        assertThat(spy.executed.getAndSet(0)).as("duplicate").isEqualTo(otherClaim);
+        storage.renew(claim, Claims.LEASE);
+        assertThat(spy.executed.getAndSet(0)).as("renew").isEqualTo(1);
+        storage.complete(claim, new byte[1], Claims.RETENTION);
+        assertThat(spy.executed.getAndSet(0)).as("complete").isEqualTo(1);
+        storage.claim(Claims.request(key));
+        assertThat(spy.executed.getAndSet(0)).as("replay").isEqualTo(otherClaim);
+        storage.find(key);
+        assertThat(spy.executed.getAndSet(0)).as("find").isEqualTo(1);
+    }
+
+    // ---- clock
+
+    @Test
+    void clockOfTheDatabaseDecidesAndNoOtherIsRead() {
+        JdbcIdempotenceStorage storage = storage(Databases.MARIADB);
+        StorageKey key = Claims.newKey();
+        Claims.claim(storage, key);
+        try (HikariDataSource hourAhead = Databases.MARIADB.newPool(config -> {
+            config.setConnectionInitSql("SET timestamp = UNIX_TIMESTAMP() + 1800");
+        })) {
+            JdbcIdempotenceStorage ahead =
+                    JdbcIdempotenceStorage.builder(hourAhead).build();
+            assertThat(ahead.claim(Claims.request(key))).isInstanceOf(ClaimResult.Abandoned.class);
+        }
+        assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
+
+        noClasses()
+                .should()
+                .dependOnClassesThat()
+                .areAssignableTo(Clock.class)
+                .orShould()
+                .dependOnClassesThat()
+                .areAssignableTo(Instant.class)
+                .orShould()
+                .callMethod(System.class, "currentTimeMillis")
+                .check(new ClassFileImporter(List.of(new ImportOption.DoNotIncludeTests()))
+                        .importPackages("io.idempotence.server.jdbc"));
+    }
+
+    @Test
+    void timeZoneOfTheSessionChangesNothing() {
+        JdbcIdempotenceStorage storage = storage(Databases.MARIADB);
+        StorageKey key = Claims.newKey();
+        Claims.claim(storage, key);
+        try (HikariDataSource elsewhere = Databases.MARIADB.newPool(config -> {
+            config.setConnectionInitSql("SET time_zone = '+09:00'");
+        })) {
+            assertThat(JdbcIdempotenceStorage.builder(elsewhere).build().claim(Claims.request(key)))
+                    .isInstanceOfSatisfying(
+                            ClaimResult.InProgress.class,
+                            inProgress -> assertThat(inProgress.leaseLeft())
+                                    .isBetween(Claims.LEASE.minusMinutes(1), Claims.LEASE));
+        }
+    }
+
+    // ---- cleanup
+
+    @ParameterizedTest
+    @EnumSource
+    void fourInstancesCleanUpAtOnceAndTakeOnlyWhatIsExpired(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(databases.pool())
+                .table("cleaned")
+                .appliedTable("cleaned_applied")
+                .createIfMissing()
+                .build();
+        Duration brief = Duration.ofMillis(50);
+        for (int i = 0; i < 200; i++) {
+            storage.claim(new ClaimRequest(Claims.newKey(), Fingerprint.NONE, new Owner(i, i), brief, brief, false));
+        }
+        StorageKey alive = Claims.newKey();
+        Claims.claim(storage, alive);
+        databases.letPass(brief);
+        assertThat(storage.deleteExpired(10)).isEqualTo(10);
+
+        List<Integer> deleted = atOnce(4, () -> {
+            int sum = 0;
+            int batch = 1;
+            // Rows that another instance has locked are skipped: look again until all are gone.
+            while (batch > 0 || databases.number("SELECT COUNT(*) FROM cleaned") > 1) {
+                batch = storage.deleteExpired(25);
+                assertThat(batch).isLessThanOrEqualTo(25);
+                sum += batch;
+                claimAndForget(storage);
+            }
+            return sum;
+        });
+
+        assertThat(deleted.stream().mapToInt(Integer::intValue).sum()).isEqualTo(190);
+        assertThat(storage.claim(Claims.request(alive))).isInstanceOf(ClaimResult.InProgress.class);
+    }
+
+    /** A claim among the cleanups, taken back at once. */
+    private static void claimAndForget(JdbcIdempotenceStorage storage) {
+        StorageKey key = Claims.newKey();
+        Claims.claim(storage, key);
+        storage.delete(key);
+    }
+
+    @Test
+    void cleanupRunsByItselfWhereItIsAskedForAndEndsWithTheStorage() {
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(Databases.H2.pool())
+                .table("swept")
+                .appliedTable("swept_applied")
+                .createIfMissing()
+                .cleanUpEvery(Duration.ofSeconds(1))
+                .build();
+        Duration brief = Duration.ofMillis(50);
+        storage.claim(new ClaimRequest(Claims.newKey(), Fingerprint.NONE, new Owner(1, 1), brief, brief, false));
+
+        Awaitility.await().until(() -> Databases.H2.number("SELECT COUNT(*) FROM swept") == 0);
+        assertThat(cleaners()).isEqualTo(1);
+        storage.close();
+        storage.close();
+        Awaitility.await().until(() -> cleaners() == 0);
+    }
+
+    private static long cleaners() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("idempotence-cleanup"))
+                .count();
+    }
+
+    // ---- operators
+
+    @ParameterizedTest
+    @EnumSource
+    void listReadsAsFarAsItIsConsumedAndHoldsNoConnection(Databases databases) {
+        String namespace = "list-" + databases.name();
+        JdbcIdempotenceStorage writer = storage(databases);
+        for (int i = 0; i < 450; i++) {
+            Claims.claim(writer, Claims.newKey(namespace));
+        }
+        Claims.claim(writer, Claims.newKey(namespace + "2"));
+        Claims.claim(writer, Claims.newKey(namespace.toLowerCase(Locale.ROOT)));
+        try (HikariDataSource one = databases.newPool(config -> {
+            config.setMaximumPoolSize(1);
+            config.setConnectionTimeout(500);
+        })) {
+            SpyDataSource spy = new SpyDataSource(one);
+            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy).build();
+
+            spy.executed.set(0);
+            Iterator<IdempotenceRecord> left = storage.list(namespace).iterator();
+            assertThat(storage.find(left.next().key())).isPresent();
+            assertThat(spy.executed.getAndSet(0)).as("one page and one find").isEqualTo(2);
+
+            assertThat(storage.list(namespace).map(IdempotenceRecord::key))
+                    .hasSize(450)
+                    .doesNotHaveDuplicates();
+            assertThat(spy.executed.get()).as("pages").isEqualTo(3);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void onlyUnknownAndAbandonedRecordsAreResolvedAndOnlyOnce(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = storage(databases);
+        StorageKey key = Claims.newKey();
+        Claim claim = Claims.claim(storage, key);
+        assertThat(storage.resolve(key, 1, Resolution.APPLIED, Claims.RETENTION))
+                .isFalse();
+        storage.markUnknown(claim, Claims.RETENTION);
+        assertThat(storage.resolve(key, 2, Resolution.APPLIED, Claims.RETENTION))
+                .isFalse();
+
+        List<Boolean> resolved = atOnce(4, () -> storage.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION));
+        assertThat(resolved).containsOnlyOnce(true);
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+
+        StorageKey second = Claims.newKey();
+        Claims.claim(storage, second, Claims.SHORT);
+        databases.letPass(Claims.SHORT);
+        assertThat(storage.resolve(second, 1, Resolution.APPLIED, Claims.RETENTION))
+                .isTrue();
+        assertThat(((ClaimResult.Completed) storage.claim(Claims.request(second))).result())
+                .isEqualTo(ClaimResult.noResult());
+        assertThat(storage.resolve(Claims.newKey(), 1, Resolution.APPLIED, Claims.RETENTION))
+                .isFalse();
+    }
+
+    private static <T> List<T> atOnce(int threads, Callable<T> task) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(threads);
+        CyclicBarrier start = new CyclicBarrier(threads);
+        try {
+            List<Future<T>> futures = new ArrayList<>();
+            for (int i = 0; i < threads; i++) {
+                futures.add(pool.submit(() -> {
+                    start.await();
+                    return task.call();
+                }));
+            }
+            List<T> results = new ArrayList<>();
+            for (Future<T> future : futures) {
+                results.add(future.get());
+            }
+            return results;
+        } finally {
+            pool.shutdownNow();
+        }
+    }
+}
