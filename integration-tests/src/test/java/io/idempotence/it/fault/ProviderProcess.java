@@ -7,17 +7,17 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import java.io.BufferedReader;
+import java.io.EOFException;
 import java.io.File;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
 
 /**
  * A provider in a process of its own, to be killed. A payment is a line in a file. With the header {@code X-Hold: before} or {@code after} its handler
@@ -38,15 +38,15 @@ public final class ProviderProcess implements AutoCloseable {
 
     public static ProviderProcess start(String redis, Path ledger, IdempotencePolicy.OnAbandoned onAbandoned)
             throws IOException {
-        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-        List<String> command = List.of(
-                java,
-                "-cp",
-                System.getProperty("java.class.path"),
-                ProviderProcess.class.getName(),
-                redis,
-                ledger.toString(),
-                onAbandoned.name());
+        return start(ProviderProcess.class, redis, ledger.toString(), onAbandoned.name());
+    }
+
+    /** A provider with a {@code main} of its own, which says its port and where it holds. */
+    static ProviderProcess start(Class<?> main, String... args) throws IOException {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(List.of(args));
         Process process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .directory(new File("target"))
@@ -70,6 +70,26 @@ public final class ProviderProcess implements AutoCloseable {
     /** SIGKILL */
     public void kill() throws InterruptedException {
         process.destroyForcibly().waitFor();
+    }
+
+    /** SIGSTOP */
+    void pause() throws IOException, InterruptedException {
+        signal("STOP");
+    }
+
+    /** SIGCONT, and whoever holds goes on. */
+    void resume() throws IOException, InterruptedException {
+        signal("CONT");
+        process.outputWriter(StandardCharsets.UTF_8).append('\n').flush();
+    }
+
+    private void signal(String name) throws IOException, InterruptedException {
+        int exit = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
+                .start()
+                .waitFor();
+        if (exit != 0) {
+            throw new IllegalStateException("kill -" + name + " ended with " + exit);
+        }
     }
 
     private String expect(String prefix) throws IOException {
@@ -119,19 +139,17 @@ public final class ProviderProcess implements AutoCloseable {
         say("port " + server.port());
     }
 
-    private static void hold(String asked, List<String> here) {
+    /** Says so and stops here, until {@link #resume()}, if that was asked for. */
+    static void hold(String asked, List<String> here) throws IOException {
         if (asked != null && here.contains(asked)) {
             say("hold");
-            try {
-                new CountDownLatch(1).await();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new UncheckedIOException(new IOException(e));
+            if (System.in.read() < 0) {
+                throw new EOFException("the test is gone");
             }
         }
     }
 
-    private static void say(String line) {
+    static void say(String line) {
         System.out.println(line);
         System.out.flush();
     }

@@ -1,0 +1,133 @@
+package io.idempotence.it.fault;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.it.container.Http;
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The payment and its mark are committed together: whenever a provider dies or stalls, there is one payment in the end. */
+class InTransactionCrashIT {
+    private static EmbeddedPostgres postgres;
+
+    private final String id = UUID.randomUUID().toString();
+
+    @BeforeAll
+    static void start() throws IOException, SQLException {
+        postgres = EmbeddedPostgres.builder().setServerConfig("fsync", "off").start();
+        try (Connection connection = postgres.getPostgresDatabase().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE payment (id VARCHAR(255) NOT NULL)");
+        }
+    }
+
+    @AfterAll
+    static void stop() throws IOException {
+        postgres.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"claimed", "paid"})
+    void killedBeforeTheCommitTheRetryPays(String step) throws Exception {
+        try (ProviderProcess other = provider()) {
+            killAt(step);
+
+            HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+            assertThat(answer.statusCode()).isEqualTo(201);
+            assertThat(replayed(answer)).isFalse();
+            assertThat(replayed(retry(other))).isTrue();
+        }
+        assertThat(payments()).isEqualTo(1);
+    }
+
+    @Test
+    void killedAfterTheCommitTheRetryIsToldThatItWasDone() throws Exception {
+        try (ProviderProcess other = provider()) {
+            killAt("committed");
+            assertThat(payments()).isEqualTo(1);
+
+            HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+            assertThat(answer.statusCode()).isEqualTo(409);
+            assertThat(refusal(answer)).isEqualTo("result-unavailable");
+            assertThat(text(answer)).contains("\"retryable\":false", "\"safeNewId\":false");
+        }
+        assertThat(payments()).isEqualTo(1);
+    }
+
+    @Test
+    void stalledPastItsLeaseTheLateOwnerPaysNothingAndItsRetryGetsTheAnswer() throws Exception {
+        try (ProviderProcess late = provider();
+                ProviderProcess other = provider()) {
+            CompletableFuture<HttpResponse<byte[]>> first = holdAt("claimed", late);
+            late.pause();
+
+            HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+            assertThat(answer.statusCode()).isEqualTo(201);
+            late.resume();
+
+            assertThat(first.get().statusCode()).isEqualTo(500);
+            assertThat(replayed(retry(late))).isTrue();
+        }
+        assertThat(payments()).isEqualTo(1);
+    }
+
+    private static ProviderProcess provider() throws IOException {
+        return ProviderProcess.start(TransactionalProvider.class, postgres.getJdbcUrl("postgres", "postgres"));
+    }
+
+    private void killAt(String step) throws Exception {
+        try (ProviderProcess first = provider()) {
+            holdAt(step, first);
+            first.kill();
+        }
+    }
+
+    private CompletableFuture<HttpResponse<byte[]>> holdAt(String step, ProviderProcess provider) throws IOException {
+        CompletableFuture<HttpResponse<byte[]>> answer =
+                Http.sendAsync(request("POST", provider.uri("/payments"), id, "{\"amount\":5}", "X-Hold", step));
+        provider.awaitHold();
+        return answer;
+    }
+
+    private HttpResponse<byte[]> retry(ProviderProcess provider) {
+        return post(provider.uri("/payments"), id, "{\"amount\":5}");
+    }
+
+    private HttpResponse<byte[]> retryUntilNotInProgress(ProviderProcess provider) {
+        AtomicReference<HttpResponse<byte[]>> answer = new AtomicReference<>();
+        await().atMost(Duration.ofSeconds(30)).until(() -> {
+            answer.set(retry(provider));
+            return !"in-progress".equals(refusal(answer.get()));
+        });
+        return answer.get();
+    }
+
+    private long payments() throws SQLException {
+        try (Connection connection = postgres.getPostgresDatabase().getConnection();
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM payment WHERE id = '" + id + "'")) {
+            rows.next();
+            return rows.getLong(1);
+        }
+    }
+}
