@@ -7,12 +7,12 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.MemoryRecord;
-import io.idempotence.server.storage.MemoryRecord.Phase;
 import io.idempotence.server.storage.Millis;
 import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.StoredRecord;
+import io.idempotence.server.storage.StoredRecord.Phase;
 import io.idempotence.server.storage.WriteResult;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -20,6 +20,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -118,7 +119,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                             request.key(),
                             seen,
                             true,
-                            (before, now) -> MemoryRecord.claim(before, request, now));
+                            (before, now) -> StoredRecord.claim(before, request, now));
         });
     }
 
@@ -131,7 +132,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 Phase.COMPLETED,
                 result,
                 millis,
-                (before, now) -> MemoryRecord.complete(before, claim, result, now + millis));
+                (before, now) -> StoredRecord.complete(before, claim, result, now + millis));
     }
 
     @Override
@@ -143,7 +144,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 Phase.RELEASED,
                 null,
                 millis,
-                (before, now) -> MemoryRecord.release(before, claim, now + millis));
+                (before, now) -> StoredRecord.release(before, claim, now + millis));
     }
 
     @Override
@@ -155,7 +156,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 Phase.UNKNOWN,
                 null,
                 millis,
-                (before, now) -> MemoryRecord.markUnknown(before, claim, now, now + millis));
+                (before, now) -> StoredRecord.markUnknown(before, claim, now, now + millis));
     }
 
     @Override
@@ -166,7 +167,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 claim,
                 statements.renew,
                 of(claim).with("lease", millis),
-                (before, now) -> MemoryRecord.renew(before, claim, now + millis));
+                (before, now) -> StoredRecord.renew(before, claim, now + millis));
     }
 
     private WriteResult finish(
@@ -198,7 +199,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     /** What becomes of a record. */
     @FunctionalInterface
     private interface Transition<A> {
-        MemoryRecord.Step<A> from(@Nullable MemoryRecord before, long now);
+        StoredRecord.Step<A> from(@Nullable StoredRecord before, long now);
     }
 
     /**
@@ -216,12 +217,12 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
             if (row == null) {
                 row = session.query(statements.look, id, Row::only);
             }
-            MemoryRecord before = settled ? row.settled() : row.stored();
+            StoredRecord before = settled ? row.settled() : row.stored();
             if (before != null && before.phase() == Phase.COMPLETED && before.result() == null) {
                 throw Row.corrupt("it is completed and has no result");
             }
-            MemoryRecord.Step<A> step = transition.from(before, row.now());
-            MemoryRecord after = step.after();
+            StoredRecord.Step<A> step = transition.from(before, row.now());
+            StoredRecord after = step.after();
             if (after == null || after == before || store(session, key, row, after)) {
                 return step.answer();
             }
@@ -232,7 +233,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 null);
     }
 
-    private boolean store(Session session, StorageKey key, Row row, MemoryRecord after) throws SQLException {
+    private boolean store(Session session, StorageKey key, Row row, StoredRecord after) throws SQLException {
         return row.exists()
                 ? session.update(statements.replace, row.replacedBy(after).with("id", key.value())) == 1
                 : session.insert(statements.insert, Row.parameters(after).with("id", key.value()));
@@ -277,7 +278,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 last = rows.getString("id");
                 Row row = Row.read(rows);
                 try {
-                    MemoryRecord record = row.settled();
+                    StoredRecord record = row.settled();
                     if (record != null) {
                         records.add(record.seenAt(new StorageKey(last), row.now()));
                     }
@@ -299,7 +300,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                         key,
                         null,
                         true,
-                        (before, now) -> MemoryRecord.resolve(before, fence, resolution, now, now + millis)));
+                        (before, now) -> StoredRecord.resolve(before, fence, resolution, now, now + millis)));
     }
 
     @Override
@@ -457,7 +458,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         private @Nullable Duration cleanUpEvery;
 
         private Builder(DataSource dataSource) {
-            this.dataSource = dataSource;
+            this.dataSource = Objects.requireNonNull(dataSource, "dataSource");
         }
 
         /**

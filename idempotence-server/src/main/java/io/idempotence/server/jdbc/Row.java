@@ -3,9 +3,9 @@ package io.idempotence.server.jdbc;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
-import io.idempotence.server.storage.MemoryRecord;
-import io.idempotence.server.storage.MemoryRecord.Phase;
 import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StoredRecord;
+import io.idempotence.server.storage.StoredRecord.Phase;
 import java.nio.ByteBuffer;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -73,7 +73,7 @@ record Row(
     }
 
     /** A record to be stored as a row, and how the row must be for that. */
-    Sql.Parameters replacedBy(MemoryRecord record) {
+    Sql.Parameters replacedBy(StoredRecord record) {
         return parameters(record)
                 .with("oldFormat", format)
                 .with("oldState", state)
@@ -84,7 +84,7 @@ record Row(
                 .with("oldExpiresAt", expiresAt);
     }
 
-    static Sql.Parameters parameters(MemoryRecord record) {
+    static Sql.Parameters parameters(StoredRecord record) {
         return new Sql.Parameters()
                 .with("state", letter(record.phase()))
                 .with("takenOver", record.takenOver() ? 1 : 0)
@@ -115,7 +115,7 @@ record Row(
      * @throws CorruptRecordException if it cannot be read
      */
     @Nullable
-    MemoryRecord stored() {
+    StoredRecord stored() {
         if (state == null || expiresAt <= now) {
             return null;
         }
@@ -133,7 +133,7 @@ record Row(
             default -> throw corrupt("its state is wrong");
         };
         ByteBuffer token = ByteBuffer.wrap(owner);
-        return new MemoryRecord(
+        return new StoredRecord(
                 phase,
                 takenOver,
                 fence,
@@ -149,8 +149,8 @@ record Row(
      * lives its own answer is still to come.
      */
     @Nullable
-    MemoryRecord settled() {
-        MemoryRecord stored = stored();
+    StoredRecord settled() {
+        StoredRecord stored = stored();
         if (mark == null) {
             return stored;
         }
@@ -162,9 +162,9 @@ record Row(
         return answered || running ? stored : applied(fence, stored.fingerprint(), expiresAt);
     }
 
-    private static MemoryRecord applied(long fence, Fingerprint fingerprint, long expiresAt) {
-        return new MemoryRecord(
-                Phase.COMPLETED, false, fence, MemoryRecord.NOBODY, fingerprint, 0, expiresAt, ClaimResult.noResult());
+    private static StoredRecord applied(long fence, Fingerprint fingerprint, long expiresAt) {
+        return new StoredRecord(
+                Phase.COMPLETED, false, fence, StoredRecord.NOBODY, fingerprint, 0, expiresAt, ClaimResult.noResult());
     }
 
     static CorruptRecordException corrupt(String what) {

@@ -1,6 +1,6 @@
 package io.idempotence.server.storage;
 
-import io.idempotence.server.storage.MemoryRecord.Step;
+import io.idempotence.server.storage.StoredRecord.Step;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Objects;
@@ -15,7 +15,7 @@ import java.util.function.BiFunction;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The storage of {@link IdempotenceStorage#inMemory(int, Clock)}. Transitions are pure functions of {@link MemoryRecord}. */
+/** The storage of {@link IdempotenceStorage#inMemory(int, Clock)}. Transitions are pure functions of {@link StoredRecord}. */
 final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     static final int DEFAULT_MAX_RECORDS = 100_000;
 
@@ -44,35 +44,35 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         }
     }
 
-    private record Entry(MemoryRecord content, Slot slot) {}
+    private record Entry(StoredRecord content, Slot slot) {}
 
     @Override
     public ClaimResult claim(ClaimRequest request) {
-        return step(request.key(), (before, now) -> MemoryRecord.claim(before, request, now));
+        return step(request.key(), (before, now) -> StoredRecord.claim(before, request, now));
     }
 
     @Override
     public WriteResult complete(Claim claim, byte[] result, Duration retention) {
         long millis = Millis.checked("retention", retention);
-        return step(claim.key(), (before, now) -> MemoryRecord.complete(before, claim, result, now + millis));
+        return step(claim.key(), (before, now) -> StoredRecord.complete(before, claim, result, now + millis));
     }
 
     @Override
     public WriteResult release(Claim claim, Duration retention) {
         long millis = Millis.checked("retention", retention);
-        return step(claim.key(), (before, now) -> MemoryRecord.release(before, claim, now + millis));
+        return step(claim.key(), (before, now) -> StoredRecord.release(before, claim, now + millis));
     }
 
     @Override
     public WriteResult markUnknown(Claim claim, Duration retention) {
         long millis = Millis.checked("retention", retention);
-        return step(claim.key(), (before, now) -> MemoryRecord.markUnknown(before, claim, now, now + millis));
+        return step(claim.key(), (before, now) -> StoredRecord.markUnknown(before, claim, now, now + millis));
     }
 
     @Override
     public WriteResult renew(Claim claim, Duration lease) {
         long millis = Millis.checked("lease", lease);
-        return step(claim.key(), (before, now) -> MemoryRecord.renew(before, claim, now + millis));
+        return step(claim.key(), (before, now) -> StoredRecord.renew(before, claim, now + millis));
     }
 
     @Override
@@ -95,7 +95,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     @Override
     public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
         long millis = Millis.checked("retention", retention);
-        return step(key, (before, now) -> MemoryRecord.resolve(before, fence, resolution, now, now + millis));
+        return step(key, (before, now) -> StoredRecord.resolve(before, fence, resolution, now, now + millis));
     }
 
     @Override
@@ -118,7 +118,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         return slots.size();
     }
 
-    private <A> A step(StorageKey key, BiFunction<@Nullable MemoryRecord, Long, Step<A>> transition) {
+    private <A> A step(StorageKey key, BiFunction<@Nullable StoredRecord, Long, Step<A>> transition) {
         Optional<A> answer = tryStep(key, transition);
         if (answer.isEmpty()) {
             sweepWhenFull();
@@ -131,15 +131,15 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     }
 
     /** Empty, with nothing changed, if a new record is needed and there is no room. */
-    private <A> Optional<A> tryStep(StorageKey key, BiFunction<@Nullable MemoryRecord, Long, Step<A>> transition) {
+    private <A> Optional<A> tryStep(StorageKey key, BiFunction<@Nullable StoredRecord, Long, Step<A>> transition) {
         Holder<A> holder = new Holder<>();
         entries.compute(key, (k, entry) -> {
             // The clock is read while the record is held: a thread that waited for it must not decide by a time before
             // its wait.
             long now = clock.millis();
-            MemoryRecord before = entry == null || entry.content.expiresAt() <= now ? null : entry.content;
+            StoredRecord before = entry == null || entry.content.expiresAt() <= now ? null : entry.content;
             Step<A> step = transition.apply(before, now);
-            MemoryRecord after = step.after();
+            StoredRecord after = step.after();
             if (after == null) {
                 if (entry != null) {
                     count.decrementAndGet();

@@ -1,6 +1,7 @@
 package io.idempotence.it.architecture;
 
 import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.belongToAnyOf;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
@@ -15,6 +16,8 @@ import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
+import io.idempotence.IdempotenceException;
+import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.time.Clock;
 import java.time.Instant;
@@ -85,6 +88,25 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule nothingKnowsTheFeignHalf =
             onlyIn("io.idempotence.client.feign..", of("the Feign half", "io.idempotence.client.feign.."));
+
+    @ArchTest
+    static final ArchRule nothingKnowsTheStorageInADatabase = onlyIn(
+            "io.idempotence.server.jdbc..", of("JDBC", "io.idempotence.server.jdbc..", "java.sql..", "javax.sql.."));
+
+    /** No driver, no pool, no framework: any {@code DataSource} will do. */
+    @ArchTest
+    static final ArchRule theStorageInADatabaseNeedsOnlyTheJdkAndTheStorages = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.server.jdbc..")
+            .should()
+            .dependOnClassesThat(not(resideInAnyPackage(
+                            "io.idempotence.server.jdbc..",
+                            "io.idempotence.server.storage..",
+                            "java..",
+                            "javax.sql..",
+                            "org.slf4j..",
+                            "org.jspecify.."))
+                    .and(not(belongToAnyOf(IdempotentExecution.class, IdempotenceException.class))));
 
     @ArchTest
     static final ArchRule nothingKnowsAStorageOfAnotherPackage = noClasses().should(knowAStorageOfAnotherPackage());

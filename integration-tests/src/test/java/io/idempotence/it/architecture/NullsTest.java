@@ -15,6 +15,7 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.ResultCodec;
 import io.idempotence.server.Verdict;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.Fingerprint;
@@ -35,6 +36,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.postgresql.ds.PGSimpleDataSource;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.JedisClientConfig;
@@ -136,6 +138,7 @@ class NullsTest {
                 IdempotencePolicy.class,
                 ResultCodec.class,
                 RedisIdempotenceStorage.class,
+                JdbcIdempotenceStorage.class,
                 IdempotenceFilter.class,
                 IdempotenceStorage.class,
                 StorageKey.class)) {
@@ -161,7 +164,8 @@ class NullsTest {
                 IdempotencePolicy.builder(),
                 Idempotence.builder(IdempotenceStorage.inMemory()),
                 IdempotenceFilter.builder(Idempotence.over(IdempotenceStorage.inMemory())),
-                RedisIdempotenceStorage.builder("localhost:1"))) {
+                RedisIdempotenceStorage.builder("localhost:1"),
+                JdbcIdempotenceStorage.builder(new PGSimpleDataSource()))) {
             checkMethods(builder.getClass(), builder);
         }
         assertThat(silent).isEmpty();

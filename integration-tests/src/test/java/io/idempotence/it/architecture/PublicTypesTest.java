@@ -90,6 +90,9 @@ class PublicTypesTest {
                 StoredResponse.Form
                 StoredResponse.Header
                 Verdict
+                jdbc.ExecutionOvertakenException
+                jdbc.JdbcIdempotenceStorage
+                jdbc.JdbcIdempotenceStorage.Builder
                 redis.RedisIdempotenceStorage
                 redis.RedisIdempotenceStorage.Builder
                 servlet.BodyForm
@@ -109,11 +112,15 @@ class PublicTypesTest {
                 storage.Fingerprint
                 storage.IdempotenceRecord
                 storage.IdempotenceStorage
+                storage.Millis
                 storage.Owner
                 storage.RecordState
                 storage.Resolution
                 storage.StorageKey
                 storage.StorageUnavailableException
+                storage.StoredRecord
+                storage.StoredRecord.Phase
+                storage.StoredRecord.Step
                 storage.WriteResult
                 storage.WriteResult.Done
                 storage.WriteResult.Fenced

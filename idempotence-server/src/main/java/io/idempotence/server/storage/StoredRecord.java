@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param expiresAt in ms of the clock
  * @param result null unless completed
  */
-public record MemoryRecord(
+public record StoredRecord(
         Phase phase,
         boolean takenOver,
         long fence,
@@ -46,7 +46,7 @@ public record MemoryRecord(
      * @param answer what the caller gets once {@code after} is stored
      * @param after the record from now on; the same instance as before if nothing changes, null if there is none
      */
-    public record Step<A>(A answer, @Nullable MemoryRecord after) {}
+    public record Step<A>(A answer, @Nullable StoredRecord after) {}
 
     /**
      * T1 to T8, T18.
@@ -56,7 +56,7 @@ public record MemoryRecord(
      * @param now in ms of the clock
      * @return what {@link IdempotenceStorage#claim} answers
      */
-    public static Step<ClaimResult> claim(@Nullable MemoryRecord before, ClaimRequest request, long now) {
+    public static Step<ClaimResult> claim(@Nullable StoredRecord before, ClaimRequest request, long now) {
         if (before == null) {
             return claimed(request, 1, false, now);
         }
@@ -96,7 +96,7 @@ public record MemoryRecord(
      * @return what {@link IdempotenceStorage#complete} answers
      */
     public static Step<WriteResult> complete(
-            @Nullable MemoryRecord before, Claim claim, byte[] result, long expiresAt) {
+            @Nullable StoredRecord before, Claim claim, byte[] result, long expiresAt) {
         return finish(before, claim, of(Phase.COMPLETED, claim, expiresAt, result));
     }
 
@@ -109,11 +109,11 @@ public record MemoryRecord(
      * @param expiresAt in ms of the clock
      * @return what {@link IdempotenceStorage#markUnknown} answers
      */
-    public static Step<WriteResult> markUnknown(@Nullable MemoryRecord before, Claim claim, long now, long expiresAt) {
+    public static Step<WriteResult> markUnknown(@Nullable StoredRecord before, Claim claim, long now, long expiresAt) {
         return finish(
                 before,
                 claim,
-                new MemoryRecord(
+                new StoredRecord(
                         Phase.UNKNOWN, false, claim.fence(), claim.owner(), claim.fingerprint(), now, expiresAt, null));
     }
 
@@ -125,7 +125,7 @@ public record MemoryRecord(
      * @param expiresAt in ms of the clock
      * @return what {@link IdempotenceStorage#release} answers
      */
-    public static Step<WriteResult> release(@Nullable MemoryRecord before, Claim claim, long expiresAt) {
+    public static Step<WriteResult> release(@Nullable StoredRecord before, Claim claim, long expiresAt) {
         return before == null
                 ? new Step<>(new WriteResult.Lost(), null)
                 : finish(before, claim, of(Phase.RELEASED, claim, expiresAt, null));
@@ -142,7 +142,7 @@ public record MemoryRecord(
      * @return what {@link IdempotenceStorage#resolve} answers
      */
     public static Step<Boolean> resolve(
-            @Nullable MemoryRecord before, long fence, Resolution resolution, long now, long expiresAt) {
+            @Nullable StoredRecord before, long fence, Resolution resolution, long now, long expiresAt) {
         boolean open = before != null
                 && before.fence == fence
                 && (before.phase == Phase.UNKNOWN || (before.phase == Phase.CLAIMED && before.leaseUntil <= now));
@@ -150,7 +150,7 @@ public record MemoryRecord(
             return new Step<>(false, before);
         }
         boolean applied = resolution == Resolution.APPLIED;
-        MemoryRecord resolved = new MemoryRecord(
+        StoredRecord resolved = new StoredRecord(
                 applied ? Phase.COMPLETED : Phase.RELEASED,
                 false,
                 before.fence,
@@ -171,14 +171,14 @@ public record MemoryRecord(
      * @param leaseUntil in ms of the clock
      * @return what {@link IdempotenceStorage#renew} answers
      */
-    public static Step<WriteResult> renew(@Nullable MemoryRecord before, Claim claim, long leaseUntil) {
+    public static Step<WriteResult> renew(@Nullable StoredRecord before, Claim claim, long leaseUntil) {
         if (before == null) {
             return new Step<>(new WriteResult.Lost(), null);
         }
         if (!before.isOf(claim) || before.phase != Phase.CLAIMED) {
             return fenced(before, claim);
         }
-        MemoryRecord renewed = new MemoryRecord(
+        StoredRecord renewed = new StoredRecord(
                 Phase.CLAIMED,
                 before.takenOver,
                 before.fence,
@@ -190,7 +190,7 @@ public record MemoryRecord(
         return new Step<>(new WriteResult.Done(), renewed);
     }
 
-    private static Step<WriteResult> finish(@Nullable MemoryRecord before, Claim claim, MemoryRecord finished) {
+    private static Step<WriteResult> finish(@Nullable StoredRecord before, Claim claim, StoredRecord finished) {
         if (before == null) {
             return new Step<>(new WriteResult.StoredAfterLoss(), finished);
         }
@@ -205,7 +205,7 @@ public record MemoryRecord(
         return fenced(before, claim);
     }
 
-    private static Step<WriteResult> fenced(MemoryRecord before, Claim claim) {
+    private static Step<WriteResult> fenced(StoredRecord before, Claim claim) {
         // After a delete the ID may belong to another request by now: its result is not this caller's to see.
         boolean sameRequest = before.fingerprint.equals(claim.fingerprint());
         return new Step<>(new WriteResult.Fenced(sameRequest ? before.result : null), before);
@@ -213,7 +213,7 @@ public record MemoryRecord(
 
     private static Step<ClaimResult> claimed(ClaimRequest request, long fence, boolean takenOver, long now) {
         Claim claim = new Claim(request.key(), request.fingerprint(), request.owner(), fence);
-        MemoryRecord after = new MemoryRecord(
+        StoredRecord after = new StoredRecord(
                 Phase.CLAIMED,
                 takenOver,
                 fence,
@@ -225,11 +225,11 @@ public record MemoryRecord(
         return new Step<>(new ClaimResult.Claimed(claim, takenOver), after);
     }
 
-    private static MemoryRecord of(Phase phase, Claim claim, long expiresAt, byte @Nullable [] result) {
-        return new MemoryRecord(phase, false, claim.fence(), claim.owner(), claim.fingerprint(), 0, expiresAt, result);
+    private static StoredRecord of(Phase phase, Claim claim, long expiresAt, byte @Nullable [] result) {
+        return new StoredRecord(phase, false, claim.fence(), claim.owner(), claim.fingerprint(), 0, expiresAt, result);
     }
 
-    private static byte[] resultOf(MemoryRecord completed) {
+    private static byte[] resultOf(StoredRecord completed) {
         byte[] result = completed.result;
         if (result == null) {
             throw new IllegalStateException("a completed record has a result");
