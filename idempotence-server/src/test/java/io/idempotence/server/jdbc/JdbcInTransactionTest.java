@@ -31,6 +31,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -256,7 +257,7 @@ class JdbcInTransactionTest {
                 all.add(pool.submit(() -> {
                     start.await();
                     // A lease of 1 ms is over before anything is committed: each owner is overtaken by the next one.
-                    while (true) {
+                    while (!Thread.currentThread().isInterrupted()) {
                         ClaimResult result = storage.claim(Claims.request(key, Duration.ofMillis(1)));
                         if (result instanceof ClaimResult.Completed) {
                             return null;
@@ -269,10 +270,11 @@ class JdbcInTransactionTest {
                             }
                         }
                     }
+                    return null;
                 }));
             }
             for (Future<?> future : all) {
-                future.get();
+                future.get(1, TimeUnit.MINUTES);
             }
         } finally {
             pool.shutdownNow();
