@@ -23,6 +23,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import javax.sql.DataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -52,7 +53,8 @@ class JdbcTablesTest {
     @ParameterizedTest
     @EnumSource
     void missingTableIsNoticedAtOnceAndTheSchemaFileNamed(Databases databases) {
-        assertThatThrownBy(() -> JdbcIdempotenceStorage.builder(databases.pool())
+        DataSource pool = databases.pool();
+        assertThatThrownBy(() -> JdbcIdempotenceStorage.builder(pool)
                         .table("no_such_table")
                         .build())
                 .isInstanceOf(IllegalStateException.class)
@@ -73,11 +75,12 @@ class JdbcTablesTest {
     @ParameterizedTest
     @EnumSource
     void fourInstancesCreateTheTablesAtOnce(Databases databases) throws Exception {
+        DataSource pool = databases.pool();
         for (int round = 0; round < 3; round++) {
             String table = "made_" + round;
             List<JdbcIdempotenceStorage> made = atOnce(
                     4,
-                    () -> JdbcIdempotenceStorage.builder(databases.pool())
+                    () -> JdbcIdempotenceStorage.builder(pool)
                             .table(table)
                             .appliedTable(table + "_applied")
                             .inTransaction()
