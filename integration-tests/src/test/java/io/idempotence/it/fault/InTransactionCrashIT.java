@@ -29,6 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The payment and its mark are committed together: whenever a provider dies or stalls, there is one payment in the end. */
 class InTransactionCrashIT {
     private static EmbeddedPostgres postgres;
+    private static ProviderProcess other;
 
     private final String id = UUID.randomUUID().toString();
 
@@ -39,45 +40,42 @@ class InTransactionCrashIT {
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE payment (id VARCHAR(255) NOT NULL)");
         }
+        other = provider();
     }
 
     @AfterAll
-    static void stop() throws IOException {
+    static void stop() throws IOException, InterruptedException {
+        other.close();
         postgres.close();
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"claimed", "paid"})
     void killedBeforeTheCommitTheRetryPays(String step) throws Exception {
-        try (ProviderProcess other = provider()) {
-            killAt(step);
+        killAt(step);
 
-            HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
-            assertThat(answer.statusCode()).isEqualTo(201);
-            assertThat(replayed(answer)).isFalse();
-            assertThat(replayed(retry(other))).isTrue();
-        }
+        HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+        assertThat(answer.statusCode()).isEqualTo(201);
+        assertThat(replayed(answer)).isFalse();
+        assertThat(replayed(retry(other))).isTrue();
         assertThat(payments()).isEqualTo(1);
     }
 
     @Test
     void killedAfterTheCommitTheRetryIsToldThatItWasDone() throws Exception {
-        try (ProviderProcess other = provider()) {
-            killAt("committed");
-            assertThat(payments()).isEqualTo(1);
+        killAt("committed");
+        assertThat(payments()).isEqualTo(1);
 
-            HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
-            assertThat(answer.statusCode()).isEqualTo(409);
-            assertThat(refusal(answer)).isEqualTo("result-unavailable");
-            assertThat(text(answer)).contains("\"retryable\":false", "\"safeNewId\":false");
-        }
+        HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+        assertThat(answer.statusCode()).isEqualTo(409);
+        assertThat(refusal(answer)).isEqualTo("result-unavailable");
+        assertThat(text(answer)).contains("\"retryable\":false", "\"safeNewId\":false");
         assertThat(payments()).isEqualTo(1);
     }
 
     @Test
     void stalledPastItsLeaseTheLateOwnerPaysNothingAndItsRetryGetsTheAnswer() throws Exception {
-        try (ProviderProcess late = provider();
-                ProviderProcess other = provider()) {
+        try (ProviderProcess late = provider()) {
             CompletableFuture<HttpResponse<byte[]>> first = holdAt("claimed", late);
             late.pause();
 
