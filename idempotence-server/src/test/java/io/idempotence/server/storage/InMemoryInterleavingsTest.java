@@ -11,13 +11,14 @@ import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
 import org.jetbrains.lincheck.datastructures.StressOptions;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Whatever the threads do at once, the answers are those of some order of the calls (Lincheck). Two records fit in. */
 @Param(name = "id", gen = IntGen.class, conf = "0:2")
 @Param(name = "owner", gen = IntGen.class, conf = "1:3")
 @Param(name = "fence", gen = IntGen.class, conf = "1:2")
-public class InMemoryInterleavingsTest {
+public @Tag("interleavings") class InMemoryInterleavingsTest {
     private static final Duration LONG = Duration.ofMinutes(10);
 
     private final IdempotenceStorage storage =
