@@ -49,8 +49,8 @@ public final class Idempotence implements AutoCloseable {
 
     // A handler may well use its request's ID with execute or saveIfAbsent: their records must not meet the request's
     // own.
-    private static final String EXECUTED = "execute";
-    private static final String SAVED = "saveIfAbsent";
+    static final String EXECUTED = "execute";
+    static final String SAVED = "saveIfAbsent";
 
     private final IdempotenceStorage storage;
     private final String namespace;

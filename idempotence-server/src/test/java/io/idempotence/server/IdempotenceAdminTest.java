@@ -1,0 +1,325 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+import static org.assertj.core.api.Assertions.tuple;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotenceAdmin.Resolved;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.WriteResult;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
+
+/** What operators do, on a real Redis. */
+class IdempotenceAdminTest {
+    private static final Duration LEASE = Duration.ofMillis(30);
+    private static final Duration RETENTION = Duration.ofHours(1);
+    private static final SecureRandom RANDOM = new SecureRandom();
+
+    private static EmbeddedRedis redis;
+
+    private final String namespace = "n" + UUID.randomUUID();
+    private RedisIdempotenceStorage storage;
+    private IdempotenceAdmin admin;
+
+    @BeforeAll
+    static void startRedis() {
+        redis = EmbeddedRedis.start();
+    }
+
+    @AfterAll
+    static void stopRedis() {
+        redis.close();
+    }
+
+    @BeforeEach
+    void open() {
+        storage = RedisIdempotenceStorage.connect(redis.address());
+        admin = IdempotenceAdmin.of(storage, namespace);
+    }
+
+    @AfterEach
+    void close() {
+        storage.close();
+    }
+
+    @Test
+    void listsWhatHasBeenAbandonedForSomeTime() {
+        StorageKey abandoned = abandon(newId()).key();
+        claim(admin.executeKey(newId()), RETENTION);
+
+        await().untilAsserted(() -> assertThat(admin.listUncertain(Duration.ofMillis(200)))
+                .singleElement()
+                .satisfies(record -> {
+                    assertThat(record.key()).isEqualTo(abandoned);
+                    assertThat(record.state()).isEqualTo(RecordState.ABANDONED);
+                    assertThat(record.fence()).isOne();
+                    assertThat(IdempotenceAdmin.uncertainFor(record))
+                            .isBetween(Duration.ofMillis(200), Duration.ofMinutes(1));
+                    assertThat(record.retentionLeft()).isBetween(Duration.ofMinutes(59), RETENTION);
+                }));
+        assertThat(admin.listUncertain(Duration.ofMinutes(5))).isEmpty();
+    }
+
+    @Test
+    void listsWhatIsUnknown() {
+        Claim claim = claim(admin.executeKey(newId()), RETENTION);
+        storage.markUnknown(claim, RETENTION);
+
+        assertThat(admin.listUncertain(Duration.ZERO))
+                .extracting(IdempotenceRecord::key, IdempotenceRecord::state)
+                .containsExactly(tuple(claim.key(), RecordState.UNKNOWN));
+    }
+
+    /** T17 */
+    @Test
+    void whatWasAppliedNeverRunsAgain() {
+        IdempotenceId id = newId();
+        StorageKey key = abandon(id).key();
+
+        assertThat(admin.withRetention(Duration.ofMinutes(10)).resolve(key, Resolution.APPLIED))
+                .isEqualTo(Resolved.DONE);
+
+        assertThat(admin.find(key)).hasValueSatisfying(record -> {
+            assertThat(record.state()).isEqualTo(RecordState.COMPLETED);
+            assertThat(record.retentionLeft()).isBetween(Duration.ofMinutes(9), Duration.ofMinutes(10));
+        });
+        assertThat(refusalOf(id)).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+    }
+
+    /** T17, T8 */
+    @Test
+    void whatWasNotAppliedRunsAgain() throws Exception {
+        IdempotenceId id = newId();
+        StorageKey key = abandon(id).key();
+        assertThat(refusalOf(id)).isEqualTo(Refusal.OUTCOME_UNKNOWN);
+
+        assertThat(admin.resolve(key, Resolution.NOT_APPLIED)).isEqualTo(Resolved.DONE);
+
+        assertThat(admin.find(key)).hasValueSatisfying(record -> {
+            assertThat(record.state()).isEqualTo(RecordState.RELEASED);
+            assertThat(record.retentionLeft()).isBetween(Duration.ofHours(23), Duration.ofHours(24));
+        });
+        try (Idempotence idempotence = idempotence()) {
+            assertThat(idempotence.execute(id, ResultCodec.text(), execution -> "fence " + execution.fence()))
+                    .isEqualTo("fence 2");
+        }
+    }
+
+    @Test
+    void resolvesOnlyWhatWasLookedAt() {
+        Claim first = abandon(newId());
+        IdempotenceRecord seen = admin.find(first.key()).orElseThrow();
+        storage.claim(request(first.key(), LEASE, true));
+        awaitAbandoned(first.key());
+
+        assertThat(admin.resolve(seen, Resolution.NOT_APPLIED)).isEqualTo(Resolved.CHANGED);
+
+        assertThat(admin.find(first.key())).hasValueSatisfying(record -> {
+            assertThat(record.state()).isEqualTo(RecordState.ABANDONED);
+            assertThat(record.fence()).isEqualTo(2);
+        });
+    }
+
+    @Test
+    void lateOwnerWhoCompletesWinsOverTheOperator() {
+        Claim late = abandon(newId());
+        IdempotenceRecord seen = admin.find(late.key()).orElseThrow();
+        storage.complete(late, new byte[] {1, 2}, RETENTION);
+
+        assertThat(admin.resolve(seen, Resolution.NOT_APPLIED)).isEqualTo(Resolved.CHANGED);
+
+        assertThat(admin.find(late.key()))
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.COMPLETED));
+    }
+
+    /** P3 */
+    @Test
+    void lateOwnerIsFencedOnceAnOperatorHasDecided() {
+        Claim late = abandon(newId());
+        admin.resolve(late.key(), Resolution.APPLIED);
+
+        assertThat(storage.complete(late, new byte[] {1, 2}, RETENTION)).isInstanceOf(WriteResult.Fenced.class);
+    }
+
+    @Test
+    void resolvesNothingThatIsCertain() {
+        StorageKey running = claim(admin.executeKey(newId()), RETENTION).key();
+
+        assertThat(admin.resolve(running, Resolution.NOT_APPLIED)).isEqualTo(Resolved.NOT_UNCERTAIN);
+        assertThat(admin.resolve(admin.executeKey(newId()), Resolution.APPLIED)).isEqualTo(Resolved.NOT_FOUND);
+        assertThat(admin.find(running))
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.IN_PROGRESS));
+    }
+
+    @Test
+    void findsAnIdInEachOfItsThreePlaces() throws Exception {
+        IdempotenceId id = newId();
+        try (Idempotence idempotence = idempotence()) {
+            idempotence.claim(
+                    new IdempotentCall(id, "principal:alice", Fingerprint.NONE), IdempotencePolicy.defaults());
+            assertThat(present(id)).containsExactly("alice");
+
+            idempotence.execute(id, () -> "done");
+            assertThat(present(id)).containsExactly("alice", "execute");
+
+            idempotence.saveIfAbsent(id);
+            assertThat(present(id)).containsExactly("alice", "execute", "saved");
+
+            idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), IdempotencePolicy.defaults());
+            assertThat(present(id)).containsExactly("alice", "execute", "saved", "nobody");
+        }
+        open();
+        assertThat(admin.delete(admin.savedKey(id))).isTrue();
+        assertThat(admin.delete(admin.savedKey(id))).isFalse();
+        assertThat(present(id)).containsExactly("alice", "execute", "nobody");
+    }
+
+    private List<String> present(IdempotenceId id) {
+        List<String> present = new ArrayList<>();
+        admin.find(admin.requestKey(id, "principal:alice")).ifPresent(record -> present.add("alice"));
+        admin.find(admin.executeKey(id)).ifPresent(record -> present.add("execute"));
+        admin.find(admin.savedKey(id)).ifPresent(record -> present.add("saved"));
+        admin.find(admin.requestKey(id, "")).ifPresent(record -> present.add("nobody"));
+        return present;
+    }
+
+    @Test
+    void touchesNothingOfAnotherServiceOrApplication() {
+        StorageKey other = StorageKey.of("other", "", "", newId());
+        StorageKey noRecord = new StorageKey("session:1");
+        try (Jedis jedis = redis.jedis()) {
+            jedis.set(noRecord.value(), "theirs");
+
+            for (StorageKey key : List.of(other, noRecord)) {
+                assertThatIllegalArgumentException().isThrownBy(() -> admin.delete(key));
+                assertThatIllegalArgumentException().isThrownBy(() -> admin.find(key));
+                assertThatIllegalArgumentException().isThrownBy(() -> admin.resolve(key, Resolution.APPLIED));
+            }
+            assertThat(jedis.get(noRecord.value())).isEqualTo("theirs");
+        }
+    }
+
+    /** A null that counted as "not applied" would let the operation run again. */
+    @Test
+    void refusesNullAtTheDoor() {
+        StorageKey key = abandon(newId()).key();
+        IdempotenceRecord seen = admin.find(key).orElseThrow();
+
+        assertThatNullPointerException().isThrownBy(() -> admin.resolve(seen, null));
+        assertThatNullPointerException().isThrownBy(() -> admin.resolve(key, null));
+        assertThatNullPointerException().isThrownBy(() -> admin.listUncertain(null));
+        assertThatNullPointerException().isThrownBy(() -> admin.stats(null));
+        assertThatNullPointerException().isThrownBy(() -> admin.withRetention(null));
+        assertThatNullPointerException().isThrownBy(() -> IdempotenceAdmin.of(null, namespace));
+        assertThatNullPointerException().isThrownBy(() -> IdempotenceAdmin.of(storage, null));
+        assertThat(admin.find(key))
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.ABANDONED));
+    }
+
+    @Test
+    void walksManyRecordsWithoutBlockingTheServer() {
+        Set<StorageKey> all = new HashSet<>();
+        for (int i = 0; i < 5_000; i++) {
+            Claim claim = claim(admin.executeKey(newId()), i % 10 == 0 ? LEASE : RETENTION);
+            all.add(claim.key());
+            if (i % 10 > 4) {
+                storage.complete(claim, ClaimResult.noResult(), RETENTION);
+            }
+        }
+        await().until(() -> admin.listUncertain(Duration.ZERO).count() == 500);
+        try (Jedis jedis = redis.jedis()) {
+            jedis.configResetStat();
+
+            assertThat(admin.list().map(IdempotenceRecord::key).collect(Collectors.toSet()))
+                    .isEqualTo(all);
+            IdempotenceAdmin.Stats stats = admin.stats();
+
+            assertThat(stats.counts())
+                    .containsEntry(RecordState.ABANDONED, 500L)
+                    .containsEntry(RecordState.COMPLETED, 2_500L)
+                    .containsEntry(RecordState.IN_PROGRESS, 2_000L)
+                    .containsEntry(RecordState.UNKNOWN, 0L)
+                    .containsEntry(RecordState.RELEASED, 0L);
+            assertThat(jedis.info("commandstats")).contains("cmdstat_scan:").doesNotContain("cmdstat_keys:");
+        }
+    }
+
+    @Test
+    void statsNameTheOldestUncertainRecord() {
+        assertThat(admin.stats().oldestUncertain()).isEmpty();
+        StorageKey oldest = abandon(newId()).key();
+        await().until(() -> admin.listUncertain(Duration.ofMillis(50)).count() == 1);
+        abandon(newId());
+
+        assertThat(admin.stats().oldestUncertain())
+                .hasValueSatisfying(record -> assertThat(record.key()).isEqualTo(oldest));
+    }
+
+    private Idempotence idempotence() {
+        return Idempotence.builder(storage).namespace(namespace).build();
+    }
+
+    private Refusal refusalOf(IdempotenceId id) {
+        // Not closed: that would close the storage.
+        try {
+            idempotence().execute(id, () -> {
+                throw new AssertionError("it ran");
+            });
+        } catch (ExecutionRefusedException e) {
+            return e.refusal();
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+        throw new AssertionError("not refused");
+    }
+
+    private Claim abandon(IdempotenceId id) {
+        Claim claim = claim(admin.executeKey(id), LEASE);
+        awaitAbandoned(claim.key());
+        return claim;
+    }
+
+    private void awaitAbandoned(StorageKey key) {
+        await().pollInterval(Duration.ofMillis(5))
+                .until(() -> admin.find(key).orElseThrow().state() == RecordState.ABANDONED);
+    }
+
+    private Claim claim(StorageKey key, Duration lease) {
+        return ((ClaimResult.Claimed) storage.claim(request(key, lease, false))).claim();
+    }
+
+    private static ClaimRequest request(StorageKey key, Duration lease, boolean takeOver) {
+        return new ClaimRequest(key, Fingerprint.NONE, Owner.random(RANDOM), lease, RETENTION, takeOver);
+    }
+
+    private static IdempotenceId newId() {
+        return new IdempotenceId(UUID.randomUUID().toString());
+    }
+}
