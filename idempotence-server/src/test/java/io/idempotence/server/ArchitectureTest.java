@@ -29,6 +29,14 @@ class ArchitectureTest {
             .resideInAPackage("jakarta.servlet..");
 
     @ArchTest
+    static final ArchRule onlyMetricsKnowMicrometer = noClasses()
+            .that()
+            .resideOutsideOfPackage("io.idempotence.server.metrics..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.micrometer..", "io.idempotence.server.metrics..");
+
+    @ArchTest
     static final ArchRule nothingDependsOnRedisStorage = noClasses()
             .that()
             .resideOutsideOfPackage("io.idempotence.server.redis..")

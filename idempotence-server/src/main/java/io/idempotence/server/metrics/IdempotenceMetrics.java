@@ -1,0 +1,57 @@
+package io.idempotence.server.metrics;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotenceListener;
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.util.EnumMap;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Counts the events of the server half in a Micrometer registry. The application brings {@code io.micrometer:micrometer-core}.
+ *
+ * <pre>{@code
+ * Idempotence.builder(storage).listener(IdempotenceMetrics.of(registry)).build();
+ * }</pre>
+ *
+ * <p>One counter for each {@link IdempotenceEvent}, {@value #EVENTS} with the tag {@code event}: {@code claimed}, {@code replayed},
+ * {@code in_progress}, {@code mismatch}, {@code take_over}, {@code unknown}, {@code fenced}, {@code lost}, {@code storage_error},
+ * {@code oversize}. All are there from the beginning, at 0. No ID, key or namespace becomes a tag. Thread-safe.
+ */
+public final class IdempotenceMetrics implements IdempotenceListener {
+    /** The name of the counters. */
+    public static final String EVENTS = "idempotence.server.events";
+
+    private final Map<IdempotenceEvent, Counter> counters = new EnumMap<>(IdempotenceEvent.class);
+
+    private IdempotenceMetrics(MeterRegistry registry) {
+        for (IdempotenceEvent event : IdempotenceEvent.values()) {
+            counters.put(
+                    event,
+                    Counter.builder(EVENTS)
+                            .description("what the server half of idempotence did")
+                            .tag("event", event.name().toLowerCase(Locale.ROOT))
+                            .register(registry));
+        }
+    }
+
+    /**
+     * A listener that counts.
+     *
+     * @param registry gets the counters now
+     * @return the listener
+     */
+    public static IdempotenceMetrics of(MeterRegistry registry) {
+        return new IdempotenceMetrics(registry);
+    }
+
+    @Override
+    public void onEvent(IdempotenceEvent event, IdempotenceId id) {
+        Counter counter = counters.get(event);
+        if (counter != null) {
+            counter.increment();
+        }
+    }
+}
