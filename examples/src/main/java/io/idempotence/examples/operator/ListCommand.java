@@ -1,0 +1,102 @@
+package io.idempotence.examples.operator;
+
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.RecordState;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Lists records by their state. */
+@Command(
+        name = "list",
+        sortOptions = false,
+        description =
+                "Lists records, in no particular order; without a state the abandoned and unknown ones. Walks over all"
+                        + " records of the namespace in small steps.")
+final class ListCommand extends OperatorCommand {
+    private static final Set<RecordState> UNCERTAIN = EnumSet.of(RecordState.ABANDONED, RecordState.UNKNOWN);
+
+    @Option(names = "--abandoned", description = "Claimed, the lease is over, nothing was recorded.")
+    private boolean abandoned;
+
+    @Option(names = "--unknown", description = "The handler said that its outcome is uncertain.")
+    private boolean unknown;
+
+    @Option(
+            names = "--state",
+            paramLabel = "<state>",
+            split = ",",
+            description = "in-progress, completed, released, unknown, abandoned; several with commas, or all.")
+    private final List<String> states = new ArrayList<>();
+
+    @Option(
+            names = "--older-than",
+            paramLabel = "<time>",
+            converter = Durations.class,
+            description = "Only what has been abandoned or unknown for longer: 30s, 5m, 2h, 1d.")
+    private @Nullable Duration olderThan;
+
+    @Override
+    void check() {
+        if (olderThan != null && !UNCERTAIN.containsAll(wanted())) {
+            throw new IllegalArgumentException(
+                    "--older-than is about abandoned and unknown records; the others do not tell how old they are");
+        }
+    }
+
+    @Override
+    int run(IdempotenceAdmin admin, Output output) {
+        Set<RecordState> wanted = wanted();
+        Progress progress = progress();
+        admin.list().forEach(record -> {
+            progress.step();
+            if (wanted.contains(record.state()) && isOldEnough(record)) {
+                output.row("", record);
+            }
+        });
+        output.endOfRows();
+        if (output.rows() == 0) {
+            err().println("no such records in this namespace");
+        }
+        return OperatorTool.OK;
+    }
+
+    private boolean isOldEnough(IdempotenceRecord record) {
+        return olderThan == null || IdempotenceAdmin.uncertainFor(record).compareTo(olderThan) >= 0;
+    }
+
+    private Set<RecordState> wanted() {
+        Set<RecordState> wanted = EnumSet.noneOf(RecordState.class);
+        states.forEach(name -> wanted.addAll(named(name)));
+        if (abandoned) {
+            wanted.add(RecordState.ABANDONED);
+        }
+        if (unknown) {
+            wanted.add(RecordState.UNKNOWN);
+        }
+        return wanted.isEmpty() ? UNCERTAIN : wanted;
+    }
+
+    private static Set<RecordState> named(String name) {
+        String plain = name.strip().toLowerCase(Locale.ROOT);
+        if (plain.equals("all")) {
+            return EnumSet.allOf(RecordState.class);
+        }
+        return Arrays.stream(RecordState.values())
+                .filter(state -> Output.shown(state).equals(plain))
+                .findAny()
+                .map(Set::of)
+                .orElseThrow(() -> new IllegalArgumentException("--state takes "
+                        + Arrays.stream(RecordState.values()).map(Output::shown).collect(Collectors.joining(", "))
+                        + " or all"));
+    }
+}

@@ -1,0 +1,138 @@
+package io.idempotence.examples.operator;
+
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.BufferedOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+
+/**
+ * {@code idempotence}, for the people who run a service: finds one record, lists uncertain ones, resolves or deletes one, counts them.
+ * How to use it when: {@code docs/operations.md}.
+ */
+@Command(
+        name = "idempotence",
+        sortOptions = false,
+        description =
+                "Looks at the records of the server half, and ends uncertainties. Nothing here runs an operation.",
+        subcommands = {
+            FindCommand.class,
+            ListCommand.class,
+            ResolveCommand.class,
+            DeleteCommand.class,
+            StatsCommand.class
+        },
+        synopsisSubcommandLabel = "(find | list | resolve | delete | stats)",
+        exitCodeListHeading = "Exit codes:%n",
+        exitCodeList = {
+            "0:done",
+            "1:no such record, or nothing was changed, or the record cannot be read",
+            "2:the options are wrong, or there was nobody to ask",
+            "3:the storage cannot be used, or the tool failed"
+        })
+public final class OperatorTool {
+    static final int OK = 0;
+    static final int NOT_DONE = 1;
+    static final int USAGE = 2;
+    static final int UNAVAILABLE = 3;
+
+    private final PrintStream out;
+    private final PrintStream err;
+    private final Terminal terminal;
+    private final UnaryOperator<@Nullable String> environment;
+
+    @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")
+    private boolean help;
+
+    private OperatorTool(
+            PrintStream out, PrintStream err, Terminal terminal, UnaryOperator<@Nullable String> environment) {
+        this.out = out;
+        this.err = err;
+        this.terminal = terminal;
+        this.environment = environment;
+    }
+
+    /**
+     * Runs one command and ends the JVM with its exit code.
+     *
+     * @param args see {@code --help}
+     */
+    public static void main(String[] args) {
+        PrintStream out = new PrintStream(
+                new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)), false, StandardCharsets.UTF_8);
+        int exitCode = run(out, System.err, Terminal.system(), System::getenv, args);
+        out.flush();
+        System.exit(exitCode);
+    }
+
+    static int run(
+            PrintStream out,
+            PrintStream err,
+            Terminal terminal,
+            UnaryOperator<@Nullable String> environment,
+            String... args) {
+        return new CommandLine(new OperatorTool(out, err, terminal, environment))
+                .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
+                .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
+                .setUsageHelpWidth(110)
+                .setParameterExceptionHandler((e, input) -> wrongOptions(e))
+                .setExecutionExceptionHandler((e, command, parsed) -> failed(e, command))
+                .execute(args);
+    }
+
+    private static int wrongOptions(ParameterException e) {
+        CommandLine command = e.getCommandLine();
+        command.getErr().println(withoutPassword(e.getMessage()));
+        command.getErr().println("See '" + command.getCommandSpec().qualifiedName() + " --help'.");
+        return USAGE;
+    }
+
+    private static int failed(Exception e, CommandLine command) {
+        if (e instanceof Output.ClosedException) {
+            return OK;
+        }
+        if (e instanceof IllegalArgumentException) {
+            return wrongOptions(new ParameterException(command, String.valueOf(e.getMessage())));
+        }
+        if (e instanceof StorageUnavailableException) {
+            command.getErr().println(withoutPassword(e.getMessage()));
+            return UNAVAILABLE;
+        }
+        if (e instanceof CorruptRecordException) {
+            command.getErr().println(withoutPassword(e.getMessage()));
+            return NOT_DONE;
+        }
+        e.printStackTrace(command.getErr());
+        return UNAVAILABLE;
+    }
+
+    /** An argument in the wrong place is repeated by the parser; it may be a URI. */
+    private static String withoutPassword(@Nullable String message) {
+        return String.valueOf(message).replaceAll("://[^\\s'\"]*@", "://...@");
+    }
+
+    PrintStream out() {
+        return out;
+    }
+
+    PrintStream err() {
+        return err;
+    }
+
+    Terminal terminal() {
+        return terminal;
+    }
+
+    UnaryOperator<@Nullable String> environment() {
+        return environment;
+    }
+}

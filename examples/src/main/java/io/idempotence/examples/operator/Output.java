@@ -1,0 +1,144 @@
+package io.idempotence.examples.operator;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.RecordState;
+import java.io.PrintStream;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+
+/** Writes what a command found, as a table or as JSON. Records are written while they are found. */
+final class Output {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final PrintStream out;
+    private final boolean json;
+    private long rows;
+
+    Output(PrintStream out, boolean json) {
+        this.out = out;
+        this.json = json;
+    }
+
+    boolean isJson() {
+        return json;
+    }
+
+    /** One record of a list; {@code kind} says what the ID was used for, and may be empty. */
+    void row(String kind, IdempotenceRecord record) {
+        if (json) {
+            Map<String, Object> fields = new LinkedHashMap<>();
+            if (!kind.isEmpty()) {
+                fields.put("kind", kind);
+            }
+            fields.putAll(fields(record));
+            out.print((rows == 0 ? "[\n" : ",\n") + text(fields));
+        } else {
+            String key = "%-" + record.key().value().length() + "s";
+            String kindColumn = kind.isEmpty() ? "" : "%-9s";
+            String form = key + "  " + kindColumn + "%-11s  %5s  %-13s  %-10s  %s%n";
+            if (rows == 0) {
+                out.printf(
+                        form,
+                        cells(kind, "KEY", "KIND", "STATE", "FENCE", "UNCERTAIN FOR", "LEASE LEFT", "RETENTION LEFT"));
+            }
+            boolean running = record.state() == RecordState.IN_PROGRESS;
+            out.printf(
+                    form,
+                    cells(
+                            kind,
+                            record.key().value(),
+                            kind,
+                            shown(record.state()),
+                            Long.toString(record.fence()),
+                            IdempotenceAdmin.isUncertain(record)
+                                    ? Durations.shown(IdempotenceAdmin.uncertainFor(record))
+                                    : "-",
+                            running ? Durations.shown(record.leaseLeft()) : "-",
+                            Durations.shown(record.retentionLeft())));
+        }
+        rows++;
+        look();
+    }
+
+    /** The end of a list. */
+    void endOfRows() {
+        if (json) {
+            out.println(rows == 0 ? "[]" : "\n]");
+        }
+        look();
+    }
+
+    long rows() {
+        return rows;
+    }
+
+    /** What a command that changes or counts has to say. */
+    void object(Map<String, ?> fields) {
+        out.println(text(fields));
+        look();
+    }
+
+    void line(String text) {
+        out.println(text);
+        look();
+    }
+
+    /** Whoever reads has enough, as {@code head} does: nothing is left to do. */
+    private void look() {
+        if (out.checkError()) {
+            throw new ClosedException();
+        }
+    }
+
+    private static Object[] cells(String kind, String key, String kindCell, String... others) {
+        Object[] cells = new Object[others.length + (kind.isEmpty() ? 1 : 2)];
+        cells[0] = key;
+        if (!kind.isEmpty()) {
+            cells[1] = kindCell;
+        }
+        System.arraycopy(others, 0, cells, cells.length - others.length, others.length);
+        return cells;
+    }
+
+    static Map<String, Object> fields(IdempotenceRecord record) {
+        Map<String, Object> fields = new LinkedHashMap<>();
+        fields.put("key", record.key().value());
+        fields.put("state", shown(record.state()));
+        fields.put("fence", record.fence());
+        if (IdempotenceAdmin.isUncertain(record)) {
+            fields.put(
+                    "uncertainForMillis", IdempotenceAdmin.uncertainFor(record).toMillis());
+        }
+        if (record.state() == RecordState.IN_PROGRESS) {
+            fields.put("leaseLeftMillis", record.leaseLeft().toMillis());
+        }
+        fields.put("retentionLeftMillis", record.retentionLeft().toMillis());
+        return fields;
+    }
+
+    /** {@code in-progress}, {@code completed}, {@code released}, {@code unknown}, {@code abandoned}. */
+    static String shown(RecordState state) {
+        return state.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    private static String text(Map<String, ?> fields) {
+        try {
+            return JSON.writeValueAsString(fields);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Nobody reads any more. */
+    static final class ClosedException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        ClosedException() {
+            super("the output is closed", null, false, false);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package io.idempotence.examples.operator;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.storage.StorageKey;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Which record: an ID and what it was used for, or the key that a list showed. */
+final class RecordOptions {
+    private static final Pattern KEY = Pattern.compile("idem:([A-Za-z0-9][A-Za-z0-9._-]{0,63}):[A-Za-z0-9_-]{43}");
+
+    @Parameters(
+            arity = "0..1",
+            paramLabel = "ID",
+            description =
+                    "The idempotence ID: as in the Idempotency-Key header, without its quotes, or as idempotenceId in the log.")
+    private @Nullable String id;
+
+    @Option(
+            names = "--key",
+            paramLabel = "<key>",
+            description = "The record's key, as list shows it, instead of an ID.")
+    private @Nullable String key;
+
+    @Option(
+            names = "--kind",
+            paramLabel = "<kind>",
+            description = "What the ID was used for: request (an HTTP request), execute or saved (saveIfAbsent)."
+                    + " Default: request; find looks at all three.")
+    private @Nullable Kind kind;
+
+    @Option(
+            names = "--principal",
+            paramLabel = "<name>",
+            description = "Whose request it was, where the container authenticates callers.")
+    private @Nullable String principal;
+
+    @Option(
+            names = "--scope",
+            paramLabel = "<scope>",
+            description = "Whose request it was, where the filter has a scope of its own.")
+    private @Nullable String scope;
+
+    /** What an ID was used for. The same ID may be used for each. */
+    enum Kind {
+        request,
+        execute,
+        saved
+    }
+
+    /** The namespace in the key, if a key is given. */
+    Optional<String> namespaceOfKey() {
+        if (key == null) {
+            return Optional.empty();
+        }
+        Matcher form = KEY.matcher(key);
+        if (!form.matches()) {
+            throw new IllegalArgumentException(
+                    "--key takes a whole key as list shows it: idem:<namespace>:<43 characters>");
+        }
+        return Optional.of(form.group(1));
+    }
+
+    /** The one record to change. */
+    StorageKey key(IdempotenceAdmin admin) {
+        return key != null ? new StorageKey(key) : keyOf(admin, kind == null ? Kind.request : kind);
+    }
+
+    /** Where the ID may be; not for a --key. */
+    Map<Kind, StorageKey> keys(IdempotenceAdmin admin) {
+        Map<Kind, StorageKey> keys = new EnumMap<>(Kind.class);
+        boolean anybodys = principal == null && scope == null;
+        for (Kind each : Kind.values()) {
+            if (kind == each || kind == null && (each == Kind.request || anybodys)) {
+                keys.put(each, keyOf(admin, each));
+            }
+        }
+        return keys;
+    }
+
+    boolean isKey() {
+        return key != null;
+    }
+
+    /** What to try when there is no such record. */
+    String hint() {
+        String gone = "it is another namespace's, its retention is over, or it never came here";
+        if (key != null) {
+            return gone;
+        }
+        return principal == null && scope == null
+                ? gone + "; requests of authenticated callers need --principal (or --scope)"
+                : gone + ", or it is another caller's";
+    }
+
+    void check() {
+        if ((id == null) == (key == null)) {
+            throw new IllegalArgumentException("name one record: an ID, or --key with a key that list shows");
+        }
+        if (key != null && (kind != null || principal != null || scope != null)) {
+            throw new IllegalArgumentException(
+                    "--key names the record already: leave out --kind, --principal and --scope");
+        }
+        if (principal != null && scope != null) {
+            throw new IllegalArgumentException(
+                    "--principal NAME is short for --scope principal:NAME: give one of them");
+        }
+        if (kind != null && kind != Kind.request && (principal != null || scope != null)) {
+            throw new IllegalArgumentException("only requests have a --principal or --scope");
+        }
+    }
+
+    private StorageKey keyOf(IdempotenceAdmin admin, Kind of) {
+        IdempotenceId checked = new IdempotenceId(id == null ? "" : id);
+        return switch (of) {
+            case request ->
+                admin.requestKey(checked, principal != null ? "principal:" + principal : scope != null ? scope : "");
+            case execute -> admin.executeKey(checked);
+            case saved -> admin.savedKey(checked);
+        };
+    }
+}

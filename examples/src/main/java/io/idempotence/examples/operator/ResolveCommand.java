@@ -1,0 +1,90 @@
+package io.idempotence.examples.operator;
+
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageKey;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Ends the uncertainty about one record. */
+@Command(
+        name = "resolve",
+        sortOptions = false,
+        description =
+                "Ends the uncertainty about an abandoned or unknown record, after you have looked into the business data."
+                        + " Changes nothing if somebody else was faster.")
+final class ResolveCommand extends ChangingCommand {
+    @ArgGroup(multiplicity = "1")
+    private @Nullable Answer answer;
+
+    @Option(
+            names = "--retention",
+            paramLabel = "<time>",
+            converter = Durations.class,
+            description = "How long the ID is remembered from now on. Default: 1d.")
+    private Duration retention = Duration.ofDays(1);
+
+    private static final class Answer {
+        @Option(
+                names = "--applied",
+                required = true,
+                description = "It took effect. It never runs again; later attempts are refused as result-unavailable.")
+        private boolean applied;
+
+        @Option(
+                names = "--not-applied",
+                required = true,
+                description = "It took no effect. The next attempt runs the operation.")
+        private boolean notApplied;
+    }
+
+    @Override
+    int run(IdempotenceAdmin admin, Output output) {
+        boolean applied = answer != null && answer.applied;
+        StorageKey key = record().key(admin);
+        Optional<IdempotenceRecord> seen = admin.find(key);
+        if (seen.isEmpty()) {
+            err().println("no record: " + record().hint());
+            return OperatorTool.NOT_DONE;
+        }
+        if (!IdempotenceAdmin.isUncertain(seen.get())) {
+            err().println("the record is " + Output.shown(seen.get().state())
+                    + ": only an abandoned or unknown one can be resolved");
+            return OperatorTool.NOT_DONE;
+        }
+        String question = applied
+                ? "Did it take effect? It will never run again, and later attempts are refused as result-unavailable."
+                : "Did it take NO effect? The next attempt will run the operation.";
+        if (!agreed(seen, question)) {
+            return OperatorTool.NOT_DONE;
+        }
+        IdempotenceAdmin.Resolved resolved = admin.withRetention(retention)
+                .resolve(seen.get(), applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
+        boolean done = resolved == IdempotenceAdmin.Resolved.DONE;
+        if (output.isJson()) {
+            Map<String, Object> result = new LinkedHashMap<>();
+            result.put("resolved", done);
+            result.put("as", applied ? "applied" : "not-applied");
+            result.put("record", admin.find(key).map(Output::fields).orElse(null));
+            output.object(result);
+        }
+        if (!done) {
+            err().println("the record has changed since it was looked at: nothing was done; look again with find");
+            return OperatorTool.NOT_DONE;
+        }
+        if (!output.isJson()) {
+            output.line(
+                    applied
+                            ? "resolved as applied: it never runs again; later attempts are refused as result-unavailable"
+                            : "resolved as not applied: the next attempt runs the operation");
+        }
+        return OperatorTool.OK;
+    }
+}

@@ -1,0 +1,93 @@
+package io.idempotence.examples.operator;
+
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+import redis.clients.jedis.DefaultJedisClientConfig;
+
+/** Which storage, and as whom. */
+final class StorageOptions {
+    private static final String REDIS = "IDEMPOTENCE_REDIS";
+    private static final String REDIS_PASSWORD = "IDEMPOTENCE_REDIS_PASSWORD";
+
+    private static final int CONNECT_MILLIS = 2_000;
+    private static final int ANSWER_MILLIS = 5_000;
+
+    @Option(
+            names = "--redis",
+            paramLabel = "<where>",
+            description = "host:port; host:port;host:port for a Cluster; redis:// or rediss:// URI."
+                    + " Default: the variable " + REDIS + ". A password goes into " + REDIS_PASSWORD
+                    + " or into the URI in " + REDIS + ", where no process list shows it.")
+    private @Nullable String redis;
+
+    @Option(names = "--redis-user", paramLabel = "<name>", description = "The Redis user, unless the URI names one.")
+    private @Nullable String redisUser;
+
+    @Option(
+            names = "--sentinel",
+            paramLabel = "<primary>",
+            description = "--redis names Sentinels, which know the primary under this name.")
+    private @Nullable String sentinel;
+
+    /**
+     * Connects.
+     *
+     * @throws IllegalArgumentException if the options are wrong; the message holds no password
+     */
+    IdempotenceStorage open(UnaryOperator<@Nullable String> environment) {
+        String where = redis != null ? redis : environment.apply(REDIS);
+        if (where == null || where.isBlank()) {
+            throw new IllegalArgumentException(
+                    "say where the records are: --redis host:port, or the variable " + REDIS);
+        }
+        String password = environment.apply(REDIS_PASSWORD);
+        RedisIdempotenceStorage.Builder builder =
+                where.contains("://") ? ofUri(where, password) : ofAddresses(where, password);
+        if (sentinel != null) {
+            builder.sentinel(sentinel);
+        }
+        return builder.build();
+    }
+
+    private RedisIdempotenceStorage.Builder ofAddresses(String addresses, @Nullable String password) {
+        DefaultJedisClientConfig.Builder client = DefaultJedisClientConfig.builder()
+                .connectionTimeoutMillis(CONNECT_MILLIS)
+                .socketTimeoutMillis(ANSWER_MILLIS);
+        if (redisUser != null) {
+            client.user(redisUser);
+        }
+        if (password != null) {
+            client.password(password);
+        }
+        return RedisIdempotenceStorage.builder(addresses).client(client.build());
+    }
+
+    private RedisIdempotenceStorage.Builder ofUri(String text, @Nullable String password) {
+        try {
+            URI uri = new URI(text);
+            String user = uri.getUserInfo();
+            if (password != null && (user == null || !user.contains(":"))) {
+                String name = user != null ? user : redisUser != null ? redisUser : "";
+                uri = new URI(
+                        uri.getScheme(),
+                        name + ":" + password,
+                        uri.getHost(),
+                        uri.getPort(),
+                        uri.getPath(),
+                        null,
+                        null);
+            }
+            return RedisIdempotenceStorage.builder(uri);
+        } catch (URISyntaxException e) {
+            // The exception's own message repeats the password.
+            throw new IllegalArgumentException(
+                    "--redis is not a URI; percent-encode reserved characters of the password, or put it into the variable "
+                            + REDIS_PASSWORD);
+        }
+    }
+}

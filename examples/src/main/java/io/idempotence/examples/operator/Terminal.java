@@ -1,0 +1,42 @@
+package io.idempotence.examples.operator;
+
+import java.io.Console;
+import java.lang.reflect.Method;
+
+/** Where a person can be asked. */
+interface Terminal {
+    /** Whether there is a person. */
+    boolean isThere();
+
+    /** Asks. True only for a plain yes. */
+    boolean agrees(String question);
+
+    /** The terminal this process was started on, if it was. */
+    static Terminal system() {
+        return new Terminal() {
+            /** From Java 22 on there may be a console without a terminal; it says so itself. Before, there is none. */
+            @Override
+            public boolean isThere() {
+                Console console = System.console();
+                if (console == null) {
+                    return false;
+                }
+                try {
+                    Method isTerminal = Console.class.getMethod("isTerminal");
+                    return Boolean.TRUE.equals(isTerminal.invoke(console));
+                } catch (NoSuchMethodException beforeJava22) {
+                    return true;
+                } catch (ReflectiveOperationException e) {
+                    return false;
+                }
+            }
+
+            @Override
+            public boolean agrees(String question) {
+                Console console = System.console();
+                String answer = console == null ? null : console.readLine("%s [y/N] ", question);
+                return answer != null && answer.strip().matches("(?i)y|yes");
+            }
+        };
+    }
+}
