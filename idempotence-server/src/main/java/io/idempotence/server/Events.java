@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Tells the listener, and the log where a person should look. IDs are logged at debug only. */
+/** Tells the listener, and the log where a person should look. Messages hold IDs at debug only; the MDC has the ID always. */
 final class Events {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
 
@@ -29,7 +29,12 @@ final class Events {
     }
 
     void publish(IdempotenceEvent event, IdempotenceId id, String what, @Nullable Throwable cause) {
-        LOG.warn("{}: {}", event, what, cause);
+        Runnable leaveLog = LoggedId.put(id);
+        try {
+            LOG.warn("{}: {}", event, what, cause);
+        } finally {
+            leaveLog.run();
+        }
         publish(event, id);
     }
 }

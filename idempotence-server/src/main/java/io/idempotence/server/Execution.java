@@ -97,6 +97,15 @@ public final class Execution implements IdempotentExecution {
     }
 
     /**
+     * Puts the ID into this thread's MDC as {@code idempotenceId}, for as long as a handler runs on it.
+     *
+     * @return puts back what was there before; to be run on the same thread
+     */
+    public Runnable enterLog() {
+        return LoggedId.put(id);
+    }
+
+    /**
      * Whether {@link #finish} was called.
      *
      * @return true once it was

@@ -38,6 +38,8 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
+ * <p>While a handler or work runs, the MDC key {@code idempotenceId} of its thread is its ID, so that the application's log pattern can show it.
+ *
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
@@ -210,7 +212,12 @@ public final class Idempotence implements AutoCloseable {
         StorageKey key = StorageKey.of(namespace, "", EXECUTED, id);
         Decision decision = claim(id, request(key, Fingerprint.NONE, policy), policy);
         if (decision instanceof Decision.Run run) {
-            return run(run.execution(), codec, work);
+            Runnable leaveLog = run.execution().enterLog();
+            try {
+                return run(run.execution(), codec, work);
+            } finally {
+                leaveLog.run();
+            }
         }
         if (decision instanceof Decision.Replay replay) {
             return decoded(codec, replay.result());

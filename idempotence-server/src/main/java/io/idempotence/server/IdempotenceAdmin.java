@@ -78,8 +78,8 @@ public final class IdempotenceAdmin {
      * Where the record of a request is.
      *
      * @param id the ID
-     * @param scope whose ID it is: what the filter's {@code scope} gives. By default that is {@code principal:} and the principal's name, and
-     *     the empty string for requests without a principal
+     * @param scope whose ID it is: what the filter's {@code RequestScope} gives. By default that is {@code principal:} and the principal's name,
+     *     and the empty string for requests without a principal
      * @return the key
      */
     public StorageKey requestKey(IdempotenceId id, String scope) {

@@ -1,0 +1,93 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceStorage;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
+import org.slf4j.MDC;
+
+/** The ID is in the logs of the work, and nowhere else. */
+class LoggedIdTest {
+    private static final IdempotenceId OUTER = new IdempotenceId("order-1");
+    private static final IdempotenceId INNER = new IdempotenceId("order-1-email");
+
+    private final Idempotence idempotence = Idempotence.over(IdempotenceStorage.inMemory());
+
+    @AfterEach
+    void close() {
+        idempotence.close();
+        MDC.clear();
+    }
+
+    @Test
+    void workSeesItsIdInTheMdc() throws Exception {
+        assertThat(idempotence.execute(OUTER, LoggedIdTest::logged)).isEqualTo("order-1");
+        assertThat(logged()).isNull();
+    }
+
+    @Test
+    void workInsideWorkGivesTheOuterIdBack() throws Exception {
+        String seen = idempotence.execute(OUTER, () -> {
+            String before = logged();
+            String inner = idempotence.execute(INNER, LoggedIdTest::logged);
+            return before + " " + inner + " " + logged();
+        });
+
+        assertThat(seen).isEqualTo("order-1 order-1-email order-1");
+    }
+
+    @Test
+    void workThatFailsLeavesNothingBehind() {
+        MDC.put("idempotenceId", "the application's own");
+
+        assertThatIllegalStateException()
+                .isThrownBy(() -> idempotence.execute(OUTER, () -> {
+                    throw new IllegalStateException("failed");
+                }));
+
+        assertThat(logged()).isEqualTo("the application's own");
+    }
+
+    @Test
+    void alarmsInTheLogCarryTheirId() {
+        Logger logger = (Logger) LoggerFactory.getLogger(Idempotence.class);
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        logger.addAppender(log);
+        try {
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> idempotence.execute(OUTER, ResultCodec.text(), execution -> {
+                        execution.markUnknown();
+                        throw new IllegalStateException("failed");
+                    }));
+            assertThatThrownBy(() -> idempotence.execute(OUTER, () -> "not run"))
+                    .isInstanceOf(ExecutionRefusedException.class);
+        } finally {
+            logger.detachAppender(log);
+        }
+
+        assertThat(log.list)
+                .filteredOn(event -> event.getLevel() == Level.WARN)
+                .hasSize(2)
+                .allSatisfy(event -> {
+                    assertThat(event.getMDCPropertyMap()).containsEntry("idempotenceId", "order-1");
+                    assertThat(event.getFormattedMessage())
+                            .startsWith("UNKNOWN")
+                            .doesNotContain("order-1");
+                });
+        assertThat(logged()).isNull();
+    }
+
+    private static String logged() {
+        return MDC.get("idempotenceId");
+    }
+}
