@@ -76,6 +76,9 @@ class PublicTypesTest {
                 Idempotence
                 Idempotence.Builder
                 Idempotence.Work
+                IdempotenceAdmin
+                IdempotenceAdmin.Resolved
+                IdempotenceAdmin.Stats
                 IdempotenceEvent
                 IdempotenceListener
                 IdempotencePolicy
@@ -93,6 +96,7 @@ class PublicTypesTest {
                 jdbc.ExecutionOvertakenException
                 jdbc.JdbcIdempotenceStorage
                 jdbc.JdbcIdempotenceStorage.Builder
+                metrics.IdempotenceMetrics
                 redis.RedisIdempotenceStorage
                 redis.RedisIdempotenceStorage.Builder
                 servlet.BodyForm
