@@ -117,7 +117,9 @@ public final class OperatorTool {
 
     /** An argument in the wrong place is repeated by the parser; it may be a URI. */
     private static String withoutPassword(@Nullable String message) {
-        return String.valueOf(message).replaceAll("://[^\\s'\"]*@", "://...@");
+        return String.valueOf(message)
+                .replaceAll("://[^\\s'\"]*@", "://...@")
+                .replaceAll("(?i)(password=)[^\\s&;'\"]*", "$1...");
     }
 
     PrintStream out() {

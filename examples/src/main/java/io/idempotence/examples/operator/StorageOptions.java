@@ -1,9 +1,12 @@
 package io.idempotence.examples.operator;
 
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.sql.DriverManager;
+import java.sql.SQLException;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -13,6 +16,9 @@ import redis.clients.jedis.DefaultJedisClientConfig;
 final class StorageOptions {
     private static final String REDIS = "IDEMPOTENCE_REDIS";
     private static final String REDIS_PASSWORD = "IDEMPOTENCE_REDIS_PASSWORD";
+
+    private static final String JDBC = "IDEMPOTENCE_JDBC";
+    private static final String JDBC_PASSWORD = "IDEMPOTENCE_JDBC_PASSWORD";
 
     private static final int CONNECT_MILLIS = 2_000;
     private static final int ANSWER_MILLIS = 5_000;
@@ -34,16 +40,48 @@ final class StorageOptions {
             description = "--redis names Sentinels, which know the primary under this name.")
     private @Nullable String sentinel;
 
+    @Option(
+            names = "--jdbc",
+            paramLabel = "<url>",
+            description = "A database instead of Redis: its JDBC URL. Default: the variable " + JDBC
+                    + ", unless Redis is named. The password goes into " + JDBC_PASSWORD
+                    + ". The driver must be on the class path.")
+    private @Nullable String jdbc;
+
+    @Option(names = "--jdbc-user", paramLabel = "<name>", description = "The database user, unless the URL names one.")
+    private @Nullable String jdbcUser;
+
+    @Option(
+            names = "--jdbc-table",
+            paramLabel = "<table>",
+            description = "The table of the records. Default: idempotence_record.")
+    private @Nullable String jdbcTable;
+
+    @Option(names = "--in-transaction", description = "The service uses the database in transaction.")
+    private boolean inTransaction;
+
     /**
      * Connects.
      *
      * @throws IllegalArgumentException if the options are wrong; the message holds no password
      */
     IdempotenceStorage open(UnaryOperator<@Nullable String> environment) {
-        String where = redis != null ? redis : environment.apply(REDIS);
+        String where = redis;
+        String url = jdbc;
+        if (where == null && url == null) {
+            where = environment.apply(REDIS);
+            url = environment.apply(JDBC);
+        }
+        if (where != null && url != null) {
+            throw new IllegalArgumentException("the records are in one place: give --redis or --jdbc");
+        }
+        if (url != null) {
+            return database(url, environment.apply(JDBC_PASSWORD));
+        }
         if (where == null || where.isBlank()) {
             throw new IllegalArgumentException(
-                    "say where the records are: --redis host:port, or the variable " + REDIS);
+                    "say where the records are: --redis host:port or --jdbc URL, or the variable " + REDIS + " or "
+                            + JDBC);
         }
         String password = environment.apply(REDIS_PASSWORD);
         RedisIdempotenceStorage.Builder builder =
@@ -52,6 +90,28 @@ final class StorageOptions {
             builder.sentinel(sentinel);
         }
         return builder.build();
+    }
+
+    private IdempotenceStorage database(String url, @Nullable String password) {
+        try {
+            DriverManager.getDriver(url);
+        } catch (SQLException e) {
+            throw new IllegalArgumentException(
+                    "no driver on the class path knows the URL of --jdbc; it begins with jdbc:, and the driver's jar is needed too");
+        }
+        JdbcIdempotenceStorage.Builder builder =
+                JdbcIdempotenceStorage.builder(new DriverDataSource(url, jdbcUser, password));
+        if (jdbcTable != null) {
+            builder.table(jdbcTable);
+        }
+        if (inTransaction) {
+            builder.inTransaction();
+        }
+        try {
+            return builder.build();
+        } catch (IllegalStateException e) {
+            throw new IllegalArgumentException(e.getMessage(), e);
+        }
     }
 
     private RedisIdempotenceStorage.Builder ofAddresses(String addresses, @Nullable String password) {

@@ -1,0 +1,109 @@
+package io.idempotence.examples.operator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.RecordState;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The commands, on a database. */
+class OperatorOnDatabaseTest {
+    private static final Duration HOUR = Duration.ofHours(1);
+
+    private final String url = "jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1";
+    private final Map<String, String> environment = new HashMap<>(Map.of("IDEMPOTENCE_JDBC_PASSWORD", "open-sesame"));
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+
+    private JdbcIdempotenceStorage storage;
+
+    @BeforeEach
+    void open() {
+        storage = JdbcIdempotenceStorage.builder(new DriverDataSource(url, "sa", "open-sesame"))
+                .createIfMissing()
+                .build();
+    }
+
+    @AfterEach
+    void close() {
+        storage.close();
+        assertThat(text(out) + text(err)).doesNotContain("sesame");
+    }
+
+    @Test
+    void findsListsResolvesCountsAndDeletes() {
+        IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "default");
+        IdempotenceId id = new IdempotenceId("order-7");
+        Claim claim = ((ClaimResult.Claimed) storage.claim(new ClaimRequest(
+                        admin.requestKey(id, ""),
+                        Fingerprint.NONE,
+                        Owner.random(new SecureRandom()),
+                        HOUR,
+                        HOUR,
+                        false)))
+                .claim();
+        storage.markUnknown(claim, HOUR);
+
+        assertThat(run("list", "--unknown")).isZero();
+        assertThat(text(out)).contains(claim.key().value());
+        assertThat(run("find", "order-7")).isZero();
+        assertThat(text(out)).contains("unknown");
+        assertThat(run("resolve", "order-7", "--applied", "--yes")).isZero();
+        assertThat(admin.find(claim.key()))
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.COMPLETED));
+        assertThat(run("stats")).isZero();
+        assertThat(text(out)).containsPattern("completed +1\n");
+        assertThat(run("delete", "order-7", "--yes")).isZero();
+        assertThat(admin.find(claim.key())).isEmpty();
+    }
+
+    @Test
+    void saysWhatIsWrongAndNoPassword() {
+        assertThat(execute("stats", "--jdbc", "jdbc:nobody://host/db?password=sesame"))
+                .isEqualTo(2);
+        assertThat(text(err)).contains("driver");
+        assertThat(execute("stats", "jdbc:h2:mem:x;PASSWORD=sesame")).isEqualTo(2);
+        assertThat(execute("stats", "--jdbc", url, "--redis", "localhost:1")).isEqualTo(2);
+        assertThat(execute("stats", "--jdbc", url, "--jdbc-user", "sa", "--jdbc-table", "other"))
+                .isEqualTo(2);
+        assertThat(text(err)).contains("missing");
+        environment.put("IDEMPOTENCE_JDBC_PASSWORD", "wrong-sesame");
+        assertThat(run("stats")).isEqualTo(3);
+    }
+
+    private int run(String... args) {
+        String[] all = Arrays.copyOf(args, args.length + 4);
+        System.arraycopy(new String[] {"--jdbc", url, "--jdbc-user", "sa"}, 0, all, args.length, 4);
+        return execute(all);
+    }
+
+    private int execute(String... args) {
+        out.reset();
+        err.reset();
+        PrintStream stdout = new PrintStream(out, true, StandardCharsets.UTF_8);
+        PrintStream stderr = new PrintStream(err, true, StandardCharsets.UTF_8);
+        return OperatorTool.run(stdout, stderr, Terminal.system(), environment::get, args);
+    }
+
+    private static String text(ByteArrayOutputStream bytes) {
+        return bytes.toString(StandardCharsets.UTF_8);
+    }
+}
