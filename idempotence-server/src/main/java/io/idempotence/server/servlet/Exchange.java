@@ -92,8 +92,18 @@ final class Exchange {
 
     // ---- dispatches
 
-    /** Runs the handler in a REQUEST or ASYNC dispatch. */
+    /** Runs the handler in a REQUEST or ASYNC dispatch, with its ID in the thread's MDC. */
     void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
+            throws IOException, ServletException {
+        Runnable leaveLog = execution.enterLog();
+        try {
+            dispatchLogged(chain, request, response);
+        } finally {
+            leaveLog.run();
+        }
+    }
+
+    private void dispatchLogged(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
         enter();
         boolean complete;
@@ -168,8 +178,20 @@ final class Exchange {
 
     private void start(List<Runnable> tasks) {
         if (!tasks.isEmpty()) {
-            containerRequest.getAsyncContext().start(() -> tasks.forEach(Runnable::run));
+            containerRequest.getAsyncContext().start(logged(() -> tasks.forEach(Runnable::run)));
         }
+    }
+
+    /** A task of the handler that the container runs on a thread of its own. */
+    Runnable logged(Runnable task) {
+        return () -> {
+            Runnable leaveLog = execution.enterLog();
+            try {
+                task.run();
+            } finally {
+                leaveLog.run();
+            }
+        };
     }
 
     // ---- asynchronous processing

@@ -66,7 +66,7 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void start(Runnable task) {
-        container.start(task);
+        container.start(exchange.logged(task));
     }
 
     @Override
