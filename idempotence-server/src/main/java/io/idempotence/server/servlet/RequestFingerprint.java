@@ -134,11 +134,30 @@ final class RequestFingerprint {
     /** Adds the pieces between the delimiters, so that the same parts under another boundary are the same body. */
     private void addWithout(byte[] body, byte[] delimiter) {
         int from = 0;
-        for (int at = indexOf(body, delimiter, 0); at >= 0; at = indexOf(body, delimiter, from)) {
-            add(Arrays.copyOfRange(body, from, at));
-            from = at + delimiter.length;
+        for (int at = indexOf(body, delimiter, 0); at >= 0; at = indexOf(body, delimiter, at + 1)) {
+            int end = at + delimiter.length;
+            if (startsLine(body, at) && endsDelimiter(body, end)) {
+                add(Arrays.copyOfRange(body, from, at));
+                from = end;
+            }
         }
         add(Arrays.copyOfRange(body, from, body.length));
+    }
+
+    private static boolean startsLine(byte[] body, int at) {
+        return at == 0 || (at >= 2 && body[at - 2] == '\r' && body[at - 1] == '\n');
+    }
+
+    /** A delimiter is a line of its own, with blanks behind it or, if it is the last, two hyphens (RFC 2046, section 5.1.1). */
+    private static boolean endsDelimiter(byte[] body, int end) {
+        int i = end;
+        if (i + 1 < body.length && body[i] == '-' && body[i + 1] == '-') {
+            i += 2;
+        }
+        while (i < body.length && (body[i] == ' ' || body[i] == '\t')) {
+            i++;
+        }
+        return i == body.length || (i + 1 < body.length && body[i] == '\r' && body[i + 1] == '\n');
     }
 
     private static int indexOf(byte[] bytes, byte[] wanted, int from) {

@@ -5,28 +5,34 @@ import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.send;
+import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterRegistration;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.zip.GZIPOutputStream;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** What makes two requests under one ID the same. */
 class FingerprintIT extends FilterTestBase {
-
-    /** Rule 7 */
     @Test
+    @DisplayName("Rule 7, T4: another request under the same ID neither runs nor replays")
     void anotherRequestUnderTheSameIdNeitherRunsNorReplays() {
         ServletServer server = serve((request, response) -> answer(response, 200, "secret of the first"));
         post(server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain");
@@ -53,8 +59,8 @@ class FingerprintIT extends FilterTestBase {
                 .isTrue();
     }
 
-    /** Rule 7 */
     @Test
+    @DisplayName("Rule 7: another multipart boundary or a gzipped body is the same request")
     void anotherMultipartBoundaryOrAGzippedBodyIsTheSameRequest() throws IOException {
         ServletServer server = serve((request, response) -> answer(response, 200, text(request)));
         sendMultipart(server, "AaB03x", "file content");
@@ -79,6 +85,7 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("Rule 7: parts that the container parses reach the handler and are compared")
     void partsParsedByTheContainerReachTheHandlerAndAreCompared() {
         multipart = true;
         ServletServer server = serve((request, response) -> answer(
@@ -101,8 +108,8 @@ class FingerprintIT extends FilterTestBase {
         return post(server.uri("/upload"), id, body, "Content-Type", "multipart/form-data; boundary=" + boundary);
     }
 
-    /** Rule 8 */
     @Test
+    @DisplayName("Rule 8: two IDs with equal bodies are two requests")
     void twoIdsWithEqualBodiesAreTwoRequests() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
         call(server);
@@ -111,8 +118,8 @@ class FingerprintIT extends FilterTestBase {
         assertThat(runs).hasValue(2);
     }
 
-    /** Rule 9 */
     @Test
+    @DisplayName("Rule 9, T3, T4: another request is refused as such (422) while the first still runs (409)")
     void anotherRequestIsRefusedAsSuchWhileTheFirstStillRuns() throws Exception {
         CountDownLatch mayEnd = new CountDownLatch(1);
         CountDownLatch started = new CountDownLatch(1);
@@ -151,5 +158,53 @@ class FingerprintIT extends FilterTestBase {
         assertSameAnswer(first, second);
         assertThat(refusal(post(server.uri("/pay"), id, "{\"amount\":6,\"to\":\"a\"}", "Content-Type", type)))
                 .isEqualTo("key-reused");
+    }
+
+    @Test
+    @DisplayName("Rule 7: a chunked form that a filter in front has parsed is still compared")
+    void aChunkedFormThatAFilterInFrontHasParsedIsStillCompared() {
+        Idempotence idempotence = idempotence();
+        ServletServer server =
+                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
+                    FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
+                        assertThat(request.getParameter("a")).isNotNull();
+                        chain.doFilter(request, response);
+                    });
+                    early.setAsyncSupported(true);
+                    early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
+        assertThat(Http.raw(server.port(), chunkedForm("a=2"))).startsWith("HTTP/1.1 422");
+        assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
+        assertThat(runs).hasValue(1);
+    }
+
+    private static String chunkedForm(String form) {
+        return "POST /p HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n" + form
+                + "\r\n0\r\n\r\n";
+    }
+
+    @Test
+    @DisplayName("Rule 7: the text of a boundary inside the content is content")
+    void theTextOfABoundaryInsideTheContentIsContent() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        for (String content : List.of("pay --%s100", "pay\r\n--%s100", "pay\n--%s\r\n100")) {
+            String key = UUID.randomUUID().toString();
+            assertThat(sendMixed(server, key, "x", String.format(content, "x")).statusCode())
+                    .isEqualTo(200);
+            assertThat(refusal(sendMixed(server, key, "y", String.format(content, "y"))))
+                    .as(content)
+                    .isEqualTo("key-reused");
+            assertThat(replayed(sendMixed(server, key, "y", String.format(content, "x"))))
+                    .as(content)
+                    .isTrue();
+        }
+    }
+
+    private static HttpResponse<byte[]> sendMixed(ServletServer server, String key, String boundary, String content) {
+        String body = "--" + boundary + "  \r\n\r\n" + content + "\r\n--" + boundary + "--\r\n";
+        return post(server.uri("/p"), key, body, "Content-Type", "multipart/mixed; boundary=" + boundary);
     }
 }
