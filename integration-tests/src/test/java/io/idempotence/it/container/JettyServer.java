@@ -4,13 +4,18 @@ import jakarta.servlet.ServletContext;
 import java.util.function.Consumer;
 import org.eclipse.jetty.ee11.servlet.ErrorPageErrorHandler;
 import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
+import org.eclipse.jetty.http2.server.HTTP2CServerConnectionFactory;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 
-/** Jetty 12.1. */
+/** Jetty 12.1, which also speaks HTTP/2 without TLS. */
 public final class JettyServer implements ServletServer {
     private final Server server = new Server();
-    private final ServerConnector connector = new ServerConnector(server);
+    private final HttpConfiguration http = new HttpConfiguration();
+    private final ServerConnector connector =
+            new ServerConnector(server, new HttpConnectionFactory(http), new HTTP2CServerConnectionFactory(http));
 
     private JettyServer(Consumer<ServletContext> setup, String errorPage) {
         connector.setHost("127.0.0.1");

@@ -12,9 +12,10 @@ import org.apache.catalina.Context;
 import org.apache.catalina.LifecycleException;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.startup.Tomcat;
+import org.apache.coyote.http2.Http2Protocol;
 import org.apache.tomcat.util.descriptor.web.ErrorPage;
 
-/** Tomcat 11. */
+/** Tomcat 11, which also speaks HTTP/2 without TLS. */
 public final class TomcatServer implements ServletServer {
     private final Tomcat tomcat = new Tomcat();
     private final Path directory;
@@ -25,6 +26,7 @@ public final class TomcatServer implements ServletServer {
         Connector connector = new Connector();
         connector.setProperty("address", "127.0.0.1");
         connector.setPort(0);
+        connector.addUpgradeProtocol(new Http2Protocol());
         tomcat.setConnector(connector);
         Context context = tomcat.addContext("", null);
         context.addServletContainerInitializer((classes, servletContext) -> setup.accept(servletContext), Set.of());

@@ -16,12 +16,15 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.IdempotenceStorage;
+import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.MultipartConfigElement;
 import jakarta.servlet.ServletRegistration;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -88,8 +91,16 @@ abstract class FilterTestBase {
         assertThat(executor.awaitTermination(10, TimeUnit.SECONDS)).isTrue();
     }
 
+    static IdempotenceStorage redisStorage() {
+        return RedisIdempotenceStorage.connect(redis.address());
+    }
+
     Idempotence idempotence() {
-        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+        return idempotence(redisStorage());
+    }
+
+    Idempotence idempotence(IdempotenceStorage storage) {
+        Idempotence idempotence = Idempotence.builder(storage)
                 .namespace("t-" + UUID.randomUUID())
                 .policy(policy)
                 .listener((event, which) -> events.add(event))
@@ -103,7 +114,10 @@ abstract class FilterTestBase {
     }
 
     ServletServer serve(Handler handler, UnaryOperator<IdempotenceFilter.Builder> options) {
-        Idempotence idempotence = idempotence();
+        return serve(idempotence(), handler, options);
+    }
+
+    ServletServer serve(Idempotence idempotence, Handler handler, UnaryOperator<IdempotenceFilter.Builder> options) {
         return start(
                 handler,
                 context -> options.apply(IdempotenceFilter.builder(idempotence))
@@ -143,6 +157,14 @@ abstract class FilterTestBase {
         response.getOutputStream().write(body.getBytes(StandardCharsets.UTF_8));
     }
 
+    static void answer(AsyncContext async, int status, String body) {
+        try {
+            answer((HttpServletResponse) async.getResponse(), status, body);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     HttpResponse<byte[]> call(ServletServer server) {
         return post(server.uri("/payments"), id, "{\"amount\":5}");
     }
@@ -159,13 +181,18 @@ abstract class FilterTestBase {
         }
     }
 
-    void awaitReplay(ServletServer server, HttpResponse<byte[]> first) {
-        AtomicReference<HttpResponse<byte[]>> second = new AtomicReference<>();
+    /** The first answer that does not say that the first attempt still runs. */
+    HttpResponse<byte[]> awaitEnd(ServletServer server) {
+        AtomicReference<HttpResponse<byte[]>> answer = new AtomicReference<>();
         await().until(() -> {
-            second.set(call(server));
-            return !"in-progress".equals(refusal(second.get()));
+            answer.set(call(server));
+            return !"in-progress".equals(refusal(answer.get()));
         });
-        assertSameAnswer(first, second.get());
+        return answer.get();
+    }
+
+    void awaitReplay(ServletServer server, HttpResponse<byte[]> first) {
+        assertSameAnswer(first, awaitEnd(server));
     }
 
     static String text(HttpServletRequest request) throws IOException {

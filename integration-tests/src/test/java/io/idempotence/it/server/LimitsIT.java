@@ -1,58 +1,25 @@
 package io.idempotence.it.server;
 
+import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
-import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
+import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.IdempotenceEvent;
-import java.net.Socket;
 import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Clients that leave, and answers that are too large. */
+/** Requests and answers that are too large to be held: rules 13 and 14. */
 class LimitsIT extends FilterTestBase {
-
-    /** Rule 12 */
-    @Test
-    void aClientThatLeavesDoesNotMakeTheHandlerFail() throws Exception {
-        CountDownLatch started = new CountDownLatch(1);
-        CountDownLatch mayEnd = new CountDownLatch(1);
-        ServletServer server = serve((request, response) -> {
-            started.countDown();
-            awaitLatch(mayEnd);
-            answer(response, 201, "paid");
-        });
-        try (Socket socket = new Socket("127.0.0.1", server.port())) {
-            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
-                    + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
-            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
-            socket.getOutputStream().flush();
-            awaitLatch(started);
-            socket.setSoLinger(true, 0);
-        }
-        mayEnd.countDown();
-        AtomicReference<HttpResponse<byte[]>> retry = new AtomicReference<>();
-        await().until(() -> {
-            retry.set(call(server));
-            return retry.get().statusCode() != 409;
-        });
-        assertThat(retry.get().statusCode()).isEqualTo(201);
-        assertThat(text(retry.get())).isEqualTo("paid");
-        assertThat(replayed(retry.get())).isTrue();
-        assertThat(runs).hasValue(1);
-    }
-
-    /** Rule 13 */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
+    @DisplayName("Rule 13: an answer over the cap goes out and is not kept")
     void anAnswerOverTheCapGoesOutAndIsNotKept(boolean byWriter) {
         String part = "0123456789".repeat(100);
         ServletServer server = serve(
@@ -75,5 +42,31 @@ class LimitsIT extends FilterTestBase {
         assertThat(refusal(second)).isEqualTo("result-unavailable");
         assertThat(runs).hasValue(1);
         assertThat(events).contains(IdempotenceEvent.OVERSIZE);
+    }
+
+    @Test
+    void aFormOfTooManyParametersIsNotParsed() {
+        ServletServer server = serve((request, response) -> answer(response, 200, request.getParameter("a")));
+        String form = "application/x-www-form-urlencoded";
+        assertThat(post(server.uri("/p"), "k1", "a=1&".repeat(1000), "Content-Type", form)
+                        .statusCode())
+                .isEqualTo(200);
+        assertThat(post(server.uri("/p"), "k2", "a=1&".repeat(1001), "Content-Type", form)
+                        .statusCode())
+                .isGreaterThanOrEqualTo(400);
+    }
+
+    @Test
+    @DisplayName("Rule 14: a request body over its cap is not run")
+    void aRequestBodyOverItsCapIsNotRun() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"), f -> f.maxRequestBody(10));
+        assertThat(post(server.uri("/p"), "k1", "0123456789").statusCode()).isEqualTo(200);
+        HttpResponse<byte[]> tooLarge = post(server.uri("/p"), "k2", "0123456789a");
+        assertThat(tooLarge.statusCode()).isEqualTo(413);
+        assertThat(text(tooLarge)).contains("up to 10 bytes");
+        String chunked = "POST /p HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k3\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n\r\n";
+        assertThat(Http.raw(server.port(), chunked)).startsWith("HTTP/1.1 413");
+        assertThat(runs).hasValue(1);
     }
 }

@@ -4,6 +4,7 @@ import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.Http;
@@ -25,15 +26,13 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Whose ID it is, and many requests at once. */
 class ScopeAndConcurrencyIT extends FilterTestBase {
-
-    // ---- scope (rules 4, 15)
-
-    /** Rule 15 */
     @Test
+    @DisplayName("Rule 15: another principal's record is never seen")
     void anotherPrincipalsRecordIsNeverSeen() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
@@ -69,8 +68,8 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
         assertThat(runs).hasValue(2);
     }
 
-    /** Rule 4 */
     @Test
+    @DisplayName("Rule 4: a nested call keeps its result apart from its parent's")
     void aNestedCallKeepsItsResultApartFromItsParents() {
         AtomicInteger port = new AtomicInteger();
         ServletServer server = serve((request, response) -> {
@@ -103,10 +102,8 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
         assertSameAnswer(one, post(server.uri("/pay"), id, "{}", "X-Tenant", "one"));
     }
 
-    // ---- concurrency
-
-    /** Rule 1 */
     @Test
+    @DisplayName("Rule 1, T1, T3: a hundred concurrent duplicates run once")
     void aHundredConcurrentDuplicatesRunOnce() {
         ServletServer server = serve((request, response) -> {
             response.setHeader("Location", "/payments/" + UUID.randomUUID());

@@ -1,0 +1,112 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.it.container.ServletServer;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.AsyncEvent;
+import java.io.IOException;
+import java.net.Socket;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** Clients that do not wait for their answer: rule 12. */
+@DisplayName("Clients that leave (rule 12)")
+class ClientsThatLeaveIT extends FilterTestBase {
+    @Test
+    @DisplayName("Rule 12: a client that leaves does not make the handler fail")
+    void aClientThatLeavesDoesNotMakeTheHandlerFail() throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        ServletServer server = serve((request, response) -> {
+            started.countDown();
+            awaitLatch(mayEnd);
+            answer(response, 201, "paid");
+        });
+        try (Socket socket = new Socket("127.0.0.1", server.port())) {
+            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
+                    + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
+            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
+            socket.getOutputStream().flush();
+            awaitLatch(started);
+            socket.setSoLinger(true, 0);
+        }
+        mayEnd.countDown();
+        AtomicReference<HttpResponse<byte[]>> retry = new AtomicReference<>();
+        await().until(() -> {
+            retry.set(call(server));
+            return retry.get().statusCode() != 409;
+        });
+        assertThat(retry.get().statusCode()).isEqualTo(201);
+        assertThat(text(retry.get())).isEqualTo("paid");
+        assertThat(replayed(retry.get())).isTrue();
+        assertThat(runs).hasValue(1);
+    }
+
+    /** Over HTTP/2 a container sees at once that a client has left, and ends the answer of a handler that still runs. */
+    @Test
+    @DisplayName("Rules 2, 12, T13: an async handler whose HTTP/2 client leaves is not run again while it works")
+    void anAsyncHandlerWhoseHttp2ClientLeavesIsNotRunAgain() throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch ended = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        CountDownLatch worked = new CountDownLatch(1);
+        ServletServer server = serve((request, response) -> {
+            if (request.getMethod().equals("GET")) {
+                return;
+            }
+            if (runs.get() > 1) {
+                answer(response, 200, "paid twice");
+                return;
+            }
+            AsyncContext async = request.startAsync();
+            async.setTimeout(0);
+            async.addListener(new AsyncEnds() {
+                @Override
+                public void onComplete(AsyncEvent event) {
+                    ended.countDown();
+                }
+            });
+            executor.execute(() -> {
+                awaitLatch(mayEnd);
+                try {
+                    answer(response, 201, "paid");
+                    async.complete();
+                } catch (IOException | RuntimeException theContainerHasEndedTheAnswer) {
+                    assertThat(ended.getCount()).isZero();
+                } finally {
+                    worked.countDown();
+                }
+            });
+            started.countDown();
+        });
+        HttpClient http2 =
+                HttpClient.newBuilder().version(HttpClient.Version.HTTP_2).build();
+        HttpRequest upgrade = HttpRequest.newBuilder(server.uri("/")).build();
+        assertThat(http2.send(upgrade, HttpResponse.BodyHandlers.discarding()).version())
+                .isEqualTo(HttpClient.Version.HTTP_2);
+        runs.set(0);
+        CompletableFuture<?> leaving = http2.sendAsync(
+                request("POST", server.uri("/payments"), id, "{\"amount\":5}"), HttpResponse.BodyHandlers.discarding());
+        awaitLatch(started);
+        leaving.cancel(true);
+        awaitLatch(ended);
+        assertThat(refusal(call(server))).isIn("in-progress", "outcome-unknown");
+        mayEnd.countDown();
+        awaitLatch(worked);
+        assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
+        assertThat(runs).hasValue(1);
+    }
+}

@@ -1,0 +1,96 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import jakarta.servlet.DispatcherType;
+import java.net.http.HttpResponse;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** {@code sendError}, exceptions, and the pages that containers and applications make of them: rule 11. */
+@DisplayName("Error pages")
+class ErrorPagesIT extends FilterTestBase {
+    @Test
+    @DisplayName("Rule 11: sendError is replayed with the container's page")
+    void sendErrorIsReplayedWithTheContainersPage() {
+        ServletServer server = serve((request, response) -> response.sendError(404, "no such account"));
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(404);
+        awaitReplay(server, first);
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("Rule 11: the application's error page is replayed byte for byte")
+    void theApplicationsErrorPageIsReplayedByteForByte() {
+        errorPage = "/error";
+        AtomicInteger pages = new AtomicInteger();
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ERROR) {
+                response.setContentType("application/json");
+                response.getWriter().print("{\"page\":" + pages.incrementAndGet() + "}");
+            } else {
+                response.sendError(409, "conflict");
+            }
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(409);
+        assertThat(text(first)).isEqualTo("{\"page\":1}");
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+        assertThat(pages).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("Rule 11, T12: the error page of a released failure is not recorded")
+    void theErrorPageOfAReleasedFailureIsNotRecorded() {
+        errorPage = "/error";
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ERROR) {
+                response.getWriter().print("error page");
+            } else if (runs.get() == 1) {
+                throw new IllegalStateException("database down");
+            } else {
+                answer(response, 200, "ok");
+            }
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(500);
+        assertThat(text(first)).isEqualTo("error page");
+        assertThat(text(call(server))).isEqualTo("ok");
+        assertThat(replayed(call(server))).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("Rule 11: an error page that redirects or sends an error itself answers both callers")
+    void anErrorPageThatRedirectsOrSendsAnErrorItselfAnswersBothCallers(boolean redirects) {
+        errorPage = "/error";
+        Handler handler = (request, response) -> {
+            if (request.getDispatcherType() != DispatcherType.ERROR) {
+                response.sendError(404, "no such account");
+            } else if (redirects) {
+                response.sendRedirect("/oops");
+            } else {
+                response.sendError(410, "gone");
+            }
+        };
+        HttpResponse<byte[]> bare = call(start(handler, context -> {}));
+        ServletServer server = serve(handler);
+        runs.set(0);
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(bare.statusCode());
+        assertThat(first.headers().allValues("Location").size())
+                .isEqualTo(bare.headers().allValues("Location").size());
+        awaitReplay(server, first);
+        assertThat(runs).hasValue(1);
+    }
+}

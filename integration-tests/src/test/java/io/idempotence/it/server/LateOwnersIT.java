@@ -1,0 +1,90 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.it.container.Http;
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** Owners that lost their lease while their handler ran: rule 2. */
+@DisplayName("Late owners (rule 2)")
+class LateOwnersIT extends FilterTestBase {
+    private final CountDownLatch started = new CountDownLatch(1);
+    private final CountDownLatch mayEnd = new CountDownLatch(1);
+
+    @BeforeEach
+    void abandonedRequestsRunAgain() {
+        policy = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(200))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+    }
+
+    @Test
+    @DisplayName("Rule 2, T7, T14: a late owner's caller gets the answer of the one that took over")
+    void aLateOwnersCallerGetsTheAnswerOfTheOneThatTookOver() {
+        ServletServer server = serveOvertaken("paid by the second", 1000);
+        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server);
+        assertThat(text(awaitEnd(server))).isEqualTo("paid by the second");
+        mayEnd.countDown();
+        assertThat(text(late.join())).isEqualTo("paid by the second");
+        assertThat(replayed(late.join())).isTrue();
+        assertThat(runs).hasValue(2);
+        assertThat(events).contains(IdempotenceEvent.TAKE_OVER, IdempotenceEvent.FENCED);
+    }
+
+    @Test
+    @DisplayName("Rule 2, T14: a late owner's caller gets its own answer if the canonical one was not kept")
+    void aLateOwnersCallerGetsItsOwnAnswerIfTheCanonicalOneWasNotKept() {
+        ServletServer server = serveOvertaken("paid by the second, in many words", 20);
+        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server);
+        assertThat(text(awaitEnd(server))).isEqualTo("paid by the second, in many words");
+        mayEnd.countDown();
+        assertThat(late.join().statusCode()).isEqualTo(201);
+        assertThat(text(late.join())).isEqualTo("paid by the first");
+        assertThat(replayed(late.join())).isFalse();
+        assertThat(refusal(call(server))).isEqualTo("result-unavailable");
+        assertThat(runs).hasValue(2);
+    }
+
+    private ServletServer serveOvertaken(String second, int maxResponseBody) {
+        FaultyStorage noRenewals = new FaultyStorage(redisStorage()).before((call, key) -> {
+            if (call == FaultyStorage.Call.RENEW) {
+                throw new StorageUnavailableException("not now", null);
+            }
+        });
+        return serve(
+                idempotence(noRenewals),
+                (request, response) -> {
+                    if (runs.get() == 1) {
+                        started.countDown();
+                        awaitLatch(mayEnd);
+                        answer(response, 201, "paid by the first");
+                    } else {
+                        answer(response, 201, second);
+                    }
+                },
+                filter -> filter.maxResponseBody(maxResponseBody));
+    }
+
+    private CompletableFuture<HttpResponse<byte[]>> callOvertaken(ServletServer server) {
+        CompletableFuture<HttpResponse<byte[]>> late =
+                Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
+        awaitLatch(started);
+        return late;
+    }
+}

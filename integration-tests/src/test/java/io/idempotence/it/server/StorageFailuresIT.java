@@ -1,0 +1,75 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.storage.FaultyStorage;
+import java.net.http.HttpResponse;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** Storages and listeners that fail in ways of their own. Those that Redis fails in are in {@code io.idempotence.it.fault}. */
+@DisplayName("Storage failures (rule 5)")
+class StorageFailuresIT extends FilterTestBase {
+    @Test
+    @DisplayName("T21, P6: whatever a storage throws at a claim, nothing runs")
+    void whateverAStorageThrowsAtAClaimNothingRuns() {
+        FaultyStorage storage = new FaultyStorage(redisStorage()).before((call, key) -> {
+            throw new IllegalStateException("a bug of this storage");
+        });
+        ServletServer server =
+                serve(idempotence(storage), (request, response) -> answer(response, 200, "ok"), filter -> filter);
+        HttpResponse<byte[]> response = call(server);
+        assertThat(response.statusCode()).isEqualTo(503);
+        assertThat(refusal(response)).isEqualTo("storage-unavailable");
+        assertThat(runs).hasValue(0);
+        assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
+    }
+
+    @Test
+    @DisplayName("Rule 5, T22: whatever a storage throws at the end, the real answer goes out and is recorded later")
+    void whateverAStorageThrowsAtTheEndTheRealAnswerGoesOut() {
+        AtomicBoolean broken = new AtomicBoolean(true);
+        FaultyStorage storage = new FaultyStorage(redisStorage()).before((call, key) -> {
+            if (call == FaultyStorage.Call.COMPLETE && broken.get()) {
+                throw new IllegalStateException("a bug of this storage");
+            }
+        });
+        ServletServer server =
+                serve(idempotence(storage), (request, response) -> answer(response, 201, "paid"), filter -> filter);
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(refusal(call(server))).isEqualTo("in-progress");
+        broken.set(false);
+        await().until(() -> replayed(call(server)));
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("A listener that throws does not change the answer")
+    void aListenerThatThrowsDoesNotChangeTheAnswer() {
+        try (Idempotence idempotence = Idempotence.builder(redisStorage())
+                .namespace("t-" + UUID.randomUUID())
+                .listener((event, which) -> {
+                    events.add(event);
+                    throw new NoClassDefFoundError("metrics");
+                })
+                .build()) {
+            ServletServer server =
+                    serve(idempotence, (request, response) -> answer(response, 201, "paid"), filter -> filter);
+            HttpResponse<byte[]> first = call(server);
+            assertThat(first.statusCode()).isEqualTo(201);
+            assertSameAnswer(first, call(server));
+            assertThat(runs).hasValue(1);
+            assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED);
+        }
+    }
+}
