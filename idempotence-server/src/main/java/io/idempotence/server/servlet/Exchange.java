@@ -114,6 +114,12 @@ final class Exchange {
                 complete = leave();
             }
         } catch (Throwable e) {
+            if (hasAnswered()) {
+                // The handler was done when something behind it failed. A container would drop the answer for it.
+                LOG.error("an exception after the handler had given its whole answer, which stands", e);
+                finish();
+                return;
+            }
             failed(e);
             throw e;
         }
@@ -287,11 +293,30 @@ final class Exchange {
         }
     }
 
+    /** Whether the container has ended the answer of a handler that may still be running. */
+    boolean gaveUp() {
+        return gaveUp;
+    }
+
+    private boolean mayStillRun() {
+        return gaveUp || asyncStarted();
+    }
+
+    private boolean hasBegunAKeptAnswer() {
+        return response.hasBegunAnAnswer() && config.policy().ofStatus(response.getStatus()) == Verdict.KEEP;
+    }
+
+    private boolean hasAnswered() {
+        return !mayStillRun() && response.isWhole() && hasBegunAKeptAnswer();
+    }
+
     private void failed(Throwable exception) {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
-        Verdict byPolicy = asyncStarted() ? Verdict.UNKNOWN : config.policy().ofException(exception);
+        Verdict byPolicy = mayStillRun() || hasBegunAKeptAnswer()
+                ? Verdict.UNKNOWN
+                : config.policy().ofException(exception);
         if (execution.verdict(byPolicy) == Verdict.KEEP) {
             awaitErrorPage(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null);
         } else {
@@ -344,6 +369,10 @@ final class Exchange {
         byte[] body = answer.body();
         if (answer.oversize()) {
             execution.oversize();
+            return StoredResponse.unavailable();
+        }
+        if (answer.isCutByContainer(body)) {
+            LOG.warn("a handler wrote more than its Content-Length, its answer is not kept");
             return StoredResponse.unavailable();
         }
         return new StoredResponse(StoredResponse.Form.WRITTEN, answer.getStatus(), keptHeaders(answer), body).toBytes();

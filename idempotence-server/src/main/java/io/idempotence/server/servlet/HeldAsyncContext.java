@@ -27,7 +27,18 @@ final class HeldAsyncContext implements AsyncContext {
         try {
             exchange.finish();
         } finally {
+            completeContainer();
+        }
+    }
+
+    /** The container may give up while the end is being recorded: that is no failure of the handler. */
+    private void completeContainer() {
+        try {
             container.complete();
+        } catch (IllegalStateException e) {
+            if (!exchange.gaveUp()) {
+                throw e;
+            }
         }
     }
 

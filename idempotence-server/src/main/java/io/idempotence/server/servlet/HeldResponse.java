@@ -46,6 +46,7 @@ final class HeldResponse implements HttpServletResponse {
     private boolean streaming;
     private boolean oversize;
     private boolean clientGone;
+    private long declaredLength = -1;
     private @Nullable Deferred deferred;
 
     HeldResponse(HttpServletResponse response, int cap, Exchange exchange) {
@@ -130,6 +131,21 @@ final class HeldResponse implements HttpServletResponse {
     /** Whether a byte may have left already. */
     boolean streaming() {
         return streaming || container.isCommitted();
+    }
+
+    /** Whether the handler has committed an answer of its own: without this filter the client might have seen it. */
+    boolean hasBegunAnAnswer() {
+        return isCommitted() && !(deferred instanceof Deferred.Failure);
+    }
+
+    /** Whether nothing can be added to the answer any more. */
+    boolean isWhole() {
+        return closed;
+    }
+
+    /** Whether {@code body} has more than the handler's own Content-Length says, so that the client gets less of it. */
+    boolean isCutByContainer(byte[] body) {
+        return declaredLength >= 0 && body.length > declaredLength;
     }
 
     /** The body the client gets, as far as it was held. */
@@ -349,6 +365,7 @@ final class HeldResponse implements HttpServletResponse {
     public void reset() {
         resetBuffer();
         container.reset();
+        declaredLength = -1;
         stream = null;
         writer = null;
         containerWriter = null;
@@ -412,10 +429,21 @@ final class HeldResponse implements HttpServletResponse {
                 || IdempotenceHeaders.IDEMPOTENCY_REFUSAL.equalsIgnoreCase(name);
     }
 
+    private void declareLength(@Nullable String name, @Nullable String value) {
+        if ("Content-Length".equalsIgnoreCase(name)) {
+            try {
+                declaredLength = value == null ? -1 : Long.parseLong(value.trim());
+            } catch (NumberFormatException ignoredByContainers) {
+                declaredLength = -1;
+            }
+        }
+    }
+
     @Override
     public void setHeader(String name, @Nullable String value) {
         if (!fixed(name)) {
             container.setHeader(name, value);
+            declareLength(name, value);
         }
     }
 
@@ -423,6 +451,7 @@ final class HeldResponse implements HttpServletResponse {
     public void addHeader(String name, @Nullable String value) {
         if (!fixed(name)) {
             container.addHeader(name, value);
+            declareLength(name, value);
         }
     }
 
@@ -430,6 +459,7 @@ final class HeldResponse implements HttpServletResponse {
     public void setIntHeader(String name, int value) {
         if (!fixed(name)) {
             container.setIntHeader(name, value);
+            declareLength(name, String.valueOf(value));
         }
     }
 
@@ -437,6 +467,7 @@ final class HeldResponse implements HttpServletResponse {
     public void addIntHeader(String name, int value) {
         if (!fixed(name)) {
             container.addIntHeader(name, value);
+            declareLength(name, String.valueOf(value));
         }
     }
 
@@ -493,6 +524,7 @@ final class HeldResponse implements HttpServletResponse {
     public void setContentLength(int length) {
         if (!isCommitted()) {
             container.setContentLength(length);
+            declaredLength = length;
         }
     }
 
@@ -500,6 +532,7 @@ final class HeldResponse implements HttpServletResponse {
     public void setContentLengthLong(long length) {
         if (!isCommitted()) {
             container.setContentLengthLong(length);
+            declaredLength = length;
         }
     }
 

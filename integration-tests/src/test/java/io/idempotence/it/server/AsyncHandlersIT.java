@@ -1,20 +1,24 @@
 package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.FaultyStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
-import jakarta.servlet.AsyncListener;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ReadListener;
+import jakarta.servlet.ServletContext;
+import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
@@ -25,17 +29,21 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
 import java.util.EnumSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Rule 6: handlers that answer from another thread, later. */
 class AsyncHandlersIT extends FilterTestBase {
-
     @Test
+    @DisplayName("Rule 6: async answers from another thread reach both callers")
     void asyncAnswersFromAnotherThreadReachBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
             executor.execute(() -> {
-                writeLater(async, 201, "from another thread");
+                answer(async, 201, "from another thread");
                 async.complete();
             });
         });
@@ -47,10 +55,11 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("Rule 6: async completed before the servlet returns reaches both callers")
     void asyncCompletedBeforeTheServletReturnsReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync(request, response);
-            writeLater(async, 200, "at once");
+            answer(async, 200, "at once");
             async.complete();
         });
         HttpResponse<byte[]> first = call(server);
@@ -60,6 +69,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("Rule 6: async dispatches reach both callers")
     void asyncDispatchesReachBothCallers() {
         ServletServer server = serve(AsyncHandlersIT::dispatchTwice);
         HttpResponse<byte[]> first = call(server);
@@ -80,6 +90,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("Rule 6: a filter mapped to requests only still answers async dispatches")
     void aFilterMappedToRequestsOnlyStillAnswersAsyncDispatches() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(AsyncHandlersIT::dispatchTwice, context -> {
@@ -95,6 +106,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("Rule 6: async sendError reaches both callers")
     void asyncSendErrorReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
@@ -114,6 +126,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("Rule 6: non blocking handlers reach both callers")
     void nonBlockingHandlersReachBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
@@ -160,6 +173,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("T13, T18: an async timeout without an answer is unknown, for the work may still run")
     void anAsyncTimeoutWithoutAnAnswerIsUnknownForTheWorkMayStillRun() {
         ServletServer server = serve((request, response) -> request.startAsync().setTimeout(100));
         assertThat(call(server).statusCode()).isGreaterThanOrEqualTo(500);
@@ -168,41 +182,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    void anAsyncTimeoutAnsweredWith503IsUnknownForTheWorkMayStillRun() {
-        ServletServer server = serve((request, response) -> {
-            AsyncContext async = request.startAsync();
-            async.setTimeout(100);
-            async.addListener(new AsyncListener() {
-                @Override
-                public void onTimeout(AsyncEvent event) {
-                    writeLater(event.getAsyncContext(), 503, "timed out");
-                    event.getAsyncContext().complete();
-                }
-
-                @Override
-                public void onComplete(AsyncEvent event) {}
-
-                @Override
-                public void onError(AsyncEvent event) {}
-
-                @Override
-                public void onStartAsync(AsyncEvent event) {}
-            });
-        });
-        assertThat(text(call(server))).isEqualTo("timed out");
-        assertThat(refusal(call(server))).isEqualTo("outcome-unknown");
-        assertThat(runs).hasValue(1);
-    }
-
-    private static void writeLater(AsyncContext async, int status, String body) {
-        try {
-            answer((HttpServletResponse) async.getResponse(), status, body);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    @Test
+    @DisplayName("Rule 6: what is written after complete in the same dispatch reaches both callers")
     void whatIsWrittenAfterCompleteInTheSameDispatchReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             request.startAsync().complete();
@@ -214,49 +194,130 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    void aHandlerThatFailsInItsUseOfStreamsIsReleased() {
-        ServletServer server = serve((request, response) -> {
-            if (runs.get() == 1) {
-                request.getInputStream().setReadListener(new ReadListener() {
-                    @Override
-                    public void onDataAvailable() {}
-
-                    @Override
-                    public void onAllDataRead() {}
-
-                    @Override
-                    public void onError(Throwable e) {}
-                });
-            }
-            answer(response, 200, "ok");
-        });
-        assertThat(call(server).statusCode()).isEqualTo(500);
-        assertThat(text(call(server))).isEqualTo("ok");
-    }
-
-    /** Rule 7 */
-    @Test
-    void aChunkedFormThatAFilterInFrontHasParsedIsStillCompared() {
+    @DisplayName("Rule 6: async processing that a filter in front has started reaches both callers")
+    void asyncProcessingThatAFilterInFrontHasStartedReachesBothCallers() {
+        CountDownLatch dispatched = new CountDownLatch(1);
         Idempotence idempotence = idempotence();
-        ServletServer server =
-                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
-                    FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
-                        assertThat(request.getParameter("a")).isNotNull();
-                        chain.doFilter(request, response);
+        ServletServer server = start(
+                (request, response) -> {
+                    AsyncContext async = request.getAsyncContext();
+                    executor.execute(() -> {
+                        awaitLatch(dispatched);
+                        try {
+                            answer(response, 201, "paid");
+                        } catch (IOException e) {
+                            throw new UncheckedIOException(e);
+                        }
+                        async.complete();
                     });
-                    early.setAsyncSupported(true);
-                    early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        request.startAsync();
+                        chain.doFilter(request, response);
+                        dispatched.countDown();
+                    });
                     IdempotenceFilter.install(context, idempotence);
                 });
-        assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
-        assertThat(Http.raw(server.port(), chunkedForm("a=2"))).startsWith("HTTP/1.1 422");
-        assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(text(first)).isEqualTo("paid");
+        awaitReplay(server, first);
         assertThat(runs).hasValue(1);
     }
 
-    private static String chunkedForm(String form) {
-        return "POST /p HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k\r\n"
-                + "Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n" + form
-                + "\r\n0\r\n\r\n";
+    @Test
+    @DisplayName("Rule 5: a timeout of the container while the end is recorded does not make the handler fail")
+    void aTimeoutWhileTheEndIsRecordedDoesNotMakeTheHandlerFail() throws Exception {
+        CountDownLatch timedOut = new CountDownLatch(1);
+        CompletableFuture<Void> completed = new CompletableFuture<>();
+        FaultyStorage slow = new FaultyStorage(redisStorage()).before((call, key) -> {
+            if (call == FaultyStorage.Call.COMPLETE) {
+                awaitLatch(timedOut);
+            }
+        });
+        Idempotence idempotence = idempotence(slow);
+        CountDownLatch dispatched = new CountDownLatch(1);
+        ServletServer server = start(
+                (request, response) -> {
+                    AsyncContext async = request.startAsync();
+                    async.setTimeout(200);
+                    async.addListener(new AsyncEnds() {
+                        @Override
+                        public void onComplete(AsyncEvent event) {
+                            timedOut.countDown();
+                        }
+                    });
+                    executor.execute(() -> {
+                        answer(async, 201, "paid");
+                        awaitLatch(dispatched);
+                        try {
+                            async.complete();
+                            completed.complete(null);
+                        } catch (Throwable e) {
+                            completed.completeExceptionally(e);
+                        }
+                    });
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        chain.doFilter(request, response);
+                        dispatched.countDown();
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        call(server);
+        completed.get(20, TimeUnit.SECONDS);
+        HttpResponse<byte[]> second = awaitEnd(server);
+        assertThat(replayed(second)).isTrue();
+        assertThat(second.statusCode()).isEqualTo(201);
+        assertThat(text(second)).isEqualTo("paid");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T13, T18: an async timeout whose dispatch fails is unknown, for the work may still run")
+    void anAsyncTimeoutWhoseDispatchFailsIsUnknownForTheWorkMayStillRun() {
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ASYNC) {
+                throw new ServletException("timed out");
+            }
+            AsyncContext async = request.startAsync();
+            async.setTimeout(100);
+            async.addListener(new AsyncEnds() {
+                @Override
+                public void onTimeout(AsyncEvent event) {
+                    event.getAsyncContext().dispatch();
+                }
+            });
+        });
+        assertThat(call(server).statusCode()).isEqualTo(500);
+        assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
+        assertThat(runs).hasValue(1);
+    }
+
+    private static void inFront(ServletContext context, Filter filter) {
+        FilterRegistration.Dynamic front = context.addFilter("front", filter);
+        front.setAsyncSupported(true);
+        front.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+    }
+
+    @Test
+    @DisplayName("T13, T18: an async timeout answered with 503 is unknown, for the work may still run")
+    void anAsyncTimeoutAnsweredWith503IsUnknownForTheWorkMayStillRun() {
+        ServletServer server = serve((request, response) -> {
+            AsyncContext async = request.startAsync();
+            async.setTimeout(100);
+            async.addListener(new AsyncEnds() {
+                @Override
+                public void onTimeout(AsyncEvent event) {
+                    answer(event.getAsyncContext(), 503, "timed out");
+                    event.getAsyncContext().complete();
+                }
+            });
+        });
+        assertThat(text(call(server))).isEqualTo("timed out");
+        assertThat(refusal(call(server))).isEqualTo("outcome-unknown");
+        assertThat(runs).hasValue(1);
     }
 }

@@ -4,7 +4,9 @@ import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.ServletServer;
@@ -12,17 +14,20 @@ import io.idempotence.server.FailureRule;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletException;
+import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a failure does to its ID, and who decides. */
 class OutcomePolicyIT extends FilterTestBase {
-
     @ParameterizedTest
     @ValueSource(ints = {400, 403, 404, 409, 422})
+    @DisplayName("T10, T5: a business failure keeps the ID")
     void aBusinessFailureKeepsTheId(int status) {
         ServletServer server = serve((request, response) -> answer(response, status, "no " + runs.get()));
         HttpResponse<byte[]> first = call(server);
@@ -33,6 +38,7 @@ class OutcomePolicyIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
+    @DisplayName("T12, T8: a system failure releases the ID")
     void aSystemFailureReleasesTheId(int status) {
         ServletServer server = serve((request, response) -> {
             int run = runs.get();
@@ -49,6 +55,7 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("T12, T8: an uncaught exception releases the ID")
     void anUncaughtExceptionReleasesTheId() {
         ServletServer server = serve((request, response) -> {
             if (runs.get() == 1) {
@@ -89,6 +96,7 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("T12: store-success-only releases a 404")
     void storeSuccessOnlyReleasesA404() {
         policy = IdempotencePolicy.builder()
                 .failureRule(FailureRule.STORE_SUCCESS_ONLY)
@@ -116,6 +124,7 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("T10, T12, T13, T18: the handler decides at run time")
     void theHandlerDecidesAtRunTime() {
         ServletServer server = serve((request, response) -> {
             var execution = IdempotenceFilter.execution(request).orElseThrow();
@@ -139,5 +148,121 @@ class OutcomePolicyIT extends FilterTestBase {
         assertThat(unknown.statusCode()).isEqualTo(409);
         assertThat(refusal(unknown)).isEqualTo("outcome-unknown");
         assertThat(text(unknown)).contains("\"safeNewId\":false");
+    }
+
+    @Test
+    @DisplayName("T12, T8: a handler that fails in its use of streams is released")
+    void aHandlerThatFailsInItsUseOfStreamsIsReleased() {
+        ServletServer server = serve((request, response) -> {
+            if (runs.get() == 1) {
+                request.getInputStream().setReadListener(new ReadListener() {
+                    @Override
+                    public void onDataAvailable() {}
+
+                    @Override
+                    public void onAllDataRead() {}
+
+                    @Override
+                    public void onError(Throwable e) {}
+                });
+            }
+            answer(response, 200, "ok");
+        });
+        assertThat(call(server).statusCode()).isEqualTo(500);
+        assertThat(text(call(server))).isEqualTo("ok");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 99})
+    @DisplayName("Rule 5: a handler that sets no status HTTP knows is done, not run again")
+    void aHandlerThatSetsNoStatusHttpKnowsIsNotRunAgain(int status) {
+        assumeThat(container)
+                .as("Jetty throws at such a status, which makes it a handler that fails")
+                .isEqualTo(Container.TOMCAT);
+        ServletServer server = serve((request, response) -> {
+            response.setStatus(status);
+            response.getOutputStream().print("paid");
+        });
+        try {
+            call(server);
+        } catch (UncheckedIOException whateverTheContainerMakesOfIt) {
+            assertThat(runs).hasValue(1);
+        }
+        awaitEnd(server);
+        assertThat(refusal(call(server))).isEqualTo("result-unavailable");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("Rules 5, 11: an answer that the handler has ended is given and kept, whatever fails behind it")
+    void anAnswerThatTheHandlerHasEndedIsKeptWhateverFailsBehindIt() {
+        ServletServer server = serve((request, response) -> {
+            answer(response, 201, "paid");
+            response.getOutputStream().close();
+            throw new IllegalStateException("a filter behind the idempotence filter cannot log");
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(text(first)).isEqualTo("paid");
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("Rules 5, 11: a redirect is given and kept, whatever fails behind it")
+    void aRedirectIsKeptWhateverFailsBehindIt() {
+        ServletServer server = serve((request, response) -> {
+            response.sendRedirect("/payments/1");
+            throw new IllegalStateException("a filter behind the idempotence filter cannot log");
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(302);
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("Rule 5, T13: a handler that fails after it committed a success is unknown, not run again")
+    void aHandlerThatFailsAfterItCommittedASuccessIsNotRunAgain() {
+        ServletServer server = serve((request, response) -> {
+            answer(response, 201, "paid, and");
+            response.flushBuffer();
+            throw new IllegalStateException("broken in the middle of the answer");
+        });
+        call(server);
+        assertThat(refusal(call(server))).isEqualTo("outcome-unknown");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("Rule 5, T13: a handler that fails in the middle of a large answer is unknown, not run again")
+    void aHandlerThatFailsInTheMiddleOfALargeAnswerIsNotRunAgain() {
+        ServletServer server = serve(
+                (request, response) -> {
+                    answer(response, 201, "paid".repeat(100_000));
+                    throw new IllegalStateException("broken in the middle of the answer");
+                },
+                filter -> filter.maxResponseBody(10));
+        try {
+            call(server);
+        } catch (UncheckedIOException theAnswerWasCutOff) {
+            assertThat(runs).hasValue(1);
+        }
+        assertThat(refusal(call(server))).isEqualTo("outcome-unknown");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T12, T8: a handler that fails after it committed a system failure is released")
+    void aHandlerThatFailsAfterItCommittedASystemFailureIsReleased() {
+        ServletServer server = serve((request, response) -> {
+            answer(response, runs.get() == 1 ? 503 : 200, "run " + runs.get());
+            response.flushBuffer();
+            if (runs.get() == 1) {
+                throw new IllegalStateException("broken");
+            }
+        });
+        assertThat(call(server).statusCode()).isGreaterThanOrEqualTo(500);
+        assertThat(text(call(server))).isEqualTo("run 2");
     }
 }
