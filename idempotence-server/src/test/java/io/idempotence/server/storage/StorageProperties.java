@@ -124,6 +124,7 @@ public abstract class StorageProperties {
                     said = said(storage()
                             .claim(new ClaimRequest(
                                     key, fingerprint(by.fingerprint), owner(by), LONG, RETENTION, by.takeOver)));
+                    long fenceBefore = model.fence;
                     expected = model.claim(by.owner, by.fingerprint, by.takeOver);
                     if (said.startsWith("claimed") && !step.lost && !by.runs) {
                         by.runs = true;
@@ -132,7 +133,8 @@ public abstract class StorageProperties {
                     } else if (said.startsWith("claimed")) {
                         by.fence = model.fence;
                     }
-                    allowed += said.endsWith("taken over") && !again ? 1 : 0;
+                    // Said again to its owner, a take-over is not another one.
+                    allowed += said.endsWith("taken over") && model.fence > fenceBefore ? 1 : 0;
                 }
                 case COMPLETE, RELEASE, MARK_UNKNOWN -> {
                     byte[] result = {(byte) i};
