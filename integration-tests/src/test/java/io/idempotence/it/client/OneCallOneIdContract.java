@@ -57,7 +57,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     @Test
     void attemptsAreNumberedAndAskToBeHeldWhileTheFirstOneRuns() {
         attemptsUpTo(2, status(500));
-        orders().create("x");
+        orders(fast(), builder -> builder.options(readTimeout(20_000))).create("x");
         assertOneId();
         assertThat(received().stream().map(request -> header(request, "Idempotency-Attempt")))
                 .containsExactly("1", "2", "3");
