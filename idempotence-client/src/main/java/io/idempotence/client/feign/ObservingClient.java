@@ -59,10 +59,14 @@ final class ObservingClient implements Client {
         }
     }
 
-    /** HttpURLConnection sends a request without a body a second time when a kept connection breaks, and tells of the second failure only. */
+    /**
+     * HttpURLConnection, under Feign's default client, sends a request without a body a second time when a kept connection
+     * breaks, and tells of the second failure only. A client that is not known may be one around it.
+     */
     private boolean resendsSilently(Request request) {
         byte[] body = request.body();
-        return delegate instanceof Client.Default && (body == null || body.length == 0);
+        return (body == null || body.length == 0)
+                && !delegate.getClass().getName().startsWith("feign.okhttp.");
     }
 
     /** What a client throws on purpose before it sends. Anything else, a header that OkHttp cannot parse for one, may come after. */

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
-import feign.Client;
 import feign.Feign;
 import feign.Headers;
 import feign.RequestLine;
@@ -132,7 +131,7 @@ class PairDoubtIT extends PairTestBase {
                     throw new UncheckedIOException(e);
                 }
             });
-            Puts puts = IdempotentFeign.install(Feign.builder().client(new Client.Default(null, null)), fast().build())
+            Puts puts = IdempotentFeign.install(Feign.builder(), fast().build())
                     .target(new HardCodedTarget<>(Puts.class, "x", "http://127.0.0.1:" + listener.getLocalPort()));
             puts.tick();
             Throwable end = catchThrowable(puts::tick);
