@@ -23,6 +23,7 @@ public final class Observation {
     private volatile @Nullable IOException failure;
     private volatile @Nullable IOException bodyFailure;
     private volatile boolean earlierDoubt;
+    private volatile boolean once;
 
     /** A request is about to leave. */
     public void started() {
@@ -69,6 +70,14 @@ public final class Observation {
         earlierDoubt = true;
     }
 
+    /**
+     * Whatever comes of this exchange, its request must not be sent again: it left without its ID (a redirect to another
+     * origin), its body can be read only once, or the caller gave up.
+     */
+    public void mustNotBeSentAgain() {
+        once = true;
+    }
+
     /** The body broke off after the status line. */
     public void bodyFailed(IOException e) {
         bodyFailure = e;
@@ -82,6 +91,10 @@ public final class Observation {
     /** True if an earlier request of the same exchange, made by a client that retries by itself, may have been carried out. */
     boolean hasEarlierDoubt() {
         return earlierDoubt;
+    }
+
+    boolean mayBeSentAgain() {
+        return !once;
     }
 
     /** The status, or 0 if there was no answer. */

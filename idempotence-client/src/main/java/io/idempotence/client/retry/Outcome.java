@@ -38,6 +38,7 @@ public enum Outcome {
      * request out, nothing came back to us                         UNDETERMINED
      * no request, a value                                          SUCCESS
      * no request, an exception                                     FINAL
+     * refusal in-progress, and the request must not be sent again  REFUSED
      * refusal in-progress / storage-unavailable / other / unknown  IN_PROGRESS / RETRYABLE / REFUSED / FINAL
      * 2xx, returned a value                                        SUCCESS
      * 2xx, threw because the body broke off                        UNDETERMINED
@@ -67,7 +68,7 @@ public enum Outcome {
             return thrown == null ? SUCCESS : FINAL;
         }
         if (seen.namesRefusal()) {
-            return ofRefusal(seen.refusal());
+            return ofRefusal(seen.refusal(), seen.mayBeSentAgain());
         }
         if (status >= 200 && status < 300) {
             if (thrown == null) {
@@ -81,12 +82,12 @@ public enum Outcome {
         return statuses.contains(status) ? RETRYABLE : FINAL;
     }
 
-    private static Outcome ofRefusal(Optional<Refusal> refusal) {
+    private static Outcome ofRefusal(Optional<Refusal> refusal, boolean mayBeSentAgain) {
         if (refusal.isEmpty()) {
             return FINAL;
         }
         return switch (refusal.get()) {
-            case IN_PROGRESS -> IN_PROGRESS;
+            case IN_PROGRESS -> mayBeSentAgain ? IN_PROGRESS : REFUSED;
             case STORAGE_UNAVAILABLE -> RETRYABLE;
             default -> REFUSED;
         };
@@ -95,7 +96,7 @@ public enum Outcome {
     /** Whether after this the operation may have been carried out without our knowing. */
     boolean leavesDoubt(Observation seen) {
         return this == UNDETERMINED
-                || this == IN_PROGRESS
+                || seen.refusal().orElse(null) == Refusal.IN_PROGRESS
                 || seen.hasEarlierDoubt()
                 || (this == RETRYABLE && (seen.status() == 502 || seen.status() == 504));
     }

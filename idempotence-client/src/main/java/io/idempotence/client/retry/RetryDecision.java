@@ -56,7 +56,7 @@ final class RetryDecision {
     }
 
     private boolean mayRetry() {
-        if (Thread.currentThread().isInterrupted()) {
+        if (Thread.currentThread().isInterrupted() || !seen.mayBeSentAgain()) {
             return false;
         }
         return switch (outcome) {

@@ -205,4 +205,17 @@ class OutcomeTest {
         assertThat(RETRYABLE.settles(answered(500))).isFalse();
         assertThat(IN_PROGRESS.settles(answered(409))).isFalse();
     }
+
+    /** The poll would be a request that must not be sent; what became of the execution stays open. */
+    @Test
+    void executionInProgressIsNotAskedForAgainWithARequestThatMustNotBeSentAgain() {
+        Observation seen = answered(409, "Idempotency-Refusal", "in-progress");
+        assertThat(of(seen, null)).isEqualTo(IN_PROGRESS);
+        seen.mustNotBeSentAgain();
+        assertThat(of(seen, null)).isEqualTo(REFUSED);
+        assertThat(REFUSED.leavesDoubt(seen)).isTrue();
+        assertThat(REFUSED.settles(seen)).isFalse();
+        assertThat(REFUSED.leavesDoubt(answered(422, "Idempotency-Refusal", "key-reused")))
+                .isFalse();
+    }
 }

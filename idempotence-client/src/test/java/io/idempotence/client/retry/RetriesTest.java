@@ -107,6 +107,21 @@ class RetriesTest {
     }
 
     @Test
+    void requestThatMustNotBeSentAgainIsNotWhateverItCameToAndPaysNothing() {
+        Retry retry = new Retries("orders", config).of("create");
+        for (Outcome outcome : List.of(Outcome.NOT_SENT, Outcome.UNDETERMINED, Outcome.RETRYABLE)) {
+            assertThat(ask(retry, outcome, true)).as("%s", outcome).isNotNegative();
+            Observation seen = refused();
+            seen.mustNotBeSentAgain();
+            RetryDecision decision = new RetryDecision(outcome, seen, true, Deadline.in(Duration.ofMinutes(1)), budget);
+            assertThat(decision.waitBeforeNext(retry.asyncContext(), new IOException("x")))
+                    .as("%s", outcome)
+                    .isNegative();
+        }
+        assertThat(budget.available()).isEqualTo(500 - 3 * 5);
+    }
+
+    @Test
     void outsideOfADecisionTheInstanceBehavesAsBefore() {
         registry.retry(
                 "orders",
