@@ -13,6 +13,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ForkJoinPool;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -57,6 +59,7 @@ public final class IdempotenceClientConfig {
     private final Map<String, Map<ConfigKey<?>, Setting>> environmentClients;
     private final @Nullable RetryRegistry retryRegistry;
     private final @Nullable IdempotenceClientListener listener;
+    private final Executor executor;
     private final IdempotenceIdGenerator generator;
     private final ConcurrentMap<String, RetryBudget> budgets;
 
@@ -68,6 +71,7 @@ public final class IdempotenceClientConfig {
                 copy(builder.environmentClients),
                 builder.retryRegistry,
                 builder.listener,
+                builder.executor,
                 new ConcurrentHashMap<>());
         for (String client : clients.keySet()) {
             forClient(client);
@@ -84,6 +88,7 @@ public final class IdempotenceClientConfig {
             Map<String, Map<ConfigKey<?>, Setting>> environmentClients,
             @Nullable RetryRegistry retryRegistry,
             @Nullable IdempotenceClientListener listener,
+            Executor executor,
             ConcurrentMap<String, RetryBudget> budgets) {
         this.client = client;
         this.values = values;
@@ -91,6 +96,7 @@ public final class IdempotenceClientConfig {
         this.environmentClients = environmentClients;
         this.retryRegistry = retryRegistry;
         this.listener = listener;
+        this.executor = executor;
         this.budgets = budgets;
         if (waitBound().compareTo(maxWait()) > 0) {
             throw misfit(
@@ -155,6 +161,7 @@ public final class IdempotenceClientConfig {
                 (client, map) -> builder.environmentClientValues(client).putAll(map));
         builder.retryRegistry = retryRegistry;
         builder.listener = listener;
+        builder.executor = executor;
         return builder;
     }
 
@@ -169,7 +176,7 @@ public final class IdempotenceClientConfig {
         lay(merged, clients.getOrDefault(client, Map.of()));
         lay(merged, environmentClients.getOrDefault(ConfigLoader.canonical(client), Map.of()));
         return new IdempotenceClientConfig(
-                client, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, budgets);
+                client, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, executor, budgets);
     }
 
     /**
@@ -305,6 +312,15 @@ public final class IdempotenceClientConfig {
         return Optional.ofNullable(listener);
     }
 
+    /**
+     * Begins the second and later attempts of calls that return a future.
+     *
+     * @return the common fork-join pool by default
+     */
+    public Executor executor() {
+        return executor;
+    }
+
     private <T> T get(ConfigKey<T> key) {
         T value = find(key);
         if (value == null) {
@@ -388,6 +404,7 @@ public final class IdempotenceClientConfig {
         private final Map<String, Map<ConfigKey<?>, Setting>> environmentClients = new HashMap<>();
         private @Nullable RetryRegistry retryRegistry;
         private @Nullable IdempotenceClientListener listener;
+        private Executor executor = ForkJoinPool.commonPool();
 
         private Builder() {}
 
@@ -523,7 +540,7 @@ public final class IdempotenceClientConfig {
          * Other settings for one client.
          *
          * @param name the client's name, for Feign {@code Target.name()}
-         * @param settings sets them; registry and listener cannot differ by client and are ignored here
+         * @param settings sets them; registry, listener and executor cannot differ by client and are ignored here
          * @return this builder
          */
         public Builder client(String name, Consumer<Builder> settings) {
@@ -556,6 +573,19 @@ public final class IdempotenceClientConfig {
          */
         public Builder listener(IdempotenceClientListener listener) {
             this.listener = Objects.requireNonNull(listener, "listener");
+            return this;
+        }
+
+        /**
+         * Begins the second and later attempts of calls that return a future; the first begins in the caller's thread. Bring one
+         * that hands on what interceptors find in thread-locals, such as a security context, or that may block, if the HTTP
+         * client does.
+         *
+         * @param executor the common fork-join pool by default; if it rejects an attempt, the call ends as if attempts were over
+         * @return this builder
+         */
+        public Builder executor(Executor executor) {
+            this.executor = Objects.requireNonNull(executor, "executor");
             return this;
         }
 

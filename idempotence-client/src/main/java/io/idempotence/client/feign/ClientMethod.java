@@ -3,10 +3,12 @@ package io.idempotence.client.feign;
 import feign.Feign;
 import io.idempotence.Idempotent;
 import java.lang.reflect.Method;
+import java.lang.reflect.ParameterizedType;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** One method of a client, and whether it carries an ID. */
@@ -15,12 +17,15 @@ final class ClientMethod {
     private final String name;
     private final String configKey;
     private final @Nullable Boolean annotated;
+    private final boolean returnsFuture;
 
     ClientMethod(FeignTarget client, Method method) {
         this.client = client;
         this.name = method.getName();
         this.configKey = Feign.configKey(client.type(), method);
         this.annotated = annotation(client.type(), method);
+        this.returnsFuture = method.getGenericReturnType() instanceof ParameterizedType
+                && method.getReturnType().isAssignableFrom(CompletableFuture.class);
     }
 
     FeignTarget client() {
@@ -29,6 +34,11 @@ final class ClientMethod {
 
     String name() {
         return name;
+    }
+
+    /** As AsyncFeign sees it. */
+    boolean returnsFuture() {
+        return returnsFuture;
     }
 
     String configKey() {

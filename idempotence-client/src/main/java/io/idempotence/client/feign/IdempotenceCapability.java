@@ -1,9 +1,11 @@
 package io.idempotence.client.feign;
 
+import feign.AsyncClient;
 import feign.Capability;
 import feign.Client;
 import feign.InvocationHandlerFactory;
 import feign.Retryer;
+import org.jspecify.annotations.Nullable;
 
 /** Not for direct use: {@link IdempotentFeign#install} adds it. Public because Feign calls it by reflection. */
 public final class IdempotenceCapability implements Capability {
@@ -24,6 +26,11 @@ public final class IdempotenceCapability implements Capability {
     @Override
     public Client enrich(Client client) {
         return new ObservingClient(client, installation);
+    }
+
+    @Override
+    public AsyncClient<Object> enrich(@Nullable AsyncClient<Object> client) {
+        return new ObservingAsyncClient<>(client == null ? installation.defaultAsyncClient() : client, installation);
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.idempotence.client.feign;
 
+import feign.AsyncFeign;
+import feign.BaseBuilder;
 import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfig;
 import java.util.Objects;
@@ -41,6 +43,16 @@ import java.util.Objects;
  *
  * <p>A thread interrupted during a call makes no further attempt and keeps its flag.
  *
+ * <p><b>Calls that return a future</b> (of {@code AsyncFeign}) follow the same rules, without a thread that waits. Every failure
+ * is in the future. The first attempt begins in the caller's thread, later ones in {@link IdempotenceClientConfig#executor()}.
+ * Cancelling the future, or completing it in another way, cancels the request that is out, and none follows; the listener is
+ * told {@code UNKNOWN} then, as the operation may have been carried out.
+ *
+ * <p><b>Redirects</b> of requests with an ID are followed here if the client's options say so, and the HTTP client is told not
+ * to: 307 and 308 with the same request, 301, 302 and 303 with a GET without the ID. Another origin (scheme, host or port)
+ * never sees the ID, nor the {@code Authorization} and {@code Cookie} headers, and as it does not know the ID, no attempt follows
+ * after one that it answered. From https to http is not followed.
+ *
  * <p><b>Putting it together:</b> call {@code install} once, after {@code requestInterceptors(...)} (which drops interceptors
  * that are there) and after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}.
  * Interceptors added before see no ID; those added after see it and must not change it. {@code ReactorFeign}, {@code
@@ -79,9 +91,39 @@ public final class IdempotentFeign {
                         + " sets its own invocation handler, so its calls would be unprotected; use Feign.builder()");
             }
         }
-        Installation installation = new Installation(Objects.requireNonNull(config, "config"));
+        install(builder, new Installation(Objects.requireNonNull(config, "config"), null));
+        return builder;
+    }
+
+    /**
+     * Installs with {@link IdempotenceClientConfig#load()}.
+     *
+     * @param builder the client to be
+     * @param <C> the context of its requests
+     * @return {@code builder}
+     * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
+     */
+    public static <C> AsyncFeign.AsyncBuilder<C> install(AsyncFeign.AsyncBuilder<C> builder) {
+        return install(builder, IdempotenceClientConfig.load());
+    }
+
+    /**
+     * Installs with given settings. Clients that share a config share the retry budgets of equal targets.
+     *
+     * @param builder the client to be
+     * @param config the settings
+     * @param <C> the context of its requests
+     * @return {@code builder}
+     */
+    public static <C> AsyncFeign.AsyncBuilder<C> install(
+            AsyncFeign.AsyncBuilder<C> builder, IdempotenceClientConfig config) {
+        Objects.requireNonNull(builder, "builder");
+        install(builder, new Installation(Objects.requireNonNull(config, "config"), builder));
+        return builder;
+    }
+
+    private static void install(BaseBuilder<?, ?> builder, Installation installation) {
         builder.requestInterceptor(new IdempotenceRequestInterceptor(installation));
         builder.addCapability(new IdempotenceCapability(installation));
-        return builder;
     }
 }

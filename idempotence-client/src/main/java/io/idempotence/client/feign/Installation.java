@@ -1,12 +1,18 @@
 package io.idempotence.client.feign;
 
+import feign.AsyncClient;
+import feign.AsyncFeign;
+import feign.Client;
 import feign.Request;
 import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.retry.WeakIdentityMap;
 import java.lang.ref.WeakReference;
+import java.lang.reflect.Field;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -18,6 +24,7 @@ final class Installation {
     private static final Set<String> USUAL_RETRYERS = Set.of("feign.Retryer$Default", "feign.DefaultRetryer");
 
     private final IdempotenceClientConfig config;
+    private final AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder;
     private final ThreadLocal<@Nullable FeignAttempt> current = new ThreadLocal<>();
 
     /** For handlers that copy the arguments. Holds only while the proxy's call is on the stack. */
@@ -46,8 +53,40 @@ final class Installation {
         }
     }
 
-    Installation(IdempotenceClientConfig config) {
+    /** @param asyncBuilder the builder, if it makes clients that answer later */
+    Installation(IdempotenceClientConfig config, AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder) {
         this.config = config;
+        this.asyncBuilder = asyncBuilder;
+    }
+
+    boolean isAsync() {
+        return asyncBuilder != null;
+    }
+
+    /** From 13.13 on, Feign makes its own default only after capabilities have seen that there is none; this is its like. */
+    AsyncClient<Object> defaultAsyncClient() {
+        ExecutorService given = givenExecutor();
+        ExecutorService executor = given != null
+                ? given
+                : Executors.newCachedThreadPool(runnable -> {
+                    Thread thread = new Thread(runnable, "idempotence-feign-async");
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        return new AsyncClient.Default<>(new Client.Default(null, null), executor);
+    }
+
+    private @Nullable ExecutorService givenExecutor() {
+        try {
+            Field field = AsyncFeign.AsyncBuilder.class.getDeclaredField("executorService");
+            field.setAccessible(true);
+            return (ExecutorService) field.get(asyncBuilder);
+        } catch (ReflectiveOperationException | RuntimeException e) {
+            throw new IllegalStateException(
+                    "this AsyncFeign.builder() has no client; give it one:"
+                            + " .client(new AsyncClient.Default<>(new Client.Default(null, null), executor))",
+                    e);
+        }
     }
 
     IdempotenceClientConfig config() {

@@ -11,6 +11,7 @@ import io.idempotence.client.retry.Exchange;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.client.retry.WeakIdentityMap;
 import io.idempotence.http.Refusal;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** Runs the attempts of a logical call over Feign's own handler. */
@@ -42,7 +43,14 @@ final class RetryingMethodHandler implements MethodHandler {
             call = new FeignCall(method);
         }
         Retry retry = method.client().retries().of(method.name());
-        return CallLoop.run(call.logical(), retry, new FeignExchange(call, args));
+        Exchange exchange = new FeignExchange(call, args);
+        return installation.isAsync() && method.returnsFuture()
+                ? CallLoop.runAsync(
+                        call.logical(),
+                        retry,
+                        exchange,
+                        method.client().config().executor())
+                : CallLoop.run(call.logical(), retry, exchange);
     }
 
     private final class FeignExchange implements Exchange {
@@ -56,9 +64,19 @@ final class RetryingMethodHandler implements MethodHandler {
 
         @Override
         public @Nullable Object send(int attempt, Observation seen) throws Throwable {
-            FeignAttempt before = installation.enter(new FeignAttempt(call, attempt, seen));
+            FeignAttempt current = new FeignAttempt(call, attempt, seen);
+            FeignAttempt before = installation.enter(current);
             try {
-                return delegate.invoke(args);
+                Object value = delegate.invoke(args);
+                if (value instanceof CompletableFuture<?> answer) {
+                    // Feign does not hand a cancellation down to the HTTP client.
+                    answer.whenComplete((decoded, thrown) -> {
+                        if (answer.isCancelled()) {
+                            current.abort();
+                        }
+                    });
+                }
+                return value;
             } finally {
                 installation.restore(before);
             }

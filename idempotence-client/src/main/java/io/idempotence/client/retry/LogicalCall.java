@@ -69,6 +69,10 @@ public final class LogicalCall {
         return deadline;
     }
 
+    int requests() {
+        return requests.get();
+    }
+
     public void countRequest() {
         requests.incrementAndGet();
     }

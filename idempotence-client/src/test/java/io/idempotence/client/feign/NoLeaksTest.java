@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 class NoLeaksTest extends FeignTestBase {
     @Test
     void endedCallsAreForgotten() {
-        Installation installation = new Installation(fast().build());
+        Installation installation = new Installation(fast().build(), null);
         Orders orders = target(Feign.builder()
                 .requestInterceptor(new IdempotenceRequestInterceptor(installation))
                 .addCapability(new IdempotenceCapability(installation)));

@@ -236,11 +236,11 @@ class SetupTest extends FeignTestBase {
 
     @Test
     void timeoutsAreCutButNeverToNoLimit() {
-        Request.Options cut = ObservingClient.clip(readTimeout(0), 0);
+        Request.Options cut = ObservedRequest.clip(readTimeout(0), 0, true);
         assertThat(cut.readTimeoutMillis()).isEqualTo(1);
         assertThat(cut.connectTimeoutMillis()).isEqualTo(1);
         Request.Options untouched = readTimeout(100);
-        assertThat(ObservingClient.clip(untouched, 60_000)).isSameAs(untouched);
+        assertThat(ObservedRequest.clip(untouched, 60_000, true)).isSameAs(untouched);
     }
 
     @Idempotent

@@ -1,6 +1,8 @@
 package io.idempotence.it.client;
 
+import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static com.github.tomakehurst.wiremock.client.WireMock.equalTo;
+import static com.github.tomakehurst.wiremock.client.WireMock.get;
 import static com.github.tomakehurst.wiremock.client.WireMock.matching;
 import static com.github.tomakehurst.wiremock.client.WireMock.post;
 import static com.github.tomakehurst.wiremock.client.WireMock.postRequestedFor;
@@ -9,32 +11,41 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
 import feign.Capability;
 import feign.Client;
 import feign.FeignException;
 import feign.InvocationHandlerFactory;
+import feign.Request;
 import feign.RequestInterceptor;
 import feign.RetryableException;
 import feign.Retryer;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotenceCapability;
 import io.idempotence.client.feign.IdempotentFeign;
+import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
+import io.idempotence.it.wire.RawRequest;
+import io.idempotence.it.wire.RawServer;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -489,6 +500,136 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
             throw e;
         } catch (Throwable t) {
             throw new AssertionError(t);
+        }
+    }
+
+    // ---- fact 12: redirects
+
+    @ParameterizedTest
+    @ValueSource(ints = {307, 308})
+    void redirectWithinTheOriginKeepsIdBodyAndAttempt(int status) {
+        attempt(1, status(503));
+        provider.stubFor(post("/orders")
+                .atPriority(5)
+                .willReturn(aResponse().withStatus(status).withHeader("Location", "/v2/orders?x=1")));
+        assertThat(orders().create("body")).isEqualTo(OK);
+        assertOneId();
+        assertThat(received().stream().map(LoggedRequest::getUrl))
+                .containsExactly("/orders", "/orders", "/v2/orders?x=1");
+        assertThat(bodies()).containsExactly("body", "body", "body");
+        assertThat(received().stream().map(r -> header(r, "Idempotency-Attempt")))
+                .containsExactly("1", "2", "2");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {301, 302, 303})
+    void redirectThatBecomesAGetCarriesNoId(int status) {
+        provider.stubFor(post("/orders")
+                .atPriority(5)
+                .willReturn(aResponse().withStatus(status).withHeader("Location", "/orders/7")));
+        assertThat(orders().create("body")).isEqualTo(OK);
+        LoggedRequest followed = received().get(1);
+        assertThat(followed.getMethod().getName()).isEqualTo("GET");
+        assertThat(followed.getUrl()).isEqualTo("/orders/7");
+        assertThat(followed.getBodyAsString()).isEmpty();
+        assertThat(header(followed, "Idempotency-Key")).isEmpty();
+        assertThat(header(followed, "Content-Type")).isEmpty();
+    }
+
+    /** It was carried out: the redirect says so. What the GET came to does not undo it. */
+    @Test
+    void failedGetAfterARedirectLeavesTheOutcomeUnknown() {
+        provider.stubFor(post("/orders")
+                .atPriority(5)
+                .willReturn(aResponse().withStatus(303).withHeader("Location", "/orders/7")));
+        provider.stubFor(get("/orders/7").atPriority(1).willReturn(status(503)));
+        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {307, 308})
+    void otherOriginNeverSeesTheIdNorWhatIsSecret(int status) {
+        try (Elsewhere elsewhere = new Elsewhere("200 OK")) {
+            alwaysGet(aResponse().withStatus(status).withHeader("Location", elsewhere.server.url() + "/orders"));
+            RequestInterceptor login =
+                    template -> template.header("Authorization", "secret").header("Cookie", "a=b");
+            assertThat(orders(builder -> builder.requestInterceptor(login)).create("body"))
+                    .isEqualTo(OK);
+            assertThat(elsewhere.received).hasSize(1);
+            RawRequest request = elsewhere.received.get(0);
+            assertThat(request.head()).startsWith("POST /orders ");
+            assertThat(request.text()).isEqualTo("body");
+            assertThat(request.head().toLowerCase(Locale.ROOT))
+                    .doesNotContain("idempotency-")
+                    .doesNotContain("secret")
+                    .doesNotContain("a=b");
+        }
+    }
+
+    /** The other origin does not know the ID, so a second request could be a second payment. */
+    @ParameterizedTest
+    @ValueSource(strings = {"503 No", ""})
+    void noAttemptFollowsAfterOneThatAnotherOriginGotWithoutTheId(String statusLine) {
+        try (Elsewhere elsewhere = new Elsewhere(statusLine)) {
+            alwaysGet(aResponse().withStatus(307).withHeader("Location", elsewhere.server.url() + "/orders"));
+            Class<? extends FeignException> end =
+                    statusLine.isEmpty() ? OutcomeUnknownException.class : FeignException.ServiceUnavailable.class;
+            assertThatThrownBy(() -> orders().create("body")).isInstanceOf(end);
+            assertThat(events)
+                    .singleElement()
+                    .extracting(IdempotenceClientEvent::attempts)
+                    .isEqualTo(1);
+            assertThat(received()).hasSize(1);
+        }
+    }
+
+    @Test
+    void redirectIsTheAnswerWhereTheOptionsSayNotToFollow() {
+        alwaysGet(aResponse().withStatus(307).withHeader("Location", "/elsewhere"));
+        Request.Options options = new Request.Options(5, TimeUnit.SECONDS, 5, TimeUnit.SECONDS, false);
+        FeignException end = catchThrowableOfType(
+                FeignException.class,
+                () -> orders(builder -> builder.options(options)).create("body"));
+        assertThat(end.status()).isEqualTo(307);
+        assertThat(received()).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"ftp://x/", "::", "mailto:x", ""})
+    void redirectThatCannotBeFollowedIsTheAnswer(String location) {
+        alwaysGet(aResponse().withStatus(307).withHeader("Location", location));
+        FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
+        assertThat(end.status()).isEqualTo(307);
+    }
+
+    @Test
+    void redirectInACircleEnds() {
+        alwaysGet(aResponse().withStatus(307).withHeader("Location", "/orders"));
+        FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
+        assertThat(end.status()).isEqualTo(307);
+        assertThat(received()).hasSize(21);
+    }
+
+    /** Another origin. */
+    private static final class Elsewhere implements AutoCloseable {
+        final List<RawRequest> received = new CopyOnWriteArrayList<>();
+        final RawServer server;
+
+        /** @param statusLine of every answer; empty: none */
+        Elsewhere(String statusLine) {
+            server = RawServer.start((request, client) -> {
+                received.add(request);
+                if (!statusLine.isEmpty()) {
+                    client.getOutputStream()
+                            .write(("HTTP/1.1 " + statusLine + "\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+                                    .getBytes(StandardCharsets.US_ASCII));
+                }
+            });
+        }
+
+        @Override
+        public void close() {
+            server.close();
         }
     }
 

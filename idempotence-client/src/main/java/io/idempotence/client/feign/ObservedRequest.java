@@ -1,0 +1,120 @@
+package io.idempotence.client.feign;
+
+import feign.Request;
+import feign.Response;
+import io.idempotence.client.retry.Observation;
+import java.io.IOException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+
+/** One request of an attempt on its way, with the redirects that it meets. */
+final class ObservedRequest {
+    private static final int MOST_REDIRECTS = 20;
+
+    private final FeignCall call;
+    private final Observation seen;
+    private final Class<?> httpClient;
+    private final Request.Options given;
+    private final boolean carriesId;
+    private Request request;
+    private Request.Options options;
+    private int redirects;
+
+    /** @throws IllegalStateException if the request does not carry its call's ID */
+    ObservedRequest(FeignAttempt attempt, Request request, Request.Options given, Class<?> httpClient) {
+        this.call = attempt.call();
+        this.seen = attempt.seen();
+        this.httpClient = httpClient;
+        this.given = given;
+        call.check(request, attempt.isPrepared());
+        this.carriesId = !KeyHeader.lines(request.headers()).isEmpty();
+        this.request = request;
+        this.options = given;
+    }
+
+    /** The request is about to leave; its timeouts are cut to what the call has left. */
+    void starts() {
+        seen.started();
+        options = clip(given, call.logical().deadline().millisLeft(), !carriesId && given.isFollowRedirects());
+        request = call.patient(request, options.readTimeoutMillis());
+    }
+
+    Request request() {
+        return request;
+    }
+
+    Request.Options options() {
+        return options;
+    }
+
+    /** True if the answer names another address and {@link #request()} is now the one for it. */
+    boolean follows(Response response) {
+        if (!carriesId || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
+            return false;
+        }
+        Redirect redirect = Redirect.of(request, response).orElse(null);
+        if (redirect == null) {
+            return false;
+        }
+        response.close();
+        seen.answered(response.status(), response.headers());
+        if (redirect.dropsId()) {
+            seen.mustNotBeSentAgain();
+        }
+        if (!redirect.repeatsRequest()) {
+            seen.mayHaveBeenSentBefore();
+        }
+        redirects++;
+        request = redirect.request();
+        return true;
+    }
+
+    Response answered(Response response) {
+        seen.answered(response.status(), response.headers());
+        return ObservedBody.in(response, request, seen);
+    }
+
+    void failed(Throwable thrown) {
+        if (thrown instanceof IOException e) {
+            if (resendsSilently()) {
+                seen.mayHaveBeenSentBefore();
+            }
+            seen.failed(e);
+        } else {
+            seen.broken(isRefusalToSend(thrown));
+        }
+    }
+
+    /**
+     * HttpURLConnection, under Feign's default client, sends a request without a body a second time when a kept connection
+     * breaks, and tells of the second failure only. A client that is not known may be one around it.
+     */
+    private boolean resendsSilently() {
+        byte[] body = request.body();
+        return (body == null || body.length == 0) && !httpClient.getName().startsWith("feign.okhttp.");
+    }
+
+    /** What a client throws on purpose before it sends. Anything else, a header that OkHttp cannot parse for one, may come after. */
+    private static boolean isRefusalToSend(Throwable thrown) {
+        return thrown.getClass() == IllegalArgumentException.class
+                || thrown.getClass() == IllegalStateException.class
+                || thrown instanceof RejectedExecutionException
+                || thrown.getClass().getName().startsWith("io.github.resilience4j.");
+    }
+
+    /** 0 means no limit to HTTP clients, so at least a millisecond stays. */
+    static Request.Options clip(Request.Options options, long millisLeft, boolean followRedirects) {
+        long connect = clip(options.connectTimeoutMillis(), millisLeft);
+        long read = clip(options.readTimeoutMillis(), millisLeft);
+        if (connect == options.connectTimeoutMillis()
+                && read == options.readTimeoutMillis()
+                && followRedirects == options.isFollowRedirects()) {
+            return options;
+        }
+        return new Request.Options(connect, TimeUnit.MILLISECONDS, read, TimeUnit.MILLISECONDS, followRedirects);
+    }
+
+    private static long clip(long timeout, long left) {
+        return Math.max(1, timeout <= 0 ? left : Math.min(timeout, left));
+    }
+}

@@ -1,0 +1,70 @@
+package io.idempotence.client.feign;
+
+import feign.AsyncClient;
+import feign.Request;
+import feign.Response;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+
+/** As {@link ObservingClient}, for clients that answer later. */
+final class ObservingAsyncClient<C> implements AsyncClient<C> {
+    private final AsyncClient<C> delegate;
+    private final Installation installation;
+
+    ObservingAsyncClient(AsyncClient<C> delegate, Installation installation) {
+        this.delegate = delegate;
+        this.installation = installation;
+    }
+
+    @Override
+    public CompletableFuture<Response> execute(Request request, Request.Options options, Optional<C> context) {
+        FeignAttempt attempt = installation.attemptOf(request);
+        if (attempt == null) {
+            return delegate.execute(request, options, context);
+        }
+        CompletableFuture<Response> answer = new CompletableFuture<>();
+        attempt.sent(answer);
+        send(new ObservedRequest(attempt, request, options, delegate.getClass()), context, answer);
+        return answer;
+    }
+
+    private void send(ObservedRequest observed, Optional<C> context, CompletableFuture<Response> answer) {
+        CompletableFuture<Response> wire;
+        observed.starts();
+        try {
+            wire = delegate.execute(observed.request(), observed.options(), context);
+        } catch (Throwable t) {
+            fail(observed, answer, t);
+            return;
+        }
+        answer.whenComplete((response, thrown) -> {
+            if (answer.isCancelled()) {
+                wire.cancel(true);
+            }
+        });
+        wire.whenComplete((response, thrown) -> {
+            if (thrown != null) {
+                fail(
+                        observed,
+                        answer,
+                        thrown instanceof CompletionException e && e.getCause() != null ? e.getCause() : thrown);
+                return;
+            }
+            try {
+                if (observed.follows(response)) {
+                    send(observed, context, answer);
+                } else if (!answer.complete(observed.answered(response))) {
+                    response.close();
+                }
+            } catch (Throwable t) {
+                fail(observed, answer, t);
+            }
+        });
+    }
+
+    private static void fail(ObservedRequest observed, CompletableFuture<Response> answer, Throwable thrown) {
+        observed.failed(thrown);
+        answer.completeExceptionally(thrown);
+    }
+}

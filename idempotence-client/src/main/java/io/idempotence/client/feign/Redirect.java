@@ -1,0 +1,95 @@
+package io.idempotence.client.feign;
+
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
+import feign.Request;
+import feign.Response;
+import java.net.URI;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The request that an answer asks for in place of the one that was sent (RFC 9110, section 15.4). HTTP clients would send it
+ * with the headers of the first, and so tell an ID to strangers.
+ *
+ * @param request what to send
+ * @param dropsId it goes to another origin, which must not learn the ID
+ * @param repeatsRequest it has the method and the body of the first
+ */
+record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
+    private static final Set<Integer> WITH_GET = Set.of(301, 302, 303);
+    private static final Set<Integer> REPEATED = Set.of(307, 308);
+    private static final Set<String> OF_THE_ID = lower(IDEMPOTENCY_KEY, IDEMPOTENCY_ATTEMPT);
+    private static final Set<String> OF_THE_BODY =
+            lower("Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding");
+    private static final Set<String> OF_THE_ORIGIN = lower("Authorization", "Proxy-Authorization", "Cookie", "Host");
+
+    /** Empty if the answer is no redirect that can be followed. From https to http it cannot: what was secret would not be. */
+    static Optional<Redirect> of(Request request, Response response) {
+        boolean repeats = REPEATED.contains(response.status());
+        if (!repeats && !WITH_GET.contains(response.status())) {
+            return Optional.empty();
+        }
+        URI from = uri(request.url());
+        URI location = KeyHeader.values(response.headers(), "Location").stream()
+                .findFirst()
+                .map(Redirect::uri)
+                .orElse(null);
+        if (from == null || location == null) {
+            return Optional.empty();
+        }
+        URI to = from.resolve(location);
+        if (!isHttp(to) || (isSecure(from) && !isSecure(to))) {
+            return Optional.empty();
+        }
+        boolean leaves = !origin(from).equals(origin(to));
+        Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
+        headers.keySet().removeIf(name -> {
+            String header = name.toLowerCase(Locale.ROOT);
+            return (OF_THE_ID.contains(header) && (leaves || !repeats))
+                    || (OF_THE_BODY.contains(header) && !repeats)
+                    || (OF_THE_ORIGIN.contains(header) && leaves);
+        });
+        Request next = Request.create(
+                repeats ? request.httpMethod() : Request.HttpMethod.GET,
+                to.toString(),
+                headers,
+                repeats ? request.body() : null,
+                request.charset(),
+                request.requestTemplate());
+        return Optional.of(new Redirect(next, leaves && repeats, repeats));
+    }
+
+    private static @Nullable URI uri(String text) {
+        try {
+            return URI.create(text.trim());
+        } catch (IllegalArgumentException e) {
+            return null;
+        }
+    }
+
+    private static boolean isHttp(URI uri) {
+        return uri.getHost() != null && (isSecure(uri) || "http".equalsIgnoreCase(uri.getScheme()));
+    }
+
+    private static boolean isSecure(URI uri) {
+        return "https".equalsIgnoreCase(uri.getScheme());
+    }
+
+    private static String origin(URI uri) {
+        int port = uri.getPort() >= 0 ? uri.getPort() : isSecure(uri) ? 443 : 80;
+        return (uri.getScheme() + "://" + uri.getHost() + ":" + port).toLowerCase(Locale.ROOT);
+    }
+
+    private static Set<String> lower(String... names) {
+        return Set.of(
+                Arrays.stream(names).map(name -> name.toLowerCase(Locale.ROOT)).toArray(String[]::new));
+    }
+}

@@ -1,0 +1,181 @@
+package io.idempotence.client.retry;
+
+import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.http.Refusal;
+import java.time.Instant;
+import java.util.concurrent.CancellationException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a logical call does next, told by what came of the request before (promise P7). It neither waits nor sends, so the
+ * same steps serve a thread that waits and a future that does not. Not thread-safe: one step after another.
+ */
+final class CallSteps {
+    private static final Logger LOG = LoggerFactory.getLogger(CallSteps.class);
+    private static final long FIRST_POLL_MILLIS = 50;
+    private static final long LONGEST_POLL_MILLIS = 1000;
+
+    private final LogicalCall call;
+    private final Retry.AsyncContext<Object> retry;
+    private final Exchange exchange;
+    private int attempt;
+    private boolean polling;
+    private long nextPollMillis = FIRST_POLL_MILLIS;
+    private @Nullable Ended last;
+
+    CallSteps(LogicalCall call, Retry retry, Exchange exchange) {
+        this.call = call;
+        this.retry = retry.asyncContext();
+        this.exchange = exchange;
+    }
+
+    /** What comes next. */
+    sealed interface Step {
+        /** A request, after a wait. */
+        record Send(long afterMillis) implements Step {}
+
+        /** The end: a value. */
+        record Return(@Nullable Object value) implements Step {}
+
+        /** The end: an exception. */
+        record Throw(Throwable thrown) implements Step {}
+    }
+
+    /** What one request came to. */
+    private record Ended(
+            Outcome outcome,
+            Observation seen,
+            @Nullable Object value,
+            @Nullable Throwable thrown) {}
+
+    /** The first step. */
+    Step begin() {
+        Throwable before = call.lastFailure();
+        // A retry outside of ours may come back after the deadline.
+        return before != null && call.deadline().isOver() ? new Step.Throw(before) : new Step.Send(0);
+    }
+
+    /** The number of the attempt whose request is sent now. */
+    int attemptToSend() {
+        if (!polling) {
+            attempt = call.nextAttempt();
+            nextPollMillis = FIRST_POLL_MILLIS;
+        }
+        return attempt;
+    }
+
+    /** The step after a request. */
+    Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
+        Ended ended = new Ended(outcome(seen, thrown), seen, value, thrown);
+        if (ended.outcome.leavesDoubt(seen)) {
+            call.doubt();
+        }
+        return ended.outcome == Outcome.IN_PROGRESS ? poll(ended) : retry(ended);
+    }
+
+    /** The step in place of a wait that is cut short: nothing more is sent. */
+    Step stop() {
+        Ended ended = last;
+        if (ended == null) {
+            throw new IllegalStateException("nothing was sent yet");
+        }
+        return end(ended);
+    }
+
+    /** The caller has gone: nothing more is sent, and nobody is left to be told but the listener. */
+    void abandon() {
+        boolean sent = call.requests() > 0;
+        call.ended(call.id() != null && sent ? Result.UNKNOWN : Result.FAILED, new CancellationException());
+    }
+
+    private Outcome outcome(Observation seen, @Nullable Throwable thrown) {
+        Outcome outcome = Outcome.of(seen, thrown, call.config().statuses());
+        return outcome == Outcome.IN_PROGRESS && call.id() == null ? Outcome.REFUSED : outcome;
+    }
+
+    /** The first attempt's execution still runs: asking again costs no attempt, only time. */
+    private Step poll(Ended ended) {
+        long asked = RetryAfter.millis(ended.seen, Instant.now()).orElse(0);
+        long wait = asked > 0 ? asked : nextPollMillis;
+        if (Thread.currentThread().isInterrupted() || !call.deadline().outlasts(wait)) {
+            return retry(ended);
+        }
+        nextPollMillis = Math.min(LONGEST_POLL_MILLIS, nextPollMillis * 2);
+        return sendAfter(wait, true, ended, failure(ended));
+    }
+
+    private Step retry(Ended ended) {
+        if (ended.outcome == Outcome.SUCCESS) {
+            call.budget().refund();
+            completed();
+            return answer(ended);
+        }
+        if (ended.outcome == Outcome.FINAL && ended.thrown == null) {
+            completed();
+            return end(ended);
+        }
+        if (ended.thrown instanceof Error error) {
+            return fail(Result.FAILED, error);
+        }
+        RetryDecision decision =
+                new RetryDecision(ended.outcome, ended.seen, call.isRepeatable(), call.deadline(), call.budget());
+        Throwable failure = failure(ended);
+        long wait = decision.waitBeforeNext(retry, failure);
+        return wait < 0 ? end(ended) : sendAfter(wait, false, ended, failure);
+    }
+
+    /** An answer that is not read holds a connection, which others may need during the wait. What is left of it is its failure. */
+    private Step sendAfter(long wait, boolean poll, Ended ended, Throwable failure) {
+        exchange.discard(ended.value);
+        last = new Ended(ended.outcome, ended.seen, null, failure);
+        polling = poll;
+        return new Step.Send(wait);
+    }
+
+    private void completed() {
+        try {
+            retry.onComplete();
+        } catch (RuntimeException e) {
+            LOG.warn("An event consumer of a Retry threw; the call is not affected", e);
+        }
+    }
+
+    /** Nothing more will be tried: an answer, a refusal, the usual exception, or the unknown. */
+    private Step end(Ended ended) {
+        boolean unknown = call.id() != null
+                && ((call.isInDoubt() && !ended.outcome.settles(ended.seen))
+                        || ended.seen.refusal().orElse(null) == Refusal.OUTCOME_UNKNOWN);
+        if (unknown) {
+            Throwable cause = failure(ended);
+            exchange.discard(ended.value);
+            return fail(Result.UNKNOWN, exchange.unknown(ended.seen, cause));
+        }
+        Refusal refusal = ended.seen.refusal().orElse(null);
+        if (refusal != null) {
+            Throwable cause = failure(ended);
+            exchange.discard(ended.value);
+            return fail(Result.REFUSED, exchange.refused(refusal, ended.seen, cause));
+        }
+        if (ended.thrown != null) {
+            return fail(Result.FAILED, ended.thrown);
+        }
+        return answer(ended);
+    }
+
+    private Step answer(Ended ended) {
+        call.ended(ended.seen.isReplayed() ? Result.REPLAYED : Result.SUCCEEDED, null);
+        return new Step.Return(ended.value);
+    }
+
+    private Step fail(Result result, Throwable failure) {
+        call.ended(result, failure);
+        return new Step.Throw(failure);
+    }
+
+    private Throwable failure(Ended ended) {
+        return ended.thrown != null ? ended.thrown : exchange.failureOf(ended.value);
+    }
+}

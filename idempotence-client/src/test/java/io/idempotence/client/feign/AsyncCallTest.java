@@ -1,0 +1,346 @@
+package io.idempotence.client.feign;
+
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import feign.AsyncClient;
+import feign.AsyncFeign;
+import feign.Client;
+import feign.ExceptionPropagationPolicy;
+import feign.FeignException;
+import feign.RequestLine;
+import feign.Response;
+import feign.Retryer;
+import feign.Target.HardCodedTarget;
+import feign.codec.EncodeException;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.TestServer.Reply;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Calls that return a future: the same promises, and nobody waits. */
+class AsyncCallTest extends FeignTestBase {
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    interface AsyncOrders {
+        @RequestLine("POST /orders")
+        CompletableFuture<String> create(String body);
+
+        @RequestLine("POST /tick")
+        CompletionStage<String> tick();
+
+        @RequestLine("POST /raw")
+        CompletableFuture<Response> raw(String body);
+
+        @RequestLine("POST /now")
+        String now(String body);
+
+        @RequestLine("GET /orders")
+        CompletableFuture<String> list();
+
+        default CompletableFuture<String> twice() {
+            return create("a").thenCompose(first -> create("b").thenApply(second -> first + second));
+        }
+    }
+
+    @AfterEach
+    void stopThreads() {
+        threads.shutdownNow();
+    }
+
+    private AsyncOrders async() {
+        return async(fast().build(), builder -> builder);
+    }
+
+    private AsyncOrders async(IdempotenceClientConfig config, UnaryOperator<AsyncFeign.AsyncBuilder<Object>> before) {
+        AsyncFeign.AsyncBuilder<Object> builder =
+                AsyncFeign.builder().client(new AsyncClient.Default<>(new Client.Default(null, null), threads));
+        return IdempotentFeign.install(before.apply(builder), config)
+                .target(new HardCodedTarget<>(AsyncOrders.class, "orders", server.url()));
+    }
+
+    private static <T> T get(CompletionStage<T> stage) throws Exception {
+        return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    }
+
+    private static Throwable failure(CompletionStage<?> stage) {
+        Throwable thrown = catchThrowable(() -> get(stage));
+        return thrown instanceof ExecutionException ? thrown.getCause() : thrown;
+    }
+
+    private void assertEnd(IdempotenceClientEvent.Result result, int attempts) {
+        assertThat(events).hasSize(1);
+        assertThat(events.get(0).result()).isEqualTo(result);
+        assertThat(events.get(0).attempts()).isEqualTo(attempts);
+    }
+
+    @Test
+    void everyAttemptCarriesTheSameIdAndItsNumber() throws Exception {
+        server.answer(Reply.status(503), Reply.status(500));
+        assertThat(get(async().create("x"))).isEqualTo("ok");
+        assertThat(server.ids()).hasSize(3);
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+        assertThat(server.requests().stream().flatMap(r -> r.header("Idempotency-Attempt").stream()))
+                .containsExactly("1", "2", "3");
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    @Test
+    void readTimeoutThenStoredAnswer() throws Exception {
+        server.answer(Reply.hang(), Reply.ok("stored").header("Idempotent-Replayed", "true"));
+        assertThat(get(async(fast().build(), b -> b.options(readTimeout(300))).tick()))
+                .isEqualTo("stored");
+        assertEnd(REPLAYED, 2);
+    }
+
+    @Test
+    void executionInProgressIsPolledWithinTheAttempt() throws Exception {
+        server.answer(
+                Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
+                Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"));
+        assertThat(get(async().create("x"))).isEqualTo("ok");
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+        assertEnd(SUCCEEDED, 1);
+        assertThat(events.get(0).requests()).isEqualTo(3);
+    }
+
+    @Test
+    void doubtEndsInTheUnknownWithinTheFuture() {
+        AsyncClient<Object> losing = (request, options, context) ->
+                CompletableFuture.failedFuture(new SocketTimeoutException("read timed out"));
+        Throwable thrown = failure(async(fast().build(), b -> b.client(losing)).create("x"));
+        assertThat(thrown).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(((OutcomeUnknownException) thrown).attempts()).isEqualTo(3);
+        assertEnd(UNKNOWN, 3);
+    }
+
+    @Test
+    void usualExceptionsAndRefusalsComeInTheFuture() {
+        server.answer(Reply.status(404));
+        assertThat(failure(async().create("x"))).isInstanceOf(FeignException.NotFound.class);
+        server.answer(Reply.refusal("key-reused", 422));
+        assertThat(failure(async().create("x"))).isInstanceOf(RequestRefusedException.class);
+        AsyncOrders brokenEncoder = async(
+                fast().build(),
+                b -> b.encoder((object, type, template) -> {
+                    throw new IllegalStateException("no");
+                }));
+        assertThat(failure(brokenEncoder.create("x"))).isInstanceOf(EncodeException.class);
+        assertThat(events).extracting(IdempotenceClientEvent::attempts).containsExactly(1, 1, 1);
+    }
+
+    @Test
+    void unwrappedCausesAreJudgedByWhatWentOverTheWire() {
+        AsyncClient<Object> losing =
+                (request, options, context) -> CompletableFuture.failedFuture(new IOException("reset"));
+        assertThat(failure(async(
+                                fast().build(),
+                                b -> b.client(losing).exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP))
+                        .create("x")))
+                .isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    @Test
+    void feignsOwnRetryerDoesNotMultiply() {
+        server.answer(Reply.status(503), Reply.status(503), Reply.status(503), Reply.status(503));
+        AsyncOrders orders = async(fast().build(), b -> b.retryer(new Retryer.Default()));
+        assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(server.requests()).hasSize(3);
+    }
+
+    @Test
+    void cancellingStopsTheRetriesAndTheRequestThatIsOut() throws Exception {
+        CountDownLatch out = new CountDownLatch(1);
+        CompletableFuture<Response> wire = new CompletableFuture<>();
+        AtomicInteger sent = new AtomicInteger();
+        AsyncClient<Object> client = (request, options, context) -> {
+            sent.incrementAndGet();
+            out.countDown();
+            return wire;
+        };
+        CompletableFuture<String> answer =
+                async(fast().build(), b -> b.client(client)).create("x");
+        out.await();
+        assertThat(answer.cancel(true)).isTrue();
+        assertThat(wire).isCancelled();
+        assertThatThrownBy(() -> get(answer)).isInstanceOf(CancellationException.class);
+        assertThat(sent).hasValue(1);
+        // The operation may have been carried out, so the listener hears that nothing is certain.
+        assertEnd(UNKNOWN, 1);
+        assertThat(events.get(0).id()).isPresent();
+    }
+
+    @Test
+    void cancellingDuringAWaitSendsNothingMore() throws Exception {
+        ExecutorService oneThread = Executors.newSingleThreadExecutor();
+        CountDownLatch free = new CountDownLatch(1);
+        CountDownLatch asked = new CountDownLatch(1);
+        try {
+            server.answer(Reply.status(503));
+            AsyncOrders orders = async(
+                    fast().executor(attempt -> oneThread.execute(() -> {
+                                asked.countDown();
+                                try {
+                                    free.await();
+                                } catch (InterruptedException e) {
+                                    throw new IllegalStateException(e);
+                                }
+                                attempt.run();
+                            }))
+                            .build(),
+                    b -> b);
+            CompletableFuture<String> answer = orders.create("x");
+            asked.await();
+            answer.cancel(false);
+            free.countDown();
+            oneThread.submit(() -> {}).get();
+            assertThat(server.requests()).hasSize(1);
+        } finally {
+            oneThread.shutdownNow();
+        }
+    }
+
+    @Test
+    void callersOwnTimeoutStopsTheRetries() {
+        server.answer(Reply.hang());
+        CompletableFuture<String> answer = async().create("x").orTimeout(200, TimeUnit.MILLISECONDS);
+        assertThat(failure(answer)).isInstanceOf(TimeoutException.class);
+        assertEnd(UNKNOWN, 1);
+    }
+
+    @Test
+    void rejectedLaterAttemptEndsTheCallAsIfAttemptsWereOver() {
+        server.answer(Reply.status(503));
+        AsyncOrders rejected = async(
+                fast().executor(attempt -> {
+                            throw new RejectedExecutionException("full");
+                        })
+                        .build(),
+                b -> b);
+        assertThat(failure(rejected.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void clientsExecutorThatRejectsSentNothing() {
+        threads.shutdown();
+        assertThat(failure(async().create("x"))).isInstanceOf(RejectedExecutionException.class);
+        assertEnd(FAILED, 1);
+        assertThat(events.get(0).id()).isPresent();
+    }
+
+    @Test
+    void scopeHoldsForLaterAttemptsOnOtherThreads() throws Exception {
+        server.answer(Reply.status(503), Reply.status(503));
+        CompletableFuture<String> answer = IdempotenceScope.with(IdempotenceId.of("job-1"), () -> async().create("x"));
+        assertThat(get(answer)).isEqualTo("ok");
+        assertThat(server.ids()).containsOnly("\"job-1\"").hasSize(3);
+    }
+
+    @Test
+    void plainReturnTypesAndDefaultMethodsWorkAsWell() throws Exception {
+        server.answer(Reply.status(503));
+        assertThat(async().now("x")).isEqualTo("ok");
+        assertThat(server.ids()).hasSize(2);
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+        assertThat(get(async().twice())).isEqualTo("okok");
+        assertThat(new HashSet<>(server.ids())).hasSize(3);
+    }
+
+    @Test
+    void getCarriesNoIdAndIsTriedAgain() throws Exception {
+        server.answer(Reply.status(503));
+        assertThat(get(async().list())).isEqualTo("ok");
+        assertThat(server.ids()).containsExactly("", "");
+    }
+
+    @Test
+    void responseReturnTypeGetsTheLastAnswer() throws Exception {
+        server.answer(Reply.status(503), Reply.ok("body"));
+        try (Response response = get(async().raw("x"))) {
+            assertThat(response.status()).isEqualTo(200);
+        }
+        assertThat(server.requests()).hasSize(2);
+    }
+
+    @Test
+    void deadlineEndsTheAttempts() {
+        IntStream.range(0, 100).forEach(i -> server.answer(Reply.status(503)));
+        IdempotenceClientConfig config = fast().maxAttempts(100)
+                .waitBound(Duration.ofMillis(100))
+                .maxWait(Duration.ofMillis(100))
+                .jitter(0)
+                .deadline(Duration.ofMillis(350))
+                .build();
+        assertThat(failure(async(config, b -> b).create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(server.requests()).hasSizeLessThan(5);
+    }
+
+    @Test
+    void builderWithoutClientGetsOne() throws Exception {
+        AsyncOrders orders = IdempotentFeign.install(AsyncFeign.builder(), fast().build())
+                .target(new HardCodedTarget<>(AsyncOrders.class, "orders", server.url()));
+        server.answer(Reply.status(503));
+        assertThat(get(orders.create("x"))).isEqualTo("ok");
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+    }
+
+    @Test
+    void twoHundredConcurrentCallsHaveTwoHundredIds() {
+        IntStream.range(0, 50).forEach(i -> server.answer(Reply.status(503)));
+        AsyncOrders orders = async(fast().maxAttempts(100).build(), b -> b);
+        List<CompletableFuture<String>> answers =
+                IntStream.range(0, 200).mapToObj(i -> orders.create("x" + i)).toList();
+        answers.forEach(CompletableFuture::join);
+        assertThat(new HashSet<>(server.ids())).hasSize(200);
+        assertThat(events).hasSize(200);
+    }
+
+    @Test
+    void exceptionOfAListenerOrACallbackDoesNotLoseTheCall() {
+        AsyncOrders orders = async(
+                IdempotenceClientConfig.builder()
+                        .listener(event -> {
+                            ended.countDown();
+                            throw new IllegalStateException("listener");
+                        })
+                        .build(),
+                b -> b);
+        assertThatThrownBy(() -> orders.create("x")
+                        .thenApply(answer -> {
+                            throw new IllegalArgumentException("callback");
+                        })
+                        .join())
+                .isInstanceOf(CompletionException.class)
+                .hasRootCauseMessage("callback");
+        assertThat(ended.getCount()).isZero();
+    }
+}
