@@ -68,7 +68,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     @Test
     void attemptsAreNumberedAndAskToBeHeldWhileTheFirstOneRuns() {
         attemptsUpTo(2, status(500));
-        orders(fast(), builder -> builder.options(readTimeout(20_000))).create("x");
+        orders(fast()).create("x");
         assertOneId();
         assertThat(received().stream().map(request -> header(request, "Idempotency-Attempt")))
                 .containsExactly("1", "2", "3");
@@ -415,7 +415,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
                 .withHeader("Idempotency-Attempt", equalTo("1"))
                 .withRequestBody(matching("call-\\d*7"))
                 .willReturn(status(500)));
-        Orders orders = orders(fast(), builder -> builder.options(readTimeout(20_000)));
+        Orders orders = orders(fast());
         ExecutorService callers = Executors.newFixedThreadPool(200);
         try {
             List<Callable<String>> calls = new ArrayList<>();

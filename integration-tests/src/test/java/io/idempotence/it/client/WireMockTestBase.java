@@ -39,7 +39,6 @@ import org.junit.jupiter.api.BeforeEach;
  */
 abstract class WireMockTestBase {
     static final String OK = "ok";
-    static final int READ_TIMEOUT_MILLIS = 500;
 
     static WireMockServer provider;
 
@@ -156,7 +155,7 @@ abstract class WireMockTestBase {
     }
 
     Feign.Builder feign() {
-        return Feign.builder().client(client()).options(readTimeout(READ_TIMEOUT_MILLIS));
+        return Feign.builder().client(client()).options(readTimeout(20_000));
     }
 
     static Request.Options readTimeout(long millis) {
