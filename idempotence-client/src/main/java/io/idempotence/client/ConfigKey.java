@@ -83,6 +83,12 @@ final class ConfigKey<T> {
             Duration.ofSeconds(5),
             ConfigKey::duration,
             ConfigKey::upToLongest);
+    static final ConfigKey<Duration> SERVER_RETENTION = new ConfigKey<>(
+            "server-retention",
+            "a duration above 0, at most 3650 days, such as 24h or P30D",
+            Duration.ofHours(24),
+            ConfigKey::duration,
+            v -> !v.isNegative() && !v.isZero() && v.compareTo(Duration.ofDays(3650)) <= 0);
     static final ConfigKey<Integer> BUDGET_CAPACITY =
             new ConfigKey<>("budget.capacity", "0 to 1000000", 500, Integer::valueOf, ConfigKey::upToMillion);
     static final ConfigKey<Integer> BUDGET_COST =
@@ -115,6 +121,7 @@ final class ConfigKey<T> {
             JITTER,
             STATUSES,
             PREFER_WAIT,
+            SERVER_RETENTION,
             BUDGET_CAPACITY,
             BUDGET_COST,
             BUDGET_REFUND);

@@ -42,7 +42,10 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server is asked to hold a duplicate of a running
  * request; whole seconds, cut to what is left of the deadline; keep it below the read timeout; 0s asks for none</td></tr>
  * <tr><td>{@code budget.capacity}, {@code .cost}, {@code .refund}</td><td>500, 5, 1</td><td>see {@link RetryBudget}</td></tr>
+ * <tr><td>{@code server-retention}</td><td>24h</td><td>how long the server half remembers an ID; the deadline must be
+ * shorter</td></tr>
  * <tr><td>{@code clients.<name>.<key>}</td><td></td><td>any of these for one client</td></tr>
+ * <tr><td>{@code clients.<name>#<method>.<key>}</td><td></td><td>any of these but the budget for one method, by its name</td></tr>
  * </table>
  *
  * <p>Durations are written {@code 100ms}, {@code 10s}, {@code 2m}, {@code 1h} or in ISO-8601. The retry settings make the
@@ -53,6 +56,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe, but for the retry budgets, which live as long as this object.
  */
 public final class IdempotenceClientConfig {
+    private static final char METHOD_SEPARATOR = '#';
+
     private final @Nullable String client;
     private final Map<ConfigKey<?>, Setting> values;
     private final Map<String, Map<ConfigKey<?>, Setting>> clients;
@@ -74,7 +79,13 @@ public final class IdempotenceClientConfig {
                 builder.executor,
                 new ConcurrentHashMap<>());
         for (String client : clients.keySet()) {
-            forClient(client);
+            int separator = client.indexOf(METHOD_SEPARATOR);
+            if (separator < 0) {
+                forClient(client);
+            } else {
+                checkMethodSettings(client);
+                forMethod(client.substring(0, separator), client.substring(separator + 1));
+            }
         }
         for (String client : environmentClients.keySet()) {
             forClient(client);
@@ -103,6 +114,13 @@ public final class IdempotenceClientConfig {
                     ConfigKey.WAIT,
                     "is longer than " + place(ConfigKey.MAX_WAIT) + "; raise that one or lower this one",
                     ConfigKey.MAX_WAIT);
+        }
+        if (deadline().compareTo(serverRetention()) >= 0) {
+            throw misfit(
+                    ConfigKey.DEADLINE,
+                    "is not shorter than " + place(ConfigKey.SERVER_RETENTION)
+                            + ", so an attempt could come when the server half has forgotten the ID",
+                    ConfigKey.SERVER_RETENTION);
         }
         if (get(ConfigKey.BUDGET_CAPACITY) > 0 && get(ConfigKey.BUDGET_COST) > get(ConfigKey.BUDGET_CAPACITY)) {
             throw misfit(
@@ -177,6 +195,22 @@ public final class IdempotenceClientConfig {
         lay(merged, environmentClients.getOrDefault(ConfigLoader.canonical(client), Map.of()));
         return new IdempotenceClientConfig(
                 client, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, executor, budgets);
+    }
+
+    /**
+     * These settings as they are for one method: those given for {@code <client>#<method>} laid over the client's.
+     *
+     * @param client the client's name, for Feign {@code Target.name()}
+     * @param method the method's name; overloads share it
+     * @return its config
+     */
+    public IdempotenceClientConfig forMethod(String client, String method) {
+        String name = client + METHOD_SEPARATOR + method;
+        Map<ConfigKey<?>, Setting> merged = new HashMap<>(forClient(client).values);
+        lay(merged, clients.getOrDefault(name, Map.of()));
+        lay(merged, environmentClients.getOrDefault(ConfigLoader.canonical(name), Map.of()));
+        return new IdempotenceClientConfig(
+                name, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, executor, budgets);
     }
 
     /**
@@ -295,6 +329,16 @@ public final class IdempotenceClientConfig {
     }
 
     /**
+     * How long the server half remembers an ID. Attempts end before that, and {@link IdempotenceClient#resume(io.idempotence.IdempotenceId,
+     * java.time.Instant, IdempotenceScope.Work)} refuses after it.
+     *
+     * @return 24 h by default, which is the server half's default
+     */
+    public Duration serverRetention() {
+        return get(ConfigKey.SERVER_RETENTION);
+    }
+
+    /**
      * The Resilience4j registry that is asked for retries.
      *
      * @return empty by default
@@ -319,6 +363,18 @@ public final class IdempotenceClientConfig {
      */
     public Executor executor() {
         return executor;
+    }
+
+    private void checkMethodSettings(String method) {
+        for (Map.Entry<ConfigKey<?>, Setting> entry :
+                clients.getOrDefault(method, Map.of()).entrySet()) {
+            if (entry.getKey().propertyName().startsWith("budget.")) {
+                throw new IdempotenceConfigException(
+                        entry.getValue().spelling(),
+                        entry.getValue().source(),
+                        "a budget belongs to a target, not to one of its methods; set it for the client");
+            }
+        }
     }
 
     private <T> T get(ConfigKey<T> key) {
@@ -574,6 +630,16 @@ public final class IdempotenceClientConfig {
         public Builder listener(IdempotenceClientListener listener) {
             this.listener = Objects.requireNonNull(listener, "listener");
             return this;
+        }
+
+        /**
+         * How long the server half remembers an ID.
+         *
+         * @param time the provider's retention, 24 h by default; longer than the deadline
+         * @return this builder
+         */
+        public Builder serverRetention(Duration time) {
+            return put(ConfigKey.SERVER_RETENTION, time);
         }
 
         /**

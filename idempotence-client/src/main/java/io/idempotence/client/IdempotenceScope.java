@@ -1,9 +1,16 @@
 package io.idempotence.client;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
+import java.time.Instant;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,19 +28,32 @@ import org.jspecify.annotations.Nullable;
  * (promise P1): give it a scope of its own. Calls that carry no ID (GET, or PUT without {@code @Idempotent}) and calls with
  * an own header argument leave the scope alone.
  *
- * <p>A scope holds for the calling thread, from entry to exit, and not in threads started inside. Scopes nest: the inner one
+ * <p>A scope holds for the calling thread, from entry to exit, and in other threads only for work that is {@link #carried(Runnable)
+ * carried} there. Scopes nest: the inner one
  * holds until its exit, then the outer one again. Calls made <em>by</em> a call, such as an interceptor fetching a token,
  * are outside.
  */
 public final class IdempotenceScope {
     private static final ThreadLocal<@Nullable IdempotenceScope> CURRENT = new ThreadLocal<>();
 
-    private final IdempotenceId id;
-    private final AtomicReference<@Nullable String> takenBy = new AtomicReference<>();
+    private final UnaryOperator<IdempotenceId> saver;
+    private final @Nullable IdempotenceId given;
+    private final @Nullable Instant firstSentAt;
+    private final ReentrantLock taking = new ReentrantLock();
+    private volatile @Nullable Taken taken;
 
-    private IdempotenceScope(IdempotenceId id) {
-        this.id = id;
+    private IdempotenceScope(
+            @Nullable IdempotenceId given, @Nullable Instant firstSentAt, UnaryOperator<IdempotenceId> saver) {
+        this.given = given;
+        this.firstSentAt = firstSentAt;
+        this.saver = saver;
     }
+
+    IdempotenceScope(IdempotenceId id, @Nullable Instant firstSentAt) {
+        this(Objects.requireNonNull(id, "id"), firstSentAt, UnaryOperator.identity());
+    }
+
+    private record Taken(String call, IdempotenceId id) {}
 
     /**
      * Work that may throw.
@@ -63,7 +83,7 @@ public final class IdempotenceScope {
      * @throws X what {@code work} throws
      */
     public static <T extends @Nullable Object, X extends Throwable> T with(IdempotenceId id, Work<T, X> work) throws X {
-        return inside(new IdempotenceScope(Objects.requireNonNull(id, "id")), work);
+        return inside(new IdempotenceScope(id, null), work);
     }
 
     /**
@@ -78,6 +98,85 @@ public final class IdempotenceScope {
             return true;
         };
         with(id, returning);
+    }
+
+    /**
+     * Does work whose logical call gets its ID as usual, and has it saved before anything is sent.
+     *
+     * <p>For a job that must not lose its ID in a crash: {@code saver} writes it where the job will find it, and the restarted job
+     * calls {@link IdempotenceClient#resume} with it. The saver runs in the calling thread, once.
+     *
+     * @param saver stores the ID; if it throws, nothing is sent and the call ends with what it threw
+     * @param work makes the call
+     * @param <T> what it returns
+     * @param <X> what it throws
+     * @return what {@code work} returns
+     * @throws X what {@code work} throws
+     */
+    public static <T extends @Nullable Object, X extends Throwable> T saving(
+            Consumer<? super IdempotenceId> saver, Work<T, X> work) throws X {
+        Objects.requireNonNull(saver, "saver");
+        return inside(
+                new IdempotenceScope(null, null, id -> {
+                    saver.accept(id);
+                    return id;
+                }),
+                work);
+    }
+
+    /**
+     * Carries this thread's scope, and its {@link InboundRequest}, to where {@code task} will run.
+     *
+     * @param task anything
+     * @return the same in the scope and request of now
+     */
+    public static Runnable carried(Runnable task) {
+        Callable<Boolean> carried = carried(() -> {
+            task.run();
+            return true;
+        });
+        return () -> {
+            try {
+                carried.call();
+            } catch (RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new IllegalStateException("a Runnable throws no checked exception", e);
+            }
+        };
+    }
+
+    /**
+     * Carries this thread's scope, and its {@link InboundRequest}, to where {@code task} will run.
+     *
+     * @param task anything
+     * @param <T> what it returns
+     * @return the same in the scope and request of now
+     */
+    public static <T extends @Nullable Object> Callable<T> carried(Callable<T> task) {
+        Objects.requireNonNull(task, "task");
+        IdempotenceScope scope = CURRENT.get();
+        InboundRequest request = InboundRequest.current().orElse(null);
+        return () -> {
+            Runnable leave = request == null ? () -> {} : request.enter();
+            try {
+                return inside(scope, task::call);
+            } finally {
+                leave.run();
+            }
+        };
+    }
+
+    /**
+     * An executor whose tasks run in the scope and {@link InboundRequest} of the thread that hands them in, for example for {@code
+     * CompletableFuture.supplyAsync}, on pooled or virtual threads.
+     *
+     * @param executor runs the tasks
+     * @return hands them on
+     */
+    public static Executor carrying(Executor executor) {
+        Objects.requireNonNull(executor, "executor");
+        return task -> executor.execute(carried(task));
     }
 
     /**
@@ -106,21 +205,51 @@ public final class IdempotenceScope {
      * This scope's ID for one call, which takes it. For integrations. Thread-safe.
      *
      * @param call names the client and the method
+     * @param usual makes the ID that the call would have without a scope
      * @return the ID
      * @throws IllegalStateException if another call took it
      */
-    public IdempotenceId idFor(String call) {
-        takenBy.compareAndSet(null, call);
-        String taker = takenBy.get();
-        if (!call.equals(taker)) {
-            throw new IllegalStateException("this IdempotenceScope's ID was taken by " + taker + ", so " + call
+    public IdempotenceId idFor(String call, Supplier<IdempotenceId> usual) {
+        Taken by = taken;
+        if (by == null) {
+            by = take(call, usual);
+        }
+        if (!call.equals(by.call)) {
+            throw new IllegalStateException("this IdempotenceScope's ID was taken by " + by.call + ", so " + call
                     + " cannot carry it too; give each call its own IdempotenceScope.with(id, ...)");
         }
-        return id;
+        return by.id;
     }
 
-    private static <T extends @Nullable Object, X extends Throwable> T inside(
-            @Nullable IdempotenceScope scope, Work<T, X> work) throws X {
+    private Taken take(String call, Supplier<IdempotenceId> usual) {
+        taking.lock();
+        try {
+            Taken by = taken;
+            if (by == null) {
+                by = new Taken(call, saver.apply(given != null ? given : usual.get()));
+                taken = by;
+            }
+            return by;
+        } finally {
+            taking.unlock();
+        }
+    }
+
+    /**
+     * When this scope's ID was first sent, if it is a resumed one. For integrations.
+     *
+     * @return the time that {@link IdempotenceClient#resume(IdempotenceId, Instant, Work)} got
+     */
+    public Optional<Instant> firstSentAt() {
+        return Optional.ofNullable(firstSentAt);
+    }
+
+    boolean isTaken() {
+        return taken != null;
+    }
+
+    static <T extends @Nullable Object, X extends Throwable> T inside(@Nullable IdempotenceScope scope, Work<T, X> work)
+            throws X {
         IdempotenceScope outer = CURRENT.get();
         set(scope);
         try {

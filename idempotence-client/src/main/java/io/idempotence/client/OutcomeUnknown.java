@@ -1,13 +1,14 @@
 package io.idempotence.client;
 
 import io.idempotence.IdempotenceId;
+import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A logical call ended and it is not known whether the operation was carried out (promise P7).
  *
  * <p>Implemented by the exceptions that say so. Keep the {@link #id()}: the same call made again under it, with {@link
- * IdempotenceScope} or the header argument, is answered with the first one's result or carried out once, as long as the server half remembers the
+ * IdempotenceClient#resume} or the header argument, is answered with the first one's result or carried out once, as long as the server half remembers the
  * ID (its retention, 24 hours by default). After that it would be carried out as a new one: look into the business data instead. If an execution
  * broke off at the server, asking again ends in the unknown again until a person or a rule there has decided.
  */
@@ -18,6 +19,13 @@ public interface OutcomeUnknown {
      * @return the ID
      */
     IdempotenceId id();
+
+    /**
+     * When the first request of the call left, by this machine's clock: the server half may forget the ID its retention later.
+     *
+     * @return the time
+     */
+    Instant firstSentAt();
 
     /**
      * How many attempts were made. Polls of an execution in progress count as part of their attempt.

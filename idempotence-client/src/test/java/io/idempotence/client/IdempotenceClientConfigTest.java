@@ -56,6 +56,7 @@ class IdempotenceClientConfigTest {
         assertThat(config.jitter()).isEqualTo(1);
         assertThat(config.statuses()).containsExactlyInAnyOrder(408, 425, 429, 500, 502, 503, 504);
         assertThat(config.preferWait()).isEqualTo(Duration.ofSeconds(5));
+        assertThat(config.serverRetention()).isEqualTo(Duration.ofHours(24));
         assertThat(config.budget("a").available()).isEqualTo(500);
         assertThat(config.retryRegistry()).isEmpty();
         assertThat(config.listener()).isEmpty();
@@ -78,6 +79,7 @@ class IdempotenceClientConfigTest {
                 idempotence.client.retry.jitter=0.25
                 idempotence.client.retry.statuses=503,504
                 idempotence.client.in-progress.prefer-wait=0s
+                idempotence.client.server-retention=P7D
                 idempotence.client.budget.capacity=10
                 idempotence.client.budget.cost=2
                 idempotence.client.budget.refund=3
@@ -95,6 +97,7 @@ class IdempotenceClientConfigTest {
         assertThat(config.jitter()).isEqualTo(0.25);
         assertThat(config.statuses()).containsExactly(503, 504);
         assertThat(config.preferWait()).isZero();
+        assertThat(config.serverRetention()).isEqualTo(Duration.ofDays(7));
         RetryBudget budget = config.budget("a");
         assertThat(budget.available()).isEqualTo(10);
         assertThat(budget.trySpend()).isTrue();
@@ -202,6 +205,49 @@ class IdempotenceClientConfigTest {
         assertThat(e).hasMessageContaining("allowed: ").hasMessageContaining("idempotence.properties");
         assertThatThrownBy(() -> file("idempotence.client.clients.a." + key + "=" + value))
                 .isInstanceOf(IdempotenceConfigException.class);
+    }
+
+    @Test
+    void methodsSettingsLieOverTheirClientsAndTheseOverTheCommonOnes() {
+        IdempotenceClientConfig config =
+                load("""
+                idempotence.client.retry.max-attempts=5
+                idempotence.client.deadline=20s
+                idempotence.client.clients.orders.deadline=5s
+                idempotence.client.clients.orders#create.retry.max-attempts=1
+                """, Map.of(), Map.of("IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_CANCEL_RETRY_MAX_ATTEMPTS", "7"));
+        assertThat(config.forMethod("orders", "create").maxAttempts()).isEqualTo(1);
+        assertThat(config.forMethod("orders", "create").deadline()).isEqualTo(Duration.ofSeconds(5));
+        assertThat(config.forMethod("orders", "list").maxAttempts()).isEqualTo(5);
+        assertThat(config.forMethod("orders", "cancel").maxAttempts()).isEqualTo(7);
+        assertThat(config.forMethod("stock", "create").deadline()).isEqualTo(Duration.ofSeconds(20));
+        IdempotenceClientConfig built = IdempotenceClientConfig.builder()
+                .client("orders#create", own -> own.maxAttempts(9))
+                .build();
+        assertThat(built.forMethod("orders", "create").maxAttempts()).isEqualTo(9);
+        assertThat(built.forClient("orders").maxAttempts()).isEqualTo(3);
+        assertThat(built.toBuilder().build().forMethod("orders", "create").maxAttempts())
+                .isEqualTo(9);
+    }
+
+    @Test
+    void settingsOfAMethodAreCheckedWhenTheConfigIsMade() {
+        assertThatThrownBy(() -> file("idempotence.client.clients.orders#create.budget.capacity=3"))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("orders#create.budget.capacity")
+                .hasMessageContaining("belongs to a target");
+        assertThatThrownBy(() -> file("idempotence.client.clients.orders#create.retry.wait=3s"))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("for client orders#create");
+    }
+
+    @Test
+    void deadlineMustEndBeforeTheServerForgets() {
+        assertThatThrownBy(() ->
+                        file("idempotence.client.server-retention=1m\nidempotence.client.clients.slow.deadline=60s\n"))
+                .isInstanceOf(IdempotenceConfigException.class)
+                .hasMessageContaining("deadline PT1M")
+                .hasMessageContaining("server-retention PT1M");
     }
 
     @Test

@@ -4,9 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class IdempotenceScopeTest {
@@ -14,7 +22,9 @@ class IdempotenceScopeTest {
     private static final IdempotenceId B = IdempotenceId.of("b");
 
     private static IdempotenceId idFor(String call) {
-        return IdempotenceScope.current().orElseThrow().idFor(call);
+        return IdempotenceScope.current().orElseThrow().idFor(call, () -> {
+            throw new AssertionError("the scope has an ID");
+        });
     }
 
     @Test
@@ -69,5 +79,105 @@ class IdempotenceScopeTest {
         } finally {
             pool.shutdownNow();
         }
+    }
+
+    @Test
+    void carriedWorkIsInTheScopeAndTheInboundRequestOfItsCarrier() throws Exception {
+        var pool = Executors.newSingleThreadExecutor();
+        InboundRequest inbound = InboundRequest.of("inbound");
+        Runnable leave = inbound.enter();
+        try {
+            Callable<Boolean> here = () -> IdempotenceScope.current().isPresent()
+                    && idFor("x").equals(A)
+                    && InboundRequest.current().equals(Optional.of(inbound));
+            IdempotenceScope.with(A, () -> {
+                Executor carrying = IdempotenceScope.carrying(pool);
+                assertThat(CompletableFuture.supplyAsync(() -> unchecked(here), carrying)
+                                .join())
+                        .isTrue();
+                assertThat(unchecked(() ->
+                                pool.submit(IdempotenceScope.carried(here)).get()))
+                        .isTrue();
+            });
+            assertThat(pool.submit(() -> IdempotenceScope.current().isPresent()
+                                    || InboundRequest.current().isPresent())
+                            .get())
+                    .as("nothing stays behind on the pooled thread")
+                    .isFalse();
+        } finally {
+            leave.run();
+            pool.shutdownNow();
+        }
+    }
+
+    /** Whoever starts threads by hand, of either kind. */
+    @Test
+    void carriedRunnableWorksOnAnyThread() throws Exception {
+        AtomicReference<Object> seen = new AtomicReference<>();
+        Runnable task = IdempotenceScope.with(A, () -> IdempotenceScope.carried(() -> seen.set(idFor("x"))));
+        Thread thread = startVirtualIfThereAre(task);
+        thread.join();
+        assertThat(seen).hasValue(A);
+    }
+
+    @Test
+    void outsideOfAScopeNothingIsCarriedAndExceptionsPass() {
+        assertThatThrownBy(() -> IdempotenceScope.carried((Runnable) () -> {
+                            throw new IllegalArgumentException("own");
+                        })
+                        .run())
+                .isInstanceOf(IllegalArgumentException.class);
+        assertThat(unchecked(IdempotenceScope.carried(() -> IdempotenceScope.current())))
+                .isEmpty();
+    }
+
+    @Test
+    void savingScopeSavesTheUsualIdOnceBeforeItIsUsed() {
+        List<IdempotenceId> saved = new ArrayList<>();
+        IdempotenceScope.saving(saved::add, () -> {
+            IdempotenceScope scope = IdempotenceScope.current().orElseThrow();
+            assertThat(saved).isEmpty();
+            assertThat(scope.idFor("x", () -> B)).isEqualTo(B);
+            assertThat(saved).containsExactly(B);
+            assertThat(scope.idFor("x", () -> A)).isEqualTo(B);
+            return null;
+        });
+        assertThat(saved).containsExactly(B);
+    }
+
+    @Test
+    void idThatCouldNotBeSavedIsNotUsed() {
+        IdempotenceScope.<@Nullable Object, RuntimeException>saving(
+                id -> {
+                    if (id.equals(A)) {
+                        throw new IllegalStateException("disk full");
+                    }
+                },
+                () -> {
+                    IdempotenceScope scope = IdempotenceScope.current().orElseThrow();
+                    assertThatThrownBy(() -> scope.idFor("x", () -> A)).hasMessage("disk full");
+                    assertThat(scope.isTaken()).isFalse();
+                    assertThat(scope.idFor("x", () -> B)).isEqualTo(B);
+                    return null;
+                });
+    }
+
+    private static <T> T unchecked(Callable<T> work) {
+        try {
+            return work.call();
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Java 21 and later have virtual threads; the tests are compiled for 17. */
+    private static Thread startVirtualIfThereAre(Runnable task) throws ReflectiveOperationException {
+        if (Runtime.version().feature() < 21) {
+            Thread thread = new Thread(task);
+            thread.start();
+            return thread;
+        }
+        return (Thread)
+                Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, task);
     }
 }

@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.CorruptRecordException;
@@ -21,6 +22,7 @@ public final class Execution implements IdempotentExecution {
     private final Events events;
     private final IdempotenceId id;
     private final Claim claim;
+    private final InboundRequest inbound;
     private final boolean takenOver;
     private final IdempotencePolicy policy;
     private final Leases leases;
@@ -44,6 +46,8 @@ public final class Execution implements IdempotentExecution {
         this.events = events;
         this.id = id;
         this.claim = claim;
+        // The key and not the ID, which two tenants may share.
+        this.inbound = InboundRequest.of(claim.key().value());
         this.takenOver = takenOver;
         this.policy = policy;
         this.leases = leases;
@@ -97,12 +101,18 @@ public final class Execution implements IdempotentExecution {
     }
 
     /**
-     * Puts the ID into this thread's MDC as {@code idempotenceId}, for as long as a handler runs on it.
+     * The handler runs in this thread now: the ID is in its MDC as {@code idempotenceId}, and the calls it makes through a client
+     * half derive their IDs from it ({@link InboundRequest}).
      *
      * @return puts back what was there before; to be run on the same thread
      */
-    public Runnable enterLog() {
-        return LoggedId.put(id);
+    public Runnable enter() {
+        Runnable leaveLog = LoggedId.put(id);
+        Runnable leaveRequest = inbound.enter();
+        return () -> {
+            leaveRequest.run();
+            leaveLog.run();
+        };
     }
 
     /**

@@ -212,11 +212,11 @@ public final class Idempotence implements AutoCloseable {
         StorageKey key = StorageKey.of(namespace, "", EXECUTED, id);
         Decision decision = claim(id, request(key, Fingerprint.NONE, policy), policy);
         if (decision instanceof Decision.Run run) {
-            Runnable leaveLog = run.execution().enterLog();
+            Runnable leave = run.execution().enter();
             try {
                 return run(run.execution(), codec, work);
             } finally {
-                leaveLog.run();
+                leave.run();
             }
         }
         if (decision instanceof Decision.Replay replay) {

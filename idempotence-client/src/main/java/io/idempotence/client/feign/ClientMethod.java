@@ -1,7 +1,13 @@
 package io.idempotence.client.feign;
 
 import feign.Feign;
+import io.github.resilience4j.retry.Retry;
+import io.idempotence.IdempotenceId;
 import io.idempotence.Idempotent;
+import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.retry.LogicalCall;
+import io.idempotence.client.retry.Retries;
 import java.lang.reflect.Method;
 import java.lang.reflect.ParameterizedType;
 import java.util.ArrayDeque;
@@ -16,6 +22,8 @@ final class ClientMethod {
     private final FeignTarget client;
     private final String name;
     private final String configKey;
+    private final IdempotenceClientConfig config;
+    private final Retries retries;
     private final @Nullable Boolean annotated;
     private final boolean returnsFuture;
 
@@ -23,17 +31,29 @@ final class ClientMethod {
         this.client = client;
         this.name = method.getName();
         this.configKey = Feign.configKey(client.type(), method);
+        this.config = client.configOf(method);
+        this.retries = new Retries(client.name(), config);
         this.annotated = annotation(client.type(), method);
         this.returnsFuture = method.getGenericReturnType() instanceof ParameterizedType
                 && method.getReturnType().isAssignableFrom(CompletableFuture.class);
     }
 
-    FeignTarget client() {
-        return client;
+    IdempotenceClientConfig config() {
+        return config;
     }
 
-    String name() {
-        return name;
+    /** As the registry has it now. */
+    Retry retry() {
+        return retries.of(name);
+    }
+
+    LogicalCall open() {
+        return new LogicalCall(client.name(), configKey, config, client.budget());
+    }
+
+    /** The ID of the next call of this method within an inbound request. */
+    IdempotenceId idWithin(InboundRequest request, String target, byte @Nullable [] body) {
+        return request.idOfNextCall(client.name(), configKey, target, body);
     }
 
     /** As AsyncFeign sees it. */
@@ -56,7 +76,7 @@ final class ClientMethod {
         if (annotated != null) {
             return annotated;
         }
-        return given || client.config().methods().contains(httpMethod.toUpperCase(Locale.ROOT));
+        return given || config.methods().contains(httpMethod.toUpperCase(Locale.ROOT));
     }
 
     /** The method's own annotation, then its interface's, then the client's, then those of what the client extends. */

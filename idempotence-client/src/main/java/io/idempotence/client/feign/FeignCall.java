@@ -6,13 +6,16 @@ import static io.idempotence.http.IdempotenceHeaders.PREFER;
 import feign.Request;
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.LogicalCall;
 import java.nio.charset.Charset;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Pattern;
@@ -31,15 +34,17 @@ final class FeignCall {
     private final LogicalCall logical;
     private final ClientMethod method;
     private final @Nullable IdempotenceScope scope;
+    private final @Nullable InboundRequest inbound;
     private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
     private volatile @Nullable Request lastRequest;
     private volatile @Nullable String preferred;
 
     FeignCall(ClientMethod method) {
         this.method = method;
-        this.logical = method.client().open(method);
+        this.logical = method.open();
         // Taken where the call opens: the attempts may run on another thread.
         this.scope = IdempotenceScope.current().orElse(null);
+        this.inbound = InboundRequest.current().orElse(null);
     }
 
     /** @param header the ID as it stands in the header, or null if the call carries none */
@@ -106,16 +111,14 @@ final class FeignCall {
         if (!method.carriesId(template.method(), !given.isEmpty())) {
             return new FirstRequest(null, null, null, null, List.of());
         }
-        IdempotenceClientConfig config = method.client().config();
+        IdempotenceClientConfig config = method.config();
         IdempotenceId id;
         String header;
         if (!given.isEmpty()) {
             id = KeyHeader.parse(given);
             header = given.get(0);
         } else {
-            id = scope != null
-                    ? scope.idFor(method.scopeName())
-                    : config.generator().generateId();
+            id = scope != null ? idOf(scope, template) : usualId(template);
             header = KeyHeader.format(id, config.headerStyle());
         }
         return new FirstRequest(
@@ -124,6 +127,32 @@ final class FeignCall {
                 template.body(),
                 template.requestCharset(),
                 KeyHeader.values(template.headers(), CONTENT_TYPE));
+    }
+
+    private IdempotenceId idOf(IdempotenceScope from, RequestTemplate template) {
+        IdempotenceClientConfig config = method.config();
+        from.firstSentAt().ifPresent(first -> {
+            Instant forgotten = first.plus(config.serverRetention());
+            if (Instant.now().plus(config.deadline()).isAfter(forgotten)) {
+                throw new IllegalStateException("this ID was first sent at " + first
+                        + ", and the server half may forget it at "
+                        + forgotten + " (idempotence.client.server-retention), so the call could be carried out again;"
+                        + " look into the business data");
+            }
+        });
+        return from.idFor(method.scopeName(), () -> usualId(template));
+    }
+
+    private IdempotenceId usualId(RequestTemplate template) {
+        return inbound != null
+                ? method.idWithin(inbound, template.url(), isMultipart(template) ? null : template.body())
+                : method.config().generator().generateId();
+    }
+
+    /** Its body has a random boundary in it. */
+    private static boolean isMultipart(RequestTemplate template) {
+        return KeyHeader.values(template.headers(), CONTENT_TYPE).stream()
+                .anyMatch(type -> type.toLowerCase(Locale.ROOT).startsWith("multipart/"));
     }
 
     /** Bodies with a time or a random boundary in them would be another request under the same ID: 422. */
@@ -161,7 +190,7 @@ final class FeignCall {
 
     private void preferWait(RequestTemplate template) {
         long seconds = Math.min(
-                (method.client().config().preferWait().toMillis() + 999) / 1000,
+                (method.config().preferWait().toMillis() + 999) / 1000,
                 logical.deadline().millisLeft() / 1000);
         boolean chosen = KeyHeader.values(template.headers(), PREFER).stream()
                 .anyMatch(value -> WAIT_PREFERENCE.matcher(value).find());

@@ -3,21 +3,18 @@ package io.idempotence.client.feign;
 import feign.Target;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.RetryBudget;
-import io.idempotence.client.retry.LogicalCall;
-import io.idempotence.client.retry.Retries;
+import java.lang.reflect.Method;
 
-/** One client: its name, its settings, its retries. */
+/** One client: its name, its settings, its budget. */
 final class FeignTarget {
     private final Target<?> target;
-    private final IdempotenceClientConfig config;
+    private final IdempotenceClientConfig common;
     private final RetryBudget budget;
-    private final Retries retries;
 
     FeignTarget(Target<?> target, IdempotenceClientConfig common) {
         this.target = target;
-        this.config = common.forClient(target.name());
+        this.common = common;
         this.budget = common.budget(target.name());
-        this.retries = new Retries(target.name(), config);
     }
 
     Class<?> type() {
@@ -28,15 +25,11 @@ final class FeignTarget {
         return target.name();
     }
 
-    IdempotenceClientConfig config() {
-        return config;
+    RetryBudget budget() {
+        return budget;
     }
 
-    Retries retries() {
-        return retries;
-    }
-
-    LogicalCall open(ClientMethod method) {
-        return new LogicalCall(name(), method.configKey(), config, budget);
+    IdempotenceClientConfig configOf(Method method) {
+        return common.forMethod(target.name(), method.getName());
     }
 }

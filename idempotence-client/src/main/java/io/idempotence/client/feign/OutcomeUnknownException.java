@@ -4,6 +4,7 @@ import feign.Request;
 import feign.RetryableException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.OutcomeUnknown;
+import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,16 +14,23 @@ import org.jspecify.annotations.Nullable;
  * connecting, 502, 504, an execution still in progress) and no later answer settled it before attempts, deadline or budget
  * ended; or when the server half itself answered {@code outcome-unknown}. It is a {@link RetryableException}, as the exception
  * it takes the place of mostly is, so existing {@code catch} blocks and fallbacks keep working. Keep the {@link #id()} and
- * make the call again under it: {@link io.idempotence.client.IdempotenceScope}.
+ * make the call again under it: {@link io.idempotence.client.IdempotenceClient#resume}.
  */
 public final class OutcomeUnknownException extends RetryableException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;
 
     private final String idValue;
     private final int attempts;
+    private final Instant firstSentAt;
 
     OutcomeUnknownException(
-            int status, String method, IdempotenceId id, int attempts, Request request, Throwable cause) {
+            int status,
+            String method,
+            IdempotenceId id,
+            int attempts,
+            Instant firstSentAt,
+            Request request,
+            Throwable cause) {
         super(
                 status,
                 "it is not known whether " + method + " was carried out, after " + attempts
@@ -34,11 +42,17 @@ public final class OutcomeUnknownException extends RetryableException implements
                 request);
         this.idValue = id.value();
         this.attempts = attempts;
+        this.firstSentAt = firstSentAt;
     }
 
     @Override
     public IdempotenceId id() {
         return new IdempotenceId(idValue);
+    }
+
+    @Override
+    public Instant firstSentAt() {
+        return firstSentAt;
     }
 
     @Override

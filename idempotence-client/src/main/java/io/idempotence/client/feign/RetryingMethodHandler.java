@@ -42,14 +42,11 @@ final class RetryingMethodHandler implements MethodHandler {
             installation.foundNoArguments();
             call = new FeignCall(method);
         }
-        Retry retry = method.client().retries().of(method.name());
+        Retry retry = method.retry();
         Exchange exchange = new FeignExchange(call, args);
         return installation.isAsync() && method.returnsFuture()
                 ? CallLoop.runAsync(
-                        call.logical(),
-                        retry,
-                        exchange,
-                        method.client().config().executor())
+                        call.logical(), retry, exchange, method.config().executor())
                 : CallLoop.run(call.logical(), retry, exchange);
     }
 
@@ -115,7 +112,13 @@ final class RetryingMethodHandler implements MethodHandler {
             }
             int status = seen.status() == 0 ? -1 : seen.status();
             return new OutcomeUnknownException(
-                    status, method.configKey(), id, call.logical().attempts(), lastRequest(), cause);
+                    status,
+                    method.configKey(),
+                    id,
+                    call.logical().attempts(),
+                    call.logical().firstSentAt(),
+                    lastRequest(),
+                    cause);
         }
 
         private Request lastRequest() {

@@ -6,6 +6,7 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.RetryBudget;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +31,7 @@ public final class LogicalCall {
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicBoolean published = new AtomicBoolean();
     private volatile @Nullable IdempotenceId id;
+    private volatile Instant firstSentAt = Instant.now();
     private volatile boolean safe;
     private volatile boolean inDoubt;
     private volatile @Nullable Result result;
@@ -74,7 +76,14 @@ public final class LogicalCall {
     }
 
     public void countRequest() {
-        requests.incrementAndGet();
+        if (requests.getAndIncrement() == 0) {
+            firstSentAt = Instant.now();
+        }
+    }
+
+    /** When the first request left; the opening of the call if none did. */
+    public Instant firstSentAt() {
+        return firstSentAt;
     }
 
     IdempotenceClientConfig config() {

@@ -92,18 +92,18 @@ final class Exchange {
 
     // ---- dispatches
 
-    /** Runs the handler in a REQUEST or ASYNC dispatch, with its ID in the thread's MDC. */
+    /** Runs the handler in a REQUEST or ASYNC dispatch, entered in this thread. */
     void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
-        Runnable leaveLog = execution.enterLog();
+        Runnable leave = execution.enter();
         try {
-            dispatchLogged(chain, request, response);
+            dispatchEntered(chain, request, response);
         } finally {
-            leaveLog.run();
+            leave.run();
         }
     }
 
-    private void dispatchLogged(FilterChain chain, ServletRequest request, ServletResponse response)
+    private void dispatchEntered(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
         enter();
         boolean complete;
@@ -184,18 +184,18 @@ final class Exchange {
 
     private void start(List<Runnable> tasks) {
         if (!tasks.isEmpty()) {
-            containerRequest.getAsyncContext().start(logged(() -> tasks.forEach(Runnable::run)));
+            containerRequest.getAsyncContext().start(entered(() -> tasks.forEach(Runnable::run)));
         }
     }
 
     /** A task of the handler that the container runs on a thread of its own. */
-    Runnable logged(Runnable task) {
+    Runnable entered(Runnable task) {
         return () -> {
-            Runnable leaveLog = execution.enterLog();
+            Runnable leave = execution.enter();
             try {
                 task.run();
             } finally {
-                leaveLog.run();
+                leave.run();
             }
         };
     }

@@ -77,7 +77,7 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void start(Runnable task) {
-        container.start(exchange.logged(task));
+        container.start(exchange.entered(task));
     }
 
     @Override

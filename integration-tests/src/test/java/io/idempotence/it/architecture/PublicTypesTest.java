@@ -26,6 +26,7 @@ class PublicTypesTest {
                 IdempotenceId
                 IdempotenceIdGenerator
                 Idempotent
+                InboundRequest
                 http.IdempotenceHeaders
                 http.IdempotencyKeyHeader
                 http.IdempotencyKeyHeader.Style
@@ -38,6 +39,7 @@ class PublicTypesTest {
     @ArchTest
     static void ofTheClient(JavaClasses product) {
         assertPublicTypes(product, CLIENT, name -> name.startsWith(CLIENT), """
+                IdempotenceClient
                 IdempotenceClientConfig
                 IdempotenceClientConfig.Builder
                 IdempotenceClientEvent

@@ -1,0 +1,64 @@
+package io.idempotence.client;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceScope.Work;
+import java.time.Instant;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Asks later what became of a call: sends it again under the ID it had.
+ *
+ * <p>The ID is that of an {@link OutcomeUnknown}, or one that {@link IdempotenceScope#saving} stored before a crash. The call must be the same: the
+ * same method of the same client with the same arguments, or the server half refuses it as {@code key-reused}. If the first one was carried out, its
+ * answer comes back; if not, it is carried out now; in either case once.
+ */
+public final class IdempotenceClient {
+    private IdempotenceClient() {}
+
+    /**
+     * Makes a call again under its ID. For IDs that are younger than the server half's retention; where that is not certain, {@link
+     * #resume(IdempotenceId, Instant, Work)} checks it.
+     *
+     * @param id the call's ID
+     * @param call makes the same call again, and no other that carries an ID
+     * @param <T> what it returns
+     * @param <X> what it throws
+     * @return what {@code call} returns
+     * @throws X what {@code call} throws; again an {@link OutcomeUnknown} if the doubt is still there
+     * @throws IllegalStateException if {@code call} returned without a call that carries an ID
+     */
+    public static <T extends @Nullable Object, X extends Throwable> T resume(IdempotenceId id, Work<T, X> call)
+            throws X {
+        return resume(new IdempotenceScope(id, null), call);
+    }
+
+    /**
+     * Makes a call again under its ID, if the server half can still know it.
+     *
+     * @param id the call's ID
+     * @param firstSentAt when it was first sent, or shortly before: {@link OutcomeUnknown#firstSentAt()}, or the time at which the ID was saved
+     * @param call makes the same call again, and no other that carries an ID
+     * @param <T> what it returns
+     * @param <X> what it throws
+     * @return what {@code call} returns
+     * @throws X what {@code call} throws; again an {@link OutcomeUnknown} if the doubt is still there
+     * @throws IllegalStateException if {@code call} returned without a call that carries an ID, or (from the call, with nothing sent) if {@link
+     *     IdempotenceClientConfig#serverRetention()} will be over before its deadline: the server half may have forgotten the ID and would carry the
+     *     call out again, so only the business data can tell
+     */
+    public static <T extends @Nullable Object, X extends Throwable> T resume(
+            IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {
+        return resume(new IdempotenceScope(id, Objects.requireNonNull(firstSentAt, "firstSentAt")), call);
+    }
+
+    private static <T extends @Nullable Object, X extends Throwable> T resume(IdempotenceScope scope, Work<T, X> call)
+            throws X {
+        T result = IdempotenceScope.inside(scope, Objects.requireNonNull(call, "call"));
+        if (!scope.isTaken()) {
+            throw new IllegalStateException("nothing was asked: no call that carries an ID was made in this thread;"
+                    + " make the same call again, with the same client");
+        }
+        return result;
+    }
+}

@@ -1,0 +1,219 @@
+package io.idempotence.client.feign;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import feign.FeignException;
+import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.TestServer.Reply;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.Test;
+
+/** Which ID a call carries: its caller's header, its scope's, one derived from the inbound request, or a new one. */
+class WhichIdTest extends FeignTestBase {
+    private static final IdempotenceId JOB = IdempotenceId.of("job-1");
+
+    private static void within(InboundRequest request, Runnable work) {
+        Runnable leave = request.enter();
+        try {
+            work.run();
+        } finally {
+            leave.run();
+        }
+    }
+
+    private List<String> newIds() {
+        List<String> ids = List.copyOf(server.ids());
+        server.requests().clear();
+        return ids;
+    }
+
+    // ---- within an inbound request
+
+    @Test
+    void requestThatIsExecutedAgainRepeatsTheIdsOfItsCallsAndNeverForwardsItsOwn() {
+        Orders orders = orders();
+        Runnable handler = () -> {
+            orders.create("a");
+            orders.create("b");
+            orders.create("a");
+            orders.tick();
+        };
+        within(InboundRequest.of("inbound-1"), handler);
+        List<String> first = newIds();
+        within(InboundRequest.of("inbound-1"), handler);
+        assertThat(newIds()).isEqualTo(first);
+        within(InboundRequest.of("inbound-2"), handler);
+        assertThat(newIds()).doesNotContainAnyElementsOf(first);
+        assertThat(first).doesNotHaveDuplicates().noneMatch(id -> id.contains("inbound"));
+    }
+
+    @Test
+    void derivedIdStaysOnEveryAttempt() {
+        server.answer(Reply.status(503), Reply.status(503));
+        within(InboundRequest.of("inbound"), () -> orders().create("a"));
+        assertThat(server.ids()).hasSize(3);
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+    }
+
+    @Test
+    void callersHeaderAndScopeComeBeforeTheInboundRequest() {
+        within(InboundRequest.of("inbound"), () -> {
+            orders().createAs("mine");
+            IdempotenceScope.with(JOB, () -> orders().create("a"));
+        });
+        assertThat(newIds()).containsExactly("mine", "\"job-1\"");
+    }
+
+    @Test
+    void callsWithoutAnIdStayWithoutOne() {
+        within(InboundRequest.of("inbound"), () -> {
+            orders().list();
+            orders().put("x");
+            orders().unprotected("x");
+        });
+        assertThat(newIds()).containsOnly("");
+    }
+
+    /** The boundary is random, so the body would give another ID each time. */
+    @Test
+    void multipartBodiesAreToldApartByTheirOrderOnly() {
+        for (int execution = 0; execution < 2; execution++) {
+            String boundary = "boundary-" + execution;
+            Orders orders = orders(
+                    fast().build(),
+                    b -> b.encoder((object, type, template) -> {
+                        template.header("Content-Type", "multipart/form-data; boundary=" + boundary);
+                        template.body(boundary + object);
+                    }));
+            within(InboundRequest.of("inbound"), () -> {
+                orders.create("a");
+                orders.create("b");
+            });
+        }
+        assertThat(server.ids()).hasSize(4);
+        assertThat(server.ids().subList(2, 4)).isEqualTo(server.ids().subList(0, 2));
+        assertThat(new HashSet<>(server.ids())).hasSize(2);
+    }
+
+    @Test
+    void carriedToAnotherThreadItIsStillTheSameRequest() {
+        ExecutorService pool = Executors.newSingleThreadExecutor();
+        try {
+            Orders orders = orders();
+            within(InboundRequest.of("inbound"), () -> orders.create("a"));
+            within(
+                    InboundRequest.of("inbound"),
+                    () -> CompletableFuture.supplyAsync(() -> orders.create("a"), IdempotenceScope.carrying(pool))
+                            .join());
+            assertThat(new HashSet<>(newIds())).hasSize(1);
+        } finally {
+            pool.shutdownNow();
+        }
+    }
+
+    // ---- across a crash
+
+    @Test
+    void idIsSavedBeforeTheFirstRequestAndResumedWithTheSameCall() {
+        List<IdempotenceId> saved = new ArrayList<>();
+        List<Integer> requestsWhenSaved = new ArrayList<>();
+        server.answer(Reply.status(503));
+        IdempotenceScope.saving(
+                id -> {
+                    saved.add(id);
+                    requestsWhenSaved.add(server.requests().size());
+                },
+                () -> orders().create("a"));
+        assertThat(saved).hasSize(1);
+        assertThat(requestsWhenSaved).containsExactly(0);
+        IdempotenceClient.resume(saved.get(0), () -> orders().create("a"));
+        assertThat(newIds()).containsOnly("\"" + saved.get(0) + "\"").hasSize(3);
+    }
+
+    @Test
+    void nothingIsSentWhenTheIdCannotBeSaved() {
+        assertThatThrownBy(() -> IdempotenceScope.saving(
+                        id -> {
+                            throw new IllegalStateException("disk full");
+                        },
+                        () -> orders().create("a")))
+                .hasMessage("disk full");
+        assertThat(server.requests()).isEmpty();
+    }
+
+    @Test
+    void savedIdWithinAnInboundRequestIsTheDerivedOne() {
+        List<IdempotenceId> saved = new ArrayList<>();
+        within(InboundRequest.of("inbound"), () -> IdempotenceScope.saving(saved::add, () -> orders().create("a")));
+        within(InboundRequest.of("inbound"), () -> orders().create("a"));
+        assertThat(new HashSet<>(newIds())).containsExactly("\"" + saved.get(0) + "\"");
+    }
+
+    @Test
+    void unknownCarriesWhatResumingNeeds() {
+        Instant before = Instant.now();
+        Orders losing = orders(
+                fast().build(),
+                b -> b.client((request, options) -> {
+                    throw new SocketTimeoutException();
+                }));
+        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> losing.create("a"));
+        assertThat(unknown.firstSentAt()).isBetween(before, Instant.now());
+        server.answer(Reply.ok("receipt").header("Idempotent-Replayed", "true"));
+        assertThat(IdempotenceClient.resume(unknown.id(), unknown.firstSentAt(), () -> orders().create("a")))
+                .isEqualTo("receipt");
+        assertThat(newIds()).containsExactly("\"" + unknown.id() + "\"");
+    }
+
+    @Test
+    void resumingAfterTheServersRetentionIsRefusedBeforeSending() {
+        Instant longAgo = Instant.now().minus(Duration.ofHours(24));
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, longAgo, () -> orders().create("a")))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("server-retention");
+        assertThat(server.requests()).isEmpty();
+        Orders patient = orders(fast().serverRetention(Duration.ofHours(48)).build());
+        IdempotenceClient.resume(JOB, longAgo, () -> patient.create("a"));
+        assertThat(newIds()).containsExactly("\"job-1\"");
+    }
+
+    @Test
+    void resumingWithoutACallIsAnError() {
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().list()))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("no call that carries an ID");
+        assertThat(newIds()).containsExactly("");
+    }
+
+    // ---- settings of one method
+
+    @Test
+    void methodHasSettingsOfItsOwn() {
+        Orders orders = orders(fast().maxAttempts(1)
+                .client("orders#create", own -> own.maxAttempts(4))
+                .client("orders#put", own -> own.methods("PUT"))
+                .build());
+        server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
+        assertThat(orders.create("a")).isEqualTo("ok");
+        assertThat(newIds()).hasSize(4);
+        server.answer(Reply.status(503));
+        assertThatThrownBy(() -> orders.tick()).isInstanceOf(FeignException.ServiceUnavailable.class);
+        newIds();
+        orders.put("a");
+        orders.tick();
+        assertThat(newIds()).doesNotContain("");
+    }
+}

@@ -1,0 +1,58 @@
+package io.idempotence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+class InboundRequestTest {
+    private static final byte[] BODY = "body".getBytes(StandardCharsets.UTF_8);
+
+    private static IdempotenceId first(InboundRequest request) {
+        return request.idOfNextCall("stock", "Stock#reserve()", "/reserve", BODY);
+    }
+
+    @Test
+    void executionThatRunsAgainRepeatsTheIdsOfItsCalls() {
+        InboundRequest once = InboundRequest.of("payments:42");
+        InboundRequest again = InboundRequest.of("payments:42");
+        List<IdempotenceId> ids = List.of(first(once), first(once), once.idOfNextCall("mail", "m", "/", null));
+        assertThat(ids).doesNotHaveDuplicates();
+        // In another order.
+        assertThat(again.idOfNextCall("mail", "m", "/", null)).isEqualTo(ids.get(2));
+        assertThat(first(again)).isEqualTo(ids.get(0));
+        assertThat(first(again)).isEqualTo(ids.get(1));
+    }
+
+    @Test
+    void everythingThatTellsCallsApartTellsTheirIdsApart() {
+        byte[] other = "other".getBytes(StandardCharsets.UTF_8);
+        assertThat(List.of(
+                        first(InboundRequest.of("a")),
+                        first(InboundRequest.of("b")),
+                        InboundRequest.of("a").idOfNextCall("x", "Stock#reserve()", "/reserve", BODY),
+                        InboundRequest.of("a").idOfNextCall("stock", "x", "/reserve", BODY),
+                        InboundRequest.of("a").idOfNextCall("stock", "Stock#reserve()", "/x", BODY),
+                        InboundRequest.of("a").idOfNextCall("stock", "Stock#reserve()", "/reserve", other),
+                        InboundRequest.of("a").idOfNextCall("stock", "Stock#reserve()", "/reserve", null)))
+                .doesNotHaveDuplicates()
+                .allSatisfy(id -> assertThat(id.value()).hasSize(43).doesNotContain("a:"));
+    }
+
+    @Test
+    void holdsInItsThreadUntilLeft() throws Exception {
+        InboundRequest outer = InboundRequest.of("outer");
+        InboundRequest inner = InboundRequest.of("inner");
+        assertThat(InboundRequest.current()).isEmpty();
+        Runnable leaveOuter = outer.enter();
+        Runnable leaveInner = inner.enter();
+        assertThat(InboundRequest.current()).contains(inner);
+        assertThat(CompletableFuture.supplyAsync(InboundRequest::current).get()).isEmpty();
+        leaveInner.run();
+        assertThat(InboundRequest.current()).contains(outer);
+        leaveOuter.run();
+        assertThat(InboundRequest.current()).isEmpty();
+    }
+}
