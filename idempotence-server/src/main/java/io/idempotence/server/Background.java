@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the server half does on a thread of its own: writes that could not be made when they were due (T22), and
- * renewals (T9). One daemon thread, {@code idempotence-background}, that exists only while there is something to do.
+ * What the server half does later: writes that could not be made when they were due (T22), looks for renewals that are due (T9), and looks of
+ * those who wait (rule 17). Each kind has one daemon thread of its own name, that exists only while there is something to do.
  */
 final class Background implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
@@ -36,10 +36,11 @@ final class Background implements AutoCloseable {
 
     private volatile boolean closed;
 
-    Background(Events events) {
+    /** @param name of its thread */
+    Background(Events events, String name) {
         this.events = events;
         this.executor = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(task, "idempotence-background");
+            Thread thread = new Thread(task, name);
             thread.setDaemon(true);
             return thread;
         });
@@ -67,6 +68,11 @@ final class Background implements AutoCloseable {
         } catch (RejectedExecutionException closed) {
             return false;
         }
+    }
+
+    /** How many tasks are planned. */
+    int planned() {
+        return executor.getQueue().size();
     }
 
     private static void logging(Runnable task) {
@@ -97,11 +103,6 @@ final class Background implements AutoCloseable {
             return;
         }
         schedule(new Attempt(id, cost, System.nanoTime() + giveUpAfter.toNanos(), write, afterwards), FIRST_DELAY);
-    }
-
-    /** Whether what waits needs the room that is left: what is only convenient should not be added. */
-    boolean isBusy() {
-        return bytes.get() > MAX_BYTES / 4;
     }
 
     private void schedule(Attempt attempt, Duration delay) {

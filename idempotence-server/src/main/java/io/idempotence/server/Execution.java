@@ -28,6 +28,8 @@ public final class Execution implements IdempotentExecution {
     private final Leases leases;
     private final Waiters waiters;
     private volatile long renewedAt = System.nanoTime();
+    private volatile boolean renewalInTrouble;
+    private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile @Nullable Verdict decided;
 
@@ -167,6 +169,19 @@ public final class Execution implements IdempotentExecution {
         return now - renewedAt >= policy.lease().toNanos() / 3;
     }
 
+    /** False while another thread renews. */
+    boolean beginRenewal() {
+        return renewing.compareAndSet(false, true);
+    }
+
+    void endRenewal() {
+        renewing.set(false);
+    }
+
+    boolean isRenewalInTrouble() {
+        return renewalInTrouble;
+    }
+
     /** Renews the lease, or stops renewing because the claim is lost. */
     void renew() {
         long now = System.nanoTime();
@@ -179,6 +194,7 @@ public final class Execution implements IdempotentExecution {
             return;
         }
         renewedAt = now;
+        renewalInTrouble = false;
         if (!(renewed instanceof WriteResult.Done) && !finished()) {
             leases.ended(this);
             judge(renewed);
@@ -187,6 +203,7 @@ public final class Execution implements IdempotentExecution {
 
     /** Due again after a sixth of the lease, not at every look. */
     void renewalFailed() {
+        renewalInTrouble = true;
         renewedAt = System.nanoTime() - policy.lease().toNanos() / 6;
     }
 
@@ -196,31 +213,39 @@ public final class Execution implements IdempotentExecution {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
         try {
-            Optional<byte[]> canonical = judge(send(verdict, result));
-            recorded(verdict, canonical.orElse(result));
-            return canonical;
+            return recorded(verdict, result, send(verdict, result));
         } catch (CorruptRecordException e) {
             leases.ended(this);
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
         } catch (RuntimeException e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
             int size = verdict == Verdict.KEEP ? result.length : 0;
-            Runnable write =
-                    () -> recorded(verdict, judge(send(verdict, result)).orElse(result));
+            Runnable write = () -> recorded(verdict, result, send(verdict, result));
             background.retry(id, size, policy.retention(), write, () -> leases.ended(this));
         }
         return Optional.empty();
     }
 
     /** Those who wait here are told without asking the storage again. */
-    private void recorded(Verdict verdict, byte[] result) {
+    private Optional<byte[]> recorded(Verdict verdict, byte[] result, WriteResult written) {
+        Optional<byte[]> canonical = judge(written);
         leases.ended(this);
-        Decision told = switch (verdict) {
+        waiters.tell(claim.key(), claim.fingerprint(), told(verdict, result, written));
+        return canonical;
+    }
+
+    private static Decision told(Verdict verdict, byte[] result, WriteResult written) {
+        Decision askAgain = new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
+        if (written instanceof WriteResult.Fenced fenced) {
+            // Whoever overtook us may still run: what we came to is nobody's answer (T14).
+            byte[] canonical = fenced.result();
+            return canonical == null ? askAgain : Idempotence.ended(canonical);
+        }
+        return switch (verdict) {
             case KEEP -> Idempotence.ended(result);
-            case RELEASE -> new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
+            case RELEASE -> askAgain;
             case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
         };
-        waiters.tell(claim.key(), claim.fingerprint(), told);
     }
 
     private WriteResult send(Verdict verdict, byte[] result) {

@@ -15,10 +15,12 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,6 +61,9 @@ public final class Idempotence implements AutoCloseable {
     private final IdempotencePolicy policy;
     private final Events events;
     private final Background background;
+    /** Claims that may have been stored in vain, and how often. */
+    private final Map<StorageKey, Integer> undoing = new ConcurrentHashMap<>();
+
     private final Background renewals;
     private final Background polls;
     private final Leases leases;
@@ -70,11 +75,11 @@ public final class Idempotence implements AutoCloseable {
         this.namespace = builder.namespace;
         this.policy = builder.policy;
         this.events = new Events(builder.listener);
-        this.background = new Background(events);
+        this.background = new Background(events, "idempotence-writes");
         // A thread of their own: a write that waits for the storage must not let the leases of others run out.
-        this.renewals = new Background(events);
+        this.renewals = new Background(events, "idempotence-leases");
         this.leases = new Leases(renewals);
-        this.polls = new Background(events);
+        this.polls = new Background(events, "idempotence-polls");
         this.waiters = new Waiters(polls, leases::isRunning, this::look, builder.maxWaiting);
     }
 
@@ -113,7 +118,8 @@ public final class Idempotence implements AutoCloseable {
      *
      * @param id the ID
      * @return true: saved now, run. False: seen before, do not run
-     * @throws StorageUnavailableException if the storage cannot say; do not run
+     * @throws StorageUnavailableException if the storage cannot say; do not run, and ask again later. An ID that was saved although no answer
+     *     came is given back as soon as the storage answers; until then this exception is thrown here, and another process may see false
      * @throws CorruptRecordException if there is a record that cannot be read; do not run
      */
     public boolean saveIfAbsent(IdempotenceId id) {
@@ -126,6 +132,11 @@ public final class Idempotence implements AutoCloseable {
                 policy.retention(),
                 false);
         boolean saved = claim(id, request) instanceof ClaimResult.Claimed;
+        if (!saved && undoing.containsKey(request.key())) {
+            throw new StorageUnavailableException(
+                    "this ID may have been saved in vain when the storage did not answer, and is being given back; ask again",
+                    null);
+        }
         events.publish(saved ? IdempotenceEvent.CLAIMED : IdempotenceEvent.REPLAYED, id);
         return saved;
     }
@@ -437,15 +448,18 @@ public final class Idempotence implements AutoCloseable {
      * false "outcome unknown". Asking once more as the same owner tells (T2).
      */
     private void undo(IdempotenceId id, ClaimRequest request) {
-        if (background.isBusy()) {
-            return;
-        }
         Runnable giveBack = () -> {
             if (storage.claim(request) instanceof ClaimResult.Claimed claimed) {
                 storage.release(claimed.claim(), request.retention());
             }
         };
-        background.retry(id, 0, request.lease(), giveBack, () -> {});
+        undoing.merge(request.key(), 1, Integer::sum);
+        background.retry(
+                id,
+                0,
+                request.lease(),
+                giveBack,
+                () -> undoing.computeIfPresent(request.key(), (key, n) -> n == 1 ? null : n - 1));
     }
 
     private StorageKey savedKey(IdempotenceId id) {
@@ -458,6 +472,7 @@ public final class Idempotence implements AutoCloseable {
         waiters.close();
         polls.close();
         renewals.close();
+        leases.close();
         background.close();
         storage.close();
     }

@@ -3,7 +3,13 @@ package io.idempotence.server;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -11,13 +17,22 @@ import org.slf4j.LoggerFactory;
  * The executions that run in this process, and the renewal of their leases (T9). One look over all of them a few times per lease: an execution
  * costs no more than an entry in a map.
  */
-final class Leases {
+final class Leases implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
+    /** A storage that lets one record's renewal wait, as a dead shard does, must not cost the other records their leases. */
+    private static final int MOST_THREADS = 16;
+
+    /** How many renewals that failed before may be tried at once; the other threads stay free. */
+    private static final int MOST_IN_TROUBLE = 4;
+
     private static final Duration SHORTEST_TICK = Duration.ofMillis(2);
     private static final Duration LONGEST_TICK = Duration.ofSeconds(1);
 
     private final Background background;
     private final Map<StorageKey, Execution> running = new ConcurrentHashMap<>();
+    private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
+    private final Queue<Execution> due = new ConcurrentLinkedQueue<>();
+    private final ThreadPoolExecutor renewers;
 
     // Guarded by this object's lock, never across I/O.
     private Duration tick = LONGEST_TICK;
@@ -26,6 +41,19 @@ final class Leases {
 
     Leases(Background background) {
         this.background = background;
+        // Whoever is turned away is not missed: those who are busy go on until nothing is due.
+        this.renewers = new ThreadPoolExecutor(
+                0,
+                MOST_THREADS,
+                10,
+                TimeUnit.SECONDS,
+                new SynchronousQueue<>(),
+                task -> {
+                    Thread thread = new Thread(task, "idempotence-renewals");
+                    thread.setDaemon(true);
+                    return thread;
+                },
+                new ThreadPoolExecutor.DiscardPolicy());
     }
 
     void started(Execution execution) {
@@ -62,9 +90,14 @@ final class Leases {
         }
         try {
             for (Execution execution : running.values()) {
-                if (execution.isRenewalDue(System.nanoTime())) {
-                    renew(execution);
+                if (execution.isRenewalDue(System.nanoTime()) && execution.beginRenewal()) {
+                    due.add(execution);
+                    renewers.execute(this::renewAllDue);
                 }
+            }
+            if (!due.isEmpty()) {
+                // Also what was added when everybody who was busy had just seen that nothing is due.
+                renewers.execute(this::renewAllDue);
             }
         } finally {
             if (!running.isEmpty()) {
@@ -73,7 +106,21 @@ final class Leases {
         }
     }
 
-    /** One record, or one shard, that fails must not cost the others their leases. */
+    private void renewAllDue() {
+        Execution execution;
+        while ((execution = due.poll()) != null) {
+            boolean inTrouble = execution.isRenewalInTrouble();
+            // Without a permit it stays due, for the next look.
+            if (!inTrouble || trouble.tryAcquire()) {
+                renew(execution);
+                if (inTrouble) {
+                    trouble.release();
+                }
+            }
+            execution.endRenewal();
+        }
+    }
+
     private static void renew(Execution execution) {
         try {
             execution.renew();
@@ -81,5 +128,10 @@ final class Leases {
             LOG.warn("a lease could not be renewed, trying again", e);
             execution.renewalFailed();
         }
+    }
+
+    @Override
+    public void close() {
+        renewers.shutdownNow();
     }
 }

@@ -54,21 +54,20 @@ final class Waiters implements AutoCloseable {
         }
         Operation operation = new Operation(request.key(), request.fingerprint());
         CompletableFuture<Decision> waiter = new CompletableFuture<>();
-        boolean[] first = new boolean[1];
-        waiting.compute(operation, (key, before) -> {
-            first[0] = before == null;
-            Set<CompletableFuture<Decision>> joined = before == null ? ConcurrentHashMap.newKeySet() : before;
-            joined.add(waiter);
-            return joined;
+        Set<CompletableFuture<Decision>> fresh = ConcurrentHashMap.newKeySet();
+        Set<CompletableFuture<Decision>> joined = waiting.compute(operation, (key, before) -> {
+            Set<CompletableFuture<Decision>> all = before == null ? fresh : before;
+            all.add(waiter);
+            return all;
         });
         waiter.whenComplete((decision, failure) -> {
             count.decrementAndGet();
             leave(operation, waiter);
         });
         waiter.completeOnTimeout(otherwise, patience.toNanos(), TimeUnit.NANOSECONDS);
-        if (first[0]) {
+        if (joined == fresh) {
             // Even if it runs here: it may have ended between the claim that met it and the line that joined.
-            poll(operation, request, FIRST_POLL);
+            poll(operation, request, joined, FIRST_POLL);
         }
         return waiter;
     }
@@ -80,13 +79,15 @@ final class Waiters implements AutoCloseable {
         });
     }
 
-    private void poll(Operation operation, ClaimRequest request, Duration delay) {
+    /** One chain of polls for one set: those who join after it has emptied begin their own. */
+    private void poll(
+            Operation operation, ClaimRequest request, Set<CompletableFuture<Decision>> joined, Duration delay) {
         boolean planned = background.tryLater(delay, () -> {
-            if (waiting.containsKey(operation)) {
+            if (waiting.get(operation) == joined) {
                 Decision decision = runsHere.test(operation.key) ? null : look.apply(request);
                 if (decision == null) {
                     Duration doubled = delay.multipliedBy(2);
-                    poll(operation, request, doubled.compareTo(LONGEST_POLL) < 0 ? doubled : LONGEST_POLL);
+                    poll(operation, request, joined, doubled.compareTo(LONGEST_POLL) < 0 ? doubled : LONGEST_POLL);
                 } else {
                     tell(operation, decision);
                 }

@@ -310,7 +310,7 @@ class IdempotenceTest {
         Claim claim = ((ClaimResult.Claimed) storage.claim(request)).claim();
         await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
         Events toTest = new Events((event, which) -> events.add(event));
-        Background background = new Background(toTest);
+        Background background = new Background(toTest, "test");
         return new Execution(
                 storage, background, toTest, id, claim, false, policy, new Leases(background), nobodyWaits(background));
     }
@@ -347,15 +347,16 @@ class IdempotenceTest {
         IdempotentCall other = new IdempotentCall(IdempotenceId.of("long"), "", Fingerprint.NONE);
         idempotence.claim(other, IdempotencePolicy.defaults());
         IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        // Shorter than the time from look to look that the long lease asks for.
         IdempotencePolicy shortLease = IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(300))
+                .lease(Duration.ofMillis(900))
                 .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                 .build();
         assertThat(idempotence.claim(call, shortLease)).isInstanceOf(Decision.Run.class);
         long start = System.nanoTime();
         await().pollInterval(Duration.ofMillis(50)).until(() -> {
             assertThat(idempotence.claim(call, shortLease)).isInstanceOf(Decision.Refuse.class);
-            return System.nanoTime() - start > Duration.ofSeconds(1).toNanos();
+            return System.nanoTime() - start > Duration.ofSeconds(3).toNanos();
         });
     }
 
@@ -482,7 +483,7 @@ class IdempotenceTest {
 
     private static long writers() {
         return Stream.of(threads())
-                .filter(thread -> thread.getName().equals("idempotence-background"))
+                .filter(thread -> thread.getName().equals("idempotence-writes"))
                 .count();
     }
 

@@ -18,11 +18,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -108,6 +111,108 @@ class StorageTroubleTest {
             idempotence.claim(new IdempotentCall(each, "", Fingerprint.NONE), SHORT_LEASE);
         }
         await().until(() -> renewals.values().stream().allMatch(number -> number.get() >= 5));
+    }
+
+    @Test
+    @DisplayName("T9: records whose renewal hangs, as on a dead shard, cost the others nothing")
+    void renewalsThatHangDoNotStopTheRenewalOfOthers() {
+        CountDownLatch over = new CountDownLatch(1);
+        Idempotence idempotence = idempotence(SHORT_LEASE);
+        Map<StorageKey, AtomicInteger> renewals = new ConcurrentHashMap<>();
+        storage.before((call, which) -> {
+            AtomicInteger ofThis = renewals.get(which);
+            if (call == Call.RENEW && ofThis == null) {
+                awaitForEver(over);
+            } else if (call == Call.RENEW) {
+                ofThis.incrementAndGet();
+            }
+        });
+        try {
+            for (int i = 0; i < 24; i++) {
+                IdempotenceId each = IdempotenceId.of("each-" + i);
+                if (i % 2 == 0) {
+                    renewals.put(StorageKey.of("default", "", "", each), new AtomicInteger());
+                }
+                idempotence.claim(new IdempotentCall(each, "", Fingerprint.NONE), SHORT_LEASE);
+            }
+            await().until(() -> renewals.values().stream().allMatch(number -> number.get() >= 5));
+        } finally {
+            over.countDown();
+        }
+    }
+
+    private static void awaitForEver(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    @DisplayName("T14, P4: what a late owner came to is not told to those who wait while another runs")
+    void theResultOfAFencedOwnerIsNobodysAnswer() {
+        storage.before((call, which) -> {
+            if (call == Call.RENEW) {
+                throw unavailable();
+            }
+        });
+        Idempotence late = idempotence(SHORT_LEASE);
+        Idempotence other = over(
+                memory,
+                IdempotencePolicy.builder()
+                        .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                        .build());
+        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        Execution overtaken = ((Decision.Run) late.claim(call, SHORT_LEASE)).execution();
+        AtomicReference<Execution> successor = new AtomicReference<>();
+        await().until(() -> {
+            if (other.claim(call, other.policy()) instanceof Decision.Run run) {
+                successor.set(run.execution());
+            }
+            return successor.get() != null;
+        });
+        CompletableFuture<Decision> waiter = late.claim(call, SHORT_LEASE, Duration.ofMinutes(5));
+        assertThat(waiter).isNotDone();
+
+        assertThat(overtaken.finish(Verdict.KEEP, StoredResult.value(new byte[] {1})))
+                .isEmpty();
+
+        assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
+                .isInstanceOfSatisfying(
+                        Decision.Refuse.class,
+                        refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
+        successor.get().finish(Verdict.KEEP, StoredResult.value(new byte[] {2}));
+        assertThat(late.claim(call, SHORT_LEASE))
+                .isInstanceOfSatisfying(
+                        Decision.Replay.class,
+                        replay -> assertThat(replay.result()).isEqualTo(StoredResult.value(new byte[] {2})));
+    }
+
+    @Test
+    @DisplayName("an ID that was saved although no answer came is not called seen: it is given back")
+    void anIdSavedInVainIsGivenBack() {
+        AtomicBoolean answersLost = new AtomicBoolean(true);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && answersLost.get()) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = idempotence();
+        assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(StorageUnavailableException.class);
+        answersLost.set(false);
+        // A message that is delivered again: either not yet, or now; never "seen before".
+        AtomicBoolean saved = new AtomicBoolean();
+        await().until(() -> {
+            try {
+                assertThat(idempotence.saveIfAbsent(id)).isTrue();
+                saved.set(true);
+            } catch (StorageUnavailableException e) {
+                assertThat(e).hasMessageContaining("given back");
+            }
+            return saved.get();
+        });
+        assertThat(idempotence.saveIfAbsent(id)).isFalse();
     }
 
     @Test
@@ -279,7 +384,7 @@ class StorageTroubleTest {
         CountDownLatch underWay = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         storage.before((call, which) -> {
-            boolean background = Thread.currentThread().getName().equals("idempotence-background");
+            boolean background = Thread.currentThread().getName().equals("idempotence-writes");
             if (call != Call.COMPLETE) {
                 return;
             }

@@ -2,13 +2,17 @@ package io.idempotence.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -276,6 +280,29 @@ class WaitingTest {
             assertThatThrownBy(() -> builder.maxWaiting(-1))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("maxWaiting must be 0 to 1000000, got -1");
+        }
+    }
+
+    @Test
+    @DisplayName("one who joins after all have left begins the only chain of looks")
+    void chainsOfLooksDoNotMultiply() {
+        Events none = new Events((event, id) -> {});
+        try (Background polls = new Background(none, "test-polls");
+                Waiters waiters = new Waiters(polls, key -> false, request -> null, 10)) {
+            Decision otherwise = new Decision.Refuse(Refusal.IN_PROGRESS, Duration.ofSeconds(1));
+            ClaimRequest request = new ClaimRequest(
+                    StorageKey.of("test", "", "", IdempotenceId.of("order-1")),
+                    fingerprint(1),
+                    Owner.random(new SecureRandom()),
+                    LONG,
+                    LONG,
+                    false);
+            for (int round = 0; round < 20; round++) {
+                waiters.await(request, LONG, otherwise).cancel(false);
+            }
+            CompletableFuture<Decision> waiter = waiters.await(request, LONG, otherwise);
+            await().until(() -> polls.planned() == 1);
+            assertThat(waiter).isNotDone();
         }
     }
 }

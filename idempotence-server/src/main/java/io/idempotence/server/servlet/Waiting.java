@@ -113,8 +113,17 @@ final class Waiting {
     private static void finish(AsyncContext async, Decision decision, Action action) {
         try {
             action.on(decision);
-            async.complete();
         } catch (IOException | ServletException | RuntimeException e) {
+            LOG.debug("a caller that waited is gone, or its answer could not be written", e);
+        } finally {
+            complete(async);
+        }
+    }
+
+    private static void complete(AsyncContext async) {
+        try {
+            async.complete();
+        } catch (IllegalStateException e) {
             LOG.debug("a caller that waited is gone", e);
         }
     }
