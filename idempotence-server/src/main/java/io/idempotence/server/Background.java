@@ -1,7 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -72,7 +72,8 @@ final class Background implements AutoCloseable {
     private static void logging(Runnable task) {
         try {
             task.run();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
+            // The executor would keep it to itself.
             LOG.error("a background task failed", e);
         }
     }
@@ -83,7 +84,7 @@ final class Background implements AutoCloseable {
         }
     }
 
-    /** Tries a write again and again until it does not find the storage unavailable, or {@code giveUpAfter} has passed. */
+    /** Tries a write again and again until it succeeds, finds the record damaged, or {@code giveUpAfter} has passed. */
     void retry(IdempotenceId id, int size, Duration giveUpAfter, Runnable write, Runnable afterwards) {
         long cost = (long) size + BYTES_PER_WRITE;
         if (bytes.addAndGet(cost) > MAX_BYTES) {
@@ -110,7 +111,11 @@ final class Background implements AutoCloseable {
                 attempt.write.run();
                 LOG.info("a write that had failed before has been made");
                 done(attempt);
-            } catch (StorageUnavailableException e) {
+            } catch (CorruptRecordException e) {
+                done(attempt);
+                events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
+            } catch (Throwable e) {
+                // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
                 if (closed) {
                     LOG.warn("a write was given up, its record will show as abandoned", e);
                 } else if (System.nanoTime() - attempt.giveUpAt < 0) {
@@ -119,11 +124,8 @@ final class Background implements AutoCloseable {
                 } else {
                     done(attempt);
                     events.publish(
-                            IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up, retention is over", e);
+                            IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up, its time is over", e);
                 }
-            } catch (RuntimeException e) {
-                done(attempt);
-                events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
             }
         });
     }

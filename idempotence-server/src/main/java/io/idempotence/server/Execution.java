@@ -186,39 +186,42 @@ public final class Execution implements IdempotentExecution {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
         try {
-            Optional<byte[]> canonical = judge(send(verdict, result));
-            recorded(verdict, canonical.orElse(result));
-            return canonical;
+            return send(verdict, result);
         } catch (CorruptRecordException e) {
             leases.ended(this);
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
             int size = verdict == Verdict.KEEP ? result.length : 0;
-            Runnable write =
-                    () -> recorded(verdict, judge(send(verdict, result)).orElse(result));
-            background.retry(id, size, policy.retention(), write, () -> leases.ended(this));
+            background.retry(id, size, policy.retention(), () -> send(verdict, result), () -> leases.ended(this));
         }
         return Optional.empty();
     }
 
-    /** Those who wait here are told without asking the storage again. */
-    private void recorded(Verdict verdict, byte[] result) {
-        leases.ended(this);
-        Decision told = switch (verdict) {
-            case KEEP -> Idempotence.ended(result);
-            case RELEASE -> new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
-            case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
-        };
-        waiters.tell(claim.key(), claim.fingerprint(), told);
-    }
-
-    private WriteResult send(Verdict verdict, byte[] result) {
-        return switch (verdict) {
+    /** Those who wait here are told what is recorded, without asking the storage again. */
+    private Optional<byte[]> send(Verdict verdict, byte[] result) {
+        WriteResult written = switch (verdict) {
             case KEEP -> storage.complete(claim, result, policy.retention());
             case RELEASE -> storage.release(claim, policy.retention());
             case UNKNOWN -> storage.markUnknown(claim, policy.retention());
         };
+        leases.ended(this);
+        Optional<byte[]> canonical = judge(written);
+        if (canonical.isPresent()) {
+            tell(Idempotence.ended(canonical.get()));
+        } else if (!(written instanceof WriteResult.Fenced)) {
+            tell(
+                    switch (verdict) {
+                        case KEEP -> Idempotence.ended(result);
+                        case RELEASE -> new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
+                        case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+                    });
+        }
+        return canonical;
+    }
+
+    private void tell(Decision decision) {
+        waiters.tell(claim.key(), claim.fingerprint(), decision);
     }
 
     private Optional<byte[]> judge(WriteResult written) {

@@ -75,7 +75,7 @@ public final class Idempotence implements AutoCloseable {
         this.renewals = new Background(events);
         this.leases = new Leases(renewals);
         this.polls = new Background(events);
-        this.waiters = new Waiters(polls, leases::isRunning, this::look, builder.maxWaiting);
+        this.waiters = new Waiters(polls, leases::isRunning, builder.maxWaiting);
     }
 
     /**
@@ -281,7 +281,7 @@ public final class Idempotence implements AutoCloseable {
                 || refuse.refusal() != Refusal.IN_PROGRESS) {
             return CompletableFuture.completedFuture(decision);
         }
-        CompletableFuture<Decision> waiter = waiters.await(request, patience, decision);
+        CompletableFuture<Decision> waiter = waiters.await(request, patience, decision, () -> look(call.id(), request));
         waiter.thenAccept(told -> {
             if (told instanceof Decision.Replay) {
                 events.publish(IdempotenceEvent.REPLAYED, call.id());
@@ -332,17 +332,22 @@ public final class Idempotence implements AutoCloseable {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the operation's recovery failed", e);
             return abandoned;
         }
-        if (applied == IdempotencePolicy.Applied.UNKNOWN) {
+        Resolution resolution;
+        if (applied == IdempotencePolicy.Applied.YES) {
+            resolution = Resolution.APPLIED;
+        } else if (applied == IdempotencePolicy.Applied.NO) {
+            resolution = Resolution.NOT_APPLIED;
+        } else {
+            // A rule that answers null does not know either.
             return abandoned;
         }
-        Resolution resolution = applied == IdempotencePolicy.Applied.YES ? Resolution.APPLIED : Resolution.NOT_APPLIED;
         storage.resolve(request.key(), abandoned.fence(), resolution, policy.retention());
         // Whoever was first to resolve it: the claim now tells what to do.
         return claim(id, request);
     }
 
     /** What those who wait for an execution in another process are told; null while it runs. Leaves no claim behind. */
-    private @Nullable Decision look(ClaimRequest request) {
+    private @Nullable Decision look(IdempotenceId id, ClaimRequest request) {
         try {
             RecordState state =
                     storage.find(request.key()).map(IdempotenceRecord::state).orElse(RecordState.RELEASED);
@@ -354,6 +359,7 @@ public final class Idempotence implements AutoCloseable {
                 case COMPLETED -> result(request);
             };
         } catch (RuntimeException e) {
+            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
     }
@@ -434,14 +440,20 @@ public final class Idempotence implements AutoCloseable {
 
     /**
      * Neither answer came, yet a claim may have been stored, and nothing will run under it. Left alone it would show as abandoned, a
-     * false "outcome unknown". Asking once more as the same owner tells (T2).
+     * false "outcome unknown". Asking once more as the same owner tells (T2), but only where there is a claim: a new one would
+     * look like a first attempt to others, and taking one over would stop its owner.
      */
     private void undo(IdempotenceId id, ClaimRequest request) {
         if (background.isBusy()) {
             return;
         }
+        ClaimRequest again = new ClaimRequest(
+                request.key(), request.fingerprint(), request.owner(), request.lease(), request.retention(), false);
         Runnable giveBack = () -> {
-            if (storage.claim(request) instanceof ClaimResult.Claimed claimed) {
+            RecordState state =
+                    storage.find(request.key()).map(IdempotenceRecord::state).orElse(RecordState.RELEASED);
+            boolean isClaimed = state == RecordState.IN_PROGRESS || state == RecordState.ABANDONED;
+            if (isClaimed && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
                 storage.release(claimed.claim(), request.retention());
             }
         };
@@ -455,8 +467,9 @@ public final class Idempotence implements AutoCloseable {
     /** Tries once more to make every write that still waits, stops the background thread, then closes the storage. Closing twice does nothing. */
     @Override
     public void close() {
-        waiters.close();
+        // In this order: who comes meanwhile must not wait for a poll that will not be.
         polls.close();
+        waiters.close();
         renewals.close();
         background.close();
         storage.close();

@@ -77,7 +77,7 @@ final class Leases {
     private static void renew(Execution execution) {
         try {
             execution.renew();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             LOG.warn("a lease could not be renewed, trying again", e);
             execution.renewalFailed();
         }

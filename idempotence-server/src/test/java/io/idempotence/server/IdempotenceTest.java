@@ -316,7 +316,7 @@ class IdempotenceTest {
     }
 
     private static Waiters nobodyWaits(Background background) {
-        return new Waiters(background, key -> false, request -> null, 0);
+        return new Waiters(background, key -> false, 0);
     }
 
     /** T9 */

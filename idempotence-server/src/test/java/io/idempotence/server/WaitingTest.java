@@ -2,20 +2,25 @@ package io.idempotence.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -255,6 +260,7 @@ class WaitingTest {
         redis.kill();
 
         assertRefused(waiter, Refusal.STORAGE_UNAVAILABLE);
+        assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
     }
 
     @Test
@@ -267,6 +273,76 @@ class WaitingTest {
 
         assertThat(waiter).isDone();
         assertRefused(waiter, Refusal.STORAGE_UNAVAILABLE);
+    }
+
+    @Test
+    void whoComesWhileItIsClosedIsSentAwayToo() {
+        Idempotence idempotence = idempotence();
+        run(idempotence());
+        CompletableFuture<CompletableFuture<Decision>> second =
+                idempotence.claim(call, POLICY, LONG).thenApply(sentAway -> idempotence.claim(call, POLICY, LONG));
+
+        idempotence.close();
+
+        assertThat(second).isDone();
+        assertThat(second.join()).isDone();
+    }
+
+    @Test
+    void callersThatComeAndGoLeaveNoPollsBehind() {
+        run(idempotence());
+        FaultyStorage storage = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()));
+        Idempotence other = Idempotence.over(storage);
+        open.add(other);
+        for (int i = 0; i < 100; i++) {
+            other.claim(call, POLICY, LONG).cancel(false);
+        }
+
+        assertRefused(other.claim(call, POLICY, Duration.ofMillis(500)), Refusal.IN_PROGRESS);
+
+        // After 20, 60, 140, 300 ms and, on a slow machine, one more.
+        assertThat(storage.count(FaultyStorage.Call.FIND)).isBetween(1L, 5L);
+    }
+
+    @Test
+    void whoIsWillingToWaitForEverWaits() {
+        Idempotence idempotence = idempotence();
+        Execution execution = run(idempotence);
+        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, ChronoUnit.FOREVER.getDuration());
+        execution.finish(Verdict.KEEP, answer());
+        assertReplays(waiter);
+    }
+
+    @Test
+    @DisplayName("P4, T14: who waits is not told the answer of a late owner, which is nowhere recorded")
+    void theAnswerOfALateOwnerIsNotTold() {
+        IdempotencePolicy shortLease = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(500))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+        FaultyStorage cutOff = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()))
+                .before((what, key) -> {
+                    if (what == FaultyStorage.Call.RENEW) {
+                        throw new StorageUnavailableException("the cable is out", null);
+                    }
+                });
+        Idempotence first = Idempotence.over(cutOff);
+        open.add(first);
+        Execution late = ((Decision.Run) first.claim(call, shortLease)).execution();
+        CompletableFuture<Decision> waiter = first.claim(call, POLICY, LONG);
+        assertThat(waiter).isNotDone();
+        Idempotence second = idempotence();
+        AtomicReference<Decision> heir = new AtomicReference<>();
+        await().until(() -> {
+            heir.set(second.claim(call, shortLease));
+            return heir.get() instanceof Decision.Run;
+        });
+
+        late.finish(Verdict.KEEP, StoredResult.value(new byte[] {1}));
+        assertThat(waiter).isNotDone();
+        ((Decision.Run) heir.get()).execution().finish(Verdict.KEEP, answer());
+
+        assertReplays(waiter);
     }
 
     @Test
