@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the server half does on a thread of its own: writes that could not be made when they were due (T22), and
- * renewals (T9). One daemon thread, {@code idempotence-background}, that exists only while there is something to do.
+ * One kind of what the server half does on a thread of its own: writes that could not be made when they were due (T22), renewals (T9), or
+ * polls. One daemon thread, named after its kind, that exists only while there is something to do.
  */
 final class Background implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
@@ -36,10 +36,10 @@ final class Background implements AutoCloseable {
 
     private volatile boolean closed;
 
-    Background(Events events) {
+    Background(Events events, String threadName) {
         this.events = events;
         this.executor = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(task, "idempotence-background");
+            Thread thread = new Thread(task, threadName);
             thread.setDaemon(true);
             return thread;
         });

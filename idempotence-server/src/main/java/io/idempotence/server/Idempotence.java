@@ -20,6 +20,8 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Decides which attempt at a logical call runs and what all the others get (promises P2 to P6).
@@ -42,9 +44,15 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
+ * <p>It has at most three threads of its own, all daemons that exist only while there is something to do: {@code idempotence-writes} for what the
+ * storage could not take when it was due, {@code idempotence-renewals} for the leases of running handlers, {@code idempotence-polls} for
+ * duplicates that wait for another process.
+ *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
 public final class Idempotence implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
+
     static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
@@ -70,11 +78,11 @@ public final class Idempotence implements AutoCloseable {
         this.namespace = builder.namespace;
         this.policy = builder.policy;
         this.events = new Events(builder.listener);
-        this.background = new Background(events);
+        this.background = new Background(events, "idempotence-writes");
         // A thread of their own: a write that waits for the storage must not let the leases of others run out.
-        this.renewals = new Background(events);
+        this.renewals = new Background(events, "idempotence-renewals");
         this.leases = new Leases(renewals);
-        this.polls = new Background(events);
+        this.polls = new Background(events, "idempotence-polls");
         this.waiters = new Waiters(polls, leases::isRunning, builder.maxWaiting);
     }
 
@@ -231,7 +239,11 @@ public final class Idempotence implements AutoCloseable {
         try {
             result = work.run(execution);
         } catch (Throwable e) {
-            execution.finish(policy.ofException(e), StoredResult.unavailable());
+            Optional<Decision> canonical = execution.finish(policy.ofException(e), StoredResult.unavailable());
+            if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
+                LOG.warn("the work of a late owner failed; its caller gets the result of the one that overtook it", e);
+                return decoded(codec, replay.result());
+            }
             throw e;
         }
         byte[] stored;
@@ -242,9 +254,9 @@ public final class Idempotence implements AutoCloseable {
             execution.finish(Verdict.KEEP, StoredResult.unavailable());
             throw e;
         }
-        Optional<byte[]> canonical = execution.finish(Verdict.KEEP, stored);
-        boolean overtaken = canonical.isPresent() && StoredResult.kind(canonical.get()) != StoredResult.UNAVAILABLE;
-        return overtaken ? decoded(codec, canonical.get()) : result;
+        return execution.finish(Verdict.KEEP, stored).orElse(null) instanceof Decision.Replay replay
+                ? decoded(codec, replay.result())
+                : result;
     }
 
     @SuppressWarnings("NullAway") // a work whose result is null gets it back

@@ -347,7 +347,7 @@ class StorageTroubleTest {
         CountDownLatch underWay = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         storage.before((call, which) -> {
-            boolean background = Thread.currentThread().getName().equals("idempotence-background");
+            boolean background = Thread.currentThread().getName().equals("idempotence-writes");
             if (call != Call.COMPLETE) {
                 return;
             }
