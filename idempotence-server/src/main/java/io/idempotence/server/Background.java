@@ -1,7 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the server half does later: writes that could not be made when they were due (T22), looks for renewals that are due (T9), and looks of
- * those who wait (rule 17). Each kind has one daemon thread of its own name, that exists only while there is something to do.
+ * One kind of what the server half does on a thread of its own: writes that could not be made when they were due (T22), renewals (T9), or
+ * polls. One daemon thread, named after its kind, that exists only while there is something to do.
  */
 final class Background implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
@@ -36,11 +36,10 @@ final class Background implements AutoCloseable {
 
     private volatile boolean closed;
 
-    /** @param name of its thread */
-    Background(Events events, String name) {
+    Background(Events events, String threadName) {
         this.events = events;
         this.executor = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(task, name);
+            Thread thread = new Thread(task, threadName);
             thread.setDaemon(true);
             return thread;
         });
@@ -70,15 +69,11 @@ final class Background implements AutoCloseable {
         }
     }
 
-    /** How many tasks are planned. */
-    int planned() {
-        return executor.getQueue().size();
-    }
-
     private static void logging(Runnable task) {
         try {
             task.run();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
+            // The executor would keep it to itself.
             LOG.error("a background task failed", e);
         }
     }
@@ -89,7 +84,7 @@ final class Background implements AutoCloseable {
         }
     }
 
-    /** Tries a write again and again until it does not find the storage unavailable, or {@code giveUpAfter} has passed. */
+    /** Tries a write again and again until it succeeds, finds the record damaged, or {@code giveUpAfter} has passed. */
     void retry(IdempotenceId id, int size, Duration giveUpAfter, Runnable write, Runnable afterwards) {
         long cost = (long) size + BYTES_PER_WRITE;
         if (bytes.addAndGet(cost) > MAX_BYTES) {
@@ -105,13 +100,22 @@ final class Background implements AutoCloseable {
         schedule(new Attempt(id, cost, System.nanoTime() + giveUpAfter.toNanos(), write, afterwards), FIRST_DELAY);
     }
 
+    /** Whether what waits needs the room that is left: what is only convenient should not be added. */
+    boolean isBusy() {
+        return bytes.get() > MAX_BYTES / 4;
+    }
+
     private void schedule(Attempt attempt, Duration delay) {
         later(delay, () -> {
             try {
                 attempt.write.run();
                 LOG.info("a write that had failed before has been made");
                 done(attempt);
-            } catch (StorageUnavailableException e) {
+            } catch (CorruptRecordException e) {
+                done(attempt);
+                events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
+            } catch (Throwable e) {
+                // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
                 if (closed) {
                     LOG.warn("a write was given up, its record will show as abandoned", e);
                 } else if (System.nanoTime() - attempt.giveUpAt < 0) {
@@ -120,11 +124,8 @@ final class Background implements AutoCloseable {
                 } else {
                     done(attempt);
                     events.publish(
-                            IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up, retention is over", e);
+                            IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up, its time is over", e);
                 }
-            } catch (RuntimeException e) {
-                done(attempt);
-                events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
             }
         });
     }

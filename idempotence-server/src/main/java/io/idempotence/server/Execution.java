@@ -32,6 +32,7 @@ public final class Execution implements IdempotentExecution {
     private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile @Nullable Verdict decided;
+    private volatile boolean overtaken;
 
     Execution(
             IdempotenceStorage storage,
@@ -87,6 +88,12 @@ public final class Execution implements IdempotentExecution {
     }
 
     @Override
+    public void overtaken() {
+        overtaken = true;
+        decided = Verdict.RELEASE;
+    }
+
+    @Override
     public void markUnknown() {
         decided = Verdict.UNKNOWN;
     }
@@ -132,9 +139,10 @@ public final class Execution implements IdempotentExecution {
      *
      * @param byPolicy what the policy says; the handler's own decision wins
      * @param result what later attempts get if the ID is kept; not changed afterwards
-     * @return empty: give the caller the handler's own result. Otherwise this late owner was overtaken (T14): give this result
+     * @return empty: give the caller the handler's own result. Otherwise this owner was overtaken (T14): give the caller this, never a
+     *     {@link Decision.Run}
      */
-    public Optional<byte[]> finish(Verdict byPolicy, byte[] result) {
+    public Optional<Decision> finish(Verdict byPolicy, byte[] result) {
         if (!finished.compareAndSet(false, true)) {
             return Optional.empty();
         }
@@ -208,52 +216,59 @@ public final class Execution implements IdempotentExecution {
     }
 
     /** The lease is renewed until the end is written: a pending completion must not look abandoned (rule 5). */
-    private Optional<byte[]> write(Verdict verdict, byte[] result) {
+    private Optional<Decision> write(Verdict verdict, byte[] result) {
         if (verdict == Verdict.UNKNOWN) {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
         try {
-            return recorded(verdict, result, send(verdict, result));
+            return insteadOfOwn(verdict, send(verdict, result));
         } catch (CorruptRecordException e) {
             leases.ended(this);
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
             int size = verdict == Verdict.KEEP ? result.length : 0;
-            Runnable write = () -> recorded(verdict, result, send(verdict, result));
-            background.retry(id, size, policy.retention(), write, () -> leases.ended(this));
+            background.retry(id, size, policy.retention(), () -> send(verdict, result), () -> leases.ended(this));
         }
-        return Optional.empty();
+        return insteadOfOwn(verdict, Optional.empty());
     }
 
-    /** Those who wait here are told without asking the storage again. */
-    private Optional<byte[]> recorded(Verdict verdict, byte[] result, WriteResult written) {
-        Optional<byte[]> canonical = judge(written);
-        leases.ended(this);
-        waiters.tell(claim.key(), claim.fingerprint(), told(verdict, result, written));
-        return canonical;
-    }
-
-    private static Decision told(Verdict verdict, byte[] result, WriteResult written) {
-        Decision askAgain = new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
-        if (written instanceof WriteResult.Fenced fenced) {
-            // Whoever overtook us may still run: what we came to is nobody's answer (T14).
-            byte[] canonical = fenced.result();
-            return canonical == null ? askAgain : Idempotence.ended(canonical);
+    /** A success that was not overtaken by an answer stands; a failure of somebody who was overtaken never does (T14). */
+    private Optional<Decision> insteadOfOwn(Verdict verdict, Optional<Decision> canonical) {
+        if (canonical.isPresent() && (verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
+            return canonical;
         }
-        return switch (verdict) {
-            case KEEP -> Idempotence.ended(result);
-            case RELEASE -> askAgain;
-            case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
-        };
+        return verdict == Verdict.RELEASE && overtaken ? Optional.of(askAgain()) : Optional.empty();
     }
 
-    private WriteResult send(Verdict verdict, byte[] result) {
-        return switch (verdict) {
+    private static Decision askAgain() {
+        return new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
+    }
+
+    /** Those who wait here are told what is recorded, without asking the storage again. */
+    private Optional<Decision> send(Verdict verdict, byte[] result) {
+        WriteResult written = switch (verdict) {
             case KEEP -> storage.complete(claim, result, policy.retention());
             case RELEASE -> storage.release(claim, policy.retention());
             case UNKNOWN -> storage.markUnknown(claim, policy.retention());
         };
+        leases.ended(this);
+        Optional<Decision> canonical = judge(written).map(Idempotence::ended);
+        if (canonical.isPresent()) {
+            tell(canonical.get());
+        } else if (!(written instanceof WriteResult.Fenced)) {
+            tell(
+                    switch (verdict) {
+                        case KEEP -> Idempotence.ended(result);
+                        case RELEASE -> askAgain();
+                        case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+                    });
+        }
+        return canonical;
+    }
+
+    private void tell(Decision decision) {
+        waiters.tell(claim.key(), claim.fingerprint(), decision);
     }
 
     private Optional<byte[]> judge(WriteResult written) {

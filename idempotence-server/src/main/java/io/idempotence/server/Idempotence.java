@@ -22,6 +22,8 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Decides which attempt at a logical call runs and what all the others get (promises P2 to P6).
@@ -44,9 +46,15 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
+ * <p>It has few threads of its own, all daemons that exist only while there is something to do: one {@code idempotence-writes} for what the storage
+ * could not take when it was due, {@code idempotence-renewals} for the leases of running handlers (one more for each renewal that hangs, at most
+ * 17), and one {@code idempotence-polls} for duplicates that wait for another process.
+ *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
 public final class Idempotence implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
+
     static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
@@ -77,10 +85,10 @@ public final class Idempotence implements AutoCloseable {
         this.events = new Events(builder.listener);
         this.background = new Background(events, "idempotence-writes");
         // A thread of their own: a write that waits for the storage must not let the leases of others run out.
-        this.renewals = new Background(events, "idempotence-leases");
+        this.renewals = new Background(events, "idempotence-renewals");
         this.leases = new Leases(renewals);
         this.polls = new Background(events, "idempotence-polls");
-        this.waiters = new Waiters(polls, leases::isRunning, this::look, builder.maxWaiting);
+        this.waiters = new Waiters(polls, leases::isRunning, builder.maxWaiting);
     }
 
     /**
@@ -242,7 +250,11 @@ public final class Idempotence implements AutoCloseable {
         try {
             result = work.run(execution);
         } catch (Throwable e) {
-            execution.finish(policy.ofException(e), StoredResult.unavailable());
+            Optional<Decision> canonical = execution.finish(policy.ofException(e), StoredResult.unavailable());
+            if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
+                LOG.warn("the work of a late owner failed; its caller gets the result of the one that overtook it", e);
+                return decoded(codec, replay.result());
+            }
             throw e;
         }
         byte[] stored;
@@ -253,9 +265,9 @@ public final class Idempotence implements AutoCloseable {
             execution.finish(Verdict.KEEP, StoredResult.unavailable());
             throw e;
         }
-        Optional<byte[]> canonical = execution.finish(Verdict.KEEP, stored);
-        boolean overtaken = canonical.isPresent() && StoredResult.kind(canonical.get()) != StoredResult.UNAVAILABLE;
-        return overtaken ? decoded(codec, canonical.get()) : result;
+        return execution.finish(Verdict.KEEP, stored).orElse(null) instanceof Decision.Replay replay
+                ? decoded(codec, replay.result())
+                : result;
     }
 
     @SuppressWarnings("NullAway") // a work whose result is null gets it back
@@ -292,7 +304,7 @@ public final class Idempotence implements AutoCloseable {
                 || refuse.refusal() != Refusal.IN_PROGRESS) {
             return CompletableFuture.completedFuture(decision);
         }
-        CompletableFuture<Decision> waiter = waiters.await(request, patience, decision);
+        CompletableFuture<Decision> waiter = waiters.await(request, patience, decision, () -> look(call.id(), request));
         waiter.thenAccept(told -> {
             if (told instanceof Decision.Replay) {
                 events.publish(IdempotenceEvent.REPLAYED, call.id());
@@ -343,17 +355,22 @@ public final class Idempotence implements AutoCloseable {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the operation's recovery failed", e);
             return abandoned;
         }
-        if (applied == IdempotencePolicy.Applied.UNKNOWN) {
+        Resolution resolution;
+        if (applied == IdempotencePolicy.Applied.YES) {
+            resolution = Resolution.APPLIED;
+        } else if (applied == IdempotencePolicy.Applied.NO) {
+            resolution = Resolution.NOT_APPLIED;
+        } else {
+            // A rule that answers null does not know either.
             return abandoned;
         }
-        Resolution resolution = applied == IdempotencePolicy.Applied.YES ? Resolution.APPLIED : Resolution.NOT_APPLIED;
         storage.resolve(request.key(), abandoned.fence(), resolution, policy.retention());
         // Whoever was first to resolve it: the claim now tells what to do.
         return claim(id, request);
     }
 
     /** What those who wait for an execution in another process are told; null while it runs. Leaves no claim behind. */
-    private @Nullable Decision look(ClaimRequest request) {
+    private @Nullable Decision look(IdempotenceId id, ClaimRequest request) {
         try {
             RecordState state =
                     storage.find(request.key()).map(IdempotenceRecord::state).orElse(RecordState.RELEASED);
@@ -365,6 +382,7 @@ public final class Idempotence implements AutoCloseable {
                 case COMPLETED -> result(request);
             };
         } catch (RuntimeException e) {
+            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
     }
@@ -445,11 +463,22 @@ public final class Idempotence implements AutoCloseable {
 
     /**
      * Neither answer came, yet a claim may have been stored, and nothing will run under it. Left alone it would show as abandoned, a
-     * false "outcome unknown". Asking once more as the same owner tells (T2).
+     * false "outcome unknown". Asking once more as the same owner tells (T2), but only where there is a claim: a new one would
+     * look like a first attempt to others, and taking one over would stop its owner.
      */
     private void undo(IdempotenceId id, ClaimRequest request) {
+        // A claim runs out by itself, a saved ID does not: it would be called seen for the whole retention.
+        boolean runsOut = request.lease().compareTo(request.retention()) < 0;
+        if (runsOut && background.isBusy()) {
+            return;
+        }
+        ClaimRequest again = new ClaimRequest(
+                request.key(), request.fingerprint(), request.owner(), request.lease(), request.retention(), false);
         Runnable giveBack = () -> {
-            if (storage.claim(request) instanceof ClaimResult.Claimed claimed) {
+            RecordState state =
+                    storage.find(request.key()).map(IdempotenceRecord::state).orElse(RecordState.RELEASED);
+            boolean isClaimed = state == RecordState.IN_PROGRESS || state == RecordState.ABANDONED;
+            if (isClaimed && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
                 storage.release(claimed.claim(), request.retention());
             }
         };
@@ -469,8 +498,9 @@ public final class Idempotence implements AutoCloseable {
     /** Tries once more to make every write that still waits, stops the background thread, then closes the storage. Closing twice does nothing. */
     @Override
     public void close() {
-        waiters.close();
+        // In this order: who comes meanwhile must not wait for a poll that will not be.
         polls.close();
+        waiters.close();
         renewals.close();
         leases.close();
         background.close();

@@ -44,6 +44,12 @@ public interface IdempotentExecution {
     /** The ID is given back, even if the answer is a success. */
     void release();
 
+    /**
+     * Another execution of this ID has taken effect, or this one no longer holds its claim; so this one must take no effect. The ID is given
+     * back, and the caller gets the answer of the other one, or is told to ask again, whatever the handler answers.
+     */
+    void overtaken();
+
     /** Nobody knows whether the operation took effect: later attempts are refused as outcome-unknown (T13). */
     void markUnknown();
 }

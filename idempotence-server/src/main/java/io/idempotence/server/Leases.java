@@ -124,7 +124,7 @@ final class Leases implements AutoCloseable {
     private static void renew(Execution execution) {
         try {
             execution.renew();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             LOG.warn("a lease could not be renewed, trying again", e);
             execution.renewalFailed();
         }

@@ -3,6 +3,7 @@ package io.idempotence.server;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.Millis;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
 import java.util.Map;
@@ -11,8 +12,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,45 +30,43 @@ final class Waiters implements AutoCloseable {
     private final AtomicInteger count = new AtomicInteger();
     private final Map<Operation, Set<CompletableFuture<Decision>>> waiting = new ConcurrentHashMap<>();
 
-    /** Asks the storage, without leaving a claim behind: null means that the first attempt still runs. */
-    private final Function<ClaimRequest, @Nullable Decision> look;
-
-    Waiters(
-            Background background,
-            Predicate<StorageKey> runsHere,
-            Function<ClaimRequest, @Nullable Decision> look,
-            int limit) {
+    Waiters(Background background, Predicate<StorageKey> runsHere, int limit) {
         this.background = background;
         this.runsHere = runsHere;
-        this.look = look;
         this.limit = limit;
     }
 
     /** What is waited for. After a delete the key may belong to another request, whose answer is not for those who waited before (P5). */
     private record Operation(StorageKey key, Fingerprint fingerprint) {}
 
-    /** The decision once there is one; {@code otherwise} if patience or room runs out. Never {@link Decision.Run}. */
-    CompletableFuture<Decision> await(ClaimRequest request, Duration patience, Decision otherwise) {
+    /**
+     * The decision once there is one; {@code otherwise} if patience or room runs out. Never {@link Decision.Run}.
+     *
+     * @param look asks the storage, without leaving a claim behind: null means that the first attempt still runs
+     */
+    CompletableFuture<Decision> await(
+            ClaimRequest request, Duration patience, Decision otherwise, Supplier<@Nullable Decision> look) {
         if (count.incrementAndGet() > limit) {
             count.decrementAndGet();
             return CompletableFuture.completedFuture(otherwise);
         }
         Operation operation = new Operation(request.key(), request.fingerprint());
         CompletableFuture<Decision> waiter = new CompletableFuture<>();
-        Set<CompletableFuture<Decision>> fresh = ConcurrentHashMap.newKeySet();
-        Set<CompletableFuture<Decision>> joined = waiting.compute(operation, (key, before) -> {
-            Set<CompletableFuture<Decision>> all = before == null ? fresh : before;
-            all.add(waiter);
-            return all;
+        boolean[] first = new boolean[1];
+        Set<CompletableFuture<Decision>> together = waiting.compute(operation, (key, before) -> {
+            first[0] = before == null;
+            Set<CompletableFuture<Decision>> joined = before == null ? ConcurrentHashMap.newKeySet() : before;
+            joined.add(waiter);
+            return joined;
         });
         waiter.whenComplete((decision, failure) -> {
             count.decrementAndGet();
             leave(operation, waiter);
         });
-        waiter.completeOnTimeout(otherwise, patience.toNanos(), TimeUnit.NANOSECONDS);
-        if (joined == fresh) {
+        waiter.completeOnTimeout(otherwise, Millis.capped(patience), TimeUnit.MILLISECONDS);
+        if (first[0]) {
             // Even if it runs here: it may have ended between the claim that met it and the line that joined.
-            poll(operation, request, joined, FIRST_POLL);
+            poll(operation, together, look, FIRST_POLL);
         }
         return waiter;
     }
@@ -79,15 +78,18 @@ final class Waiters implements AutoCloseable {
         });
     }
 
-    /** One chain of polls for one set: those who join after it has emptied begin their own. */
     private void poll(
-            Operation operation, ClaimRequest request, Set<CompletableFuture<Decision>> joined, Duration delay) {
+            Operation operation,
+            Set<CompletableFuture<Decision>> together,
+            Supplier<@Nullable Decision> look,
+            Duration delay) {
         boolean planned = background.tryLater(delay, () -> {
-            if (waiting.get(operation) == joined) {
-                Decision decision = runsHere.test(operation.key) ? null : look.apply(request);
+            // Those who came after the last of these had left have a poll of their own.
+            if (waiting.get(operation) == together) {
+                Decision decision = runsHere.test(operation.key) ? null : look.get();
                 if (decision == null) {
                     Duration doubled = delay.multipliedBy(2);
-                    poll(operation, request, joined, doubled.compareTo(LONGEST_POLL) < 0 ? doubled : LONGEST_POLL);
+                    poll(operation, together, look, doubled.compareTo(LONGEST_POLL) < 0 ? doubled : LONGEST_POLL);
                 } else {
                     tell(operation, decision);
                 }

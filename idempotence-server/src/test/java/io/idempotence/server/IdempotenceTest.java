@@ -280,7 +280,7 @@ class IdempotenceTest {
                         .execute(id, this::work))
                 .isEqualTo("run 1");
         assertThat(late.finish(Verdict.KEEP, StoredResult.value(new byte[] {1})))
-                .hasValueSatisfying(result -> assertThat(StoredResult.valueOf(result))
+                .hasValueSatisfying(result -> assertThat(StoredResult.valueOf(((Decision.Replay) result).result()))
                         .isEqualTo("run 1".getBytes(java.nio.charset.StandardCharsets.UTF_8)));
         assertThat(events).contains(IdempotenceEvent.FENCED);
         assertThat(idempotence().execute(id, this::work)).isEqualTo("run 1");
@@ -310,13 +310,38 @@ class IdempotenceTest {
         Claim claim = ((ClaimResult.Claimed) storage.claim(request)).claim();
         await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
         Events toTest = new Events((event, which) -> events.add(event));
-        Background background = new Background(toTest, "test");
+        Background background = new Background(toTest, "idempotence-test");
         return new Execution(
                 storage, background, toTest, id, claim, false, policy, new Leases(background), nobodyWaits(background));
     }
 
     private static Waiters nobodyWaits(Background background) {
-        return new Waiters(background, key -> false, request -> null, 0);
+        return new Waiters(background, key -> false, 0);
+    }
+
+    /** T14 */
+    @Test
+    void aLateOwnerThatFailsGetsTheResultOfTheOneThatOvertookIt() throws Exception {
+        Execution late = abandon(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+        idempotence(shortLease(IdempotencePolicy.OnAbandoned.RE_EXECUTE)).execute(id, this::work);
+        assertThat(late.finish(Verdict.RELEASE, StoredResult.unavailable()).orElseThrow())
+                .isInstanceOf(Decision.Replay.class);
+    }
+
+    @Test
+    void eachKindOfThreadHasItsName() throws Exception {
+        Idempotence idempotence = idempotence();
+        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        idempotence().claim(call, IdempotencePolicy.defaults());
+        idempotence.claim(call, IdempotencePolicy.defaults(), Duration.ofMinutes(1));
+        redis.kill();
+        refusalOf(() -> idempotence.execute(id, this::work));
+
+        await().until(() -> Stream.of(threads())
+                .filter(Thread::isDaemon)
+                .map(Thread::getName)
+                .collect(java.util.stream.Collectors.toSet())
+                .containsAll(List.of("idempotence-writes", "idempotence-renewals", "idempotence-polls")));
     }
 
     /** T9 */

@@ -172,6 +172,14 @@ class RecoveryTest {
     }
 
     @Test
+    @DisplayName("P6: a rule that says nothing, not even that it does not know, lets nothing run")
+    void whoAnswersNullRefuses() {
+        abandoned();
+        assertRefused(recovering((which, fence) -> null), Refusal.OUTCOME_UNKNOWN);
+        assertThat(runs).hasValue(0);
+    }
+
+    @Test
     void aLiveClaimIsNobodysToRecover() {
         storage.claim(new ClaimRequest(
                 key(), Fingerprint.NONE, Owner.random(RANDOM), Duration.ofMinutes(5), Duration.ofHours(1), false));

@@ -6,10 +6,13 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -18,8 +21,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -150,7 +155,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T14, P4: what a late owner came to is not told to those who wait while another runs")
+    @DisplayName("T14, P4: those who wait are told the result of the one that overtook a late owner")
     void theResultOfAFencedOwnerIsNobodysAnswer() {
         storage.before((call, which) -> {
             if (call == Call.RENEW) {
@@ -178,12 +183,8 @@ class StorageTroubleTest {
         assertThat(overtaken.finish(Verdict.KEEP, StoredResult.value(new byte[] {1})))
                 .isEmpty();
 
-        assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
-                .isInstanceOfSatisfying(
-                        Decision.Refuse.class,
-                        refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
         successor.get().finish(Verdict.KEEP, StoredResult.value(new byte[] {2}));
-        assertThat(late.claim(call, SHORT_LEASE))
+        assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
                 .isInstanceOfSatisfying(
                         Decision.Replay.class,
                         replay -> assertThat(replay.result()).isEqualTo(StoredResult.value(new byte[] {2})));
@@ -281,19 +282,82 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T22: whatever a storage throws, the real result goes to the caller and is never run again")
+    @DisplayName("T22: whatever a storage throws, the real result goes to the caller and is recorded later")
     void anUnexpectedFailureAtCompletionIsTriedAgain() throws Exception {
-        AtomicInteger failures = new AtomicInteger(3);
+        Queue<Throwable> failures = new ConcurrentLinkedQueue<>(List.of(
+                new StackOverflowError(),
+                new UnsupportedOperationException("a driver's bug"),
+                unavailable(),
+                new NoClassDefFoundError("a driver's class")));
         storage.before((call, which) -> {
-            if (call == Call.COMPLETE && failures.getAndDecrement() > 1) {
-                throw unavailable();
-            }
-            if (call == Call.COMPLETE && failures.get() == 3) {
-                throw new UnsupportedOperationException("a driver's bug");
+            Throwable failure = call == Call.COMPLETE ? failures.poll() : null;
+            if (failure instanceof Error error) {
+                throw error;
+            } else if (failure != null) {
+                throw (RuntimeException) failure;
             }
         });
-        assertThat(idempotence().execute(id, this::work)).isEqualTo("run 1");
+        Idempotence idempotence = idempotence();
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
         await().until(() -> memory.find(key).orElseThrow().state() == RecordState.COMPLETED);
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+    }
+
+    @Test
+    @DisplayName("T20: a record that was damaged while its handler ran is not written again and again")
+    void aDamagedRecordIsGivenUp() throws Exception {
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE) {
+                throw storage.count(Call.COMPLETE) == 1
+                        ? unavailable()
+                        : new CorruptRecordException("somebody wrote over it");
+            }
+        });
+        Idempotence idempotence = idempotence();
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+        await().until(() -> events.stream()
+                        .filter(event -> event == IdempotenceEvent.STORAGE_ERROR)
+                        .count()
+                == 2);
+        idempotence.close();
+        assertThat(storage.count(Call.COMPLETE)).isEqualTo(2);
+    }
+
+    @Test
+    @DisplayName("T21: a claim that never arrived is not made in the background: it would look like a first attempt")
+    void aClaimThatNeverArrivedIsNotMadeLater() throws Exception {
+        storage.before((call, which) -> {
+            if (call == Call.CLAIM) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = idempotence();
+        assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(StorageUnavailableException.class);
+        storage.before((call, which) -> {});
+        List<Call> claimedOrLookedAt = List.of(Call.CLAIM, Call.FIND);
+        await().until(() -> claimedOrLookedAt.stream().mapToLong(storage::count).sum() >= 3);
+        idempotence.close();
+        assertThat(memory.list("default")).isEmpty();
+    }
+
+    @Test
+    @DisplayName("T21: nothing abandoned is taken over by a claim under which nothing will run")
+    void givingBackTakesNothingOver() throws Exception {
+        IdempotenceStorage other = IdempotenceStorage.inMemory();
+        other.claim(new ClaimRequest(
+                key, Fingerprint.NONE, new Owner(1, 2), Duration.ofMillis(1), Duration.ofHours(1), false));
+        await().until(() -> other.find(key).orElseThrow().state() == RecordState.ABANDONED);
+        FaultyStorage faulty = new FaultyStorage(other).before((call, which) -> {
+            if (call == Call.CLAIM) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = over(faulty, SHORT_LEASE);
+        assertThat(refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        faulty.before((call, which) -> {});
+        await().until(() -> faulty.count(Call.CLAIM) + faulty.count(Call.FIND) >= 3);
+        idempotence.close();
+        assertThat(other.find(key).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);
     }
 
     @Test

@@ -8,18 +8,19 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
-import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
-import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
-import java.security.SecureRandom;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -259,6 +260,7 @@ class WaitingTest {
         redis.kill();
 
         assertRefused(waiter, Refusal.STORAGE_UNAVAILABLE);
+        assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
     }
 
     @Test
@@ -274,35 +276,82 @@ class WaitingTest {
     }
 
     @Test
+    void whoComesWhileItIsClosedIsSentAwayToo() {
+        Idempotence idempotence = idempotence();
+        run(idempotence());
+        CompletableFuture<CompletableFuture<Decision>> second =
+                idempotence.claim(call, POLICY, LONG).thenApply(sentAway -> idempotence.claim(call, POLICY, LONG));
+
+        idempotence.close();
+
+        assertThat(second).isDone();
+        assertThat(second.join()).isDone();
+    }
+
+    @Test
+    void callersThatComeAndGoLeaveNoPollsBehind() {
+        run(idempotence());
+        FaultyStorage storage = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()));
+        Idempotence other = Idempotence.over(storage);
+        open.add(other);
+        for (int i = 0; i < 100; i++) {
+            other.claim(call, POLICY, LONG).cancel(false);
+        }
+
+        assertRefused(other.claim(call, POLICY, Duration.ofMillis(500)), Refusal.IN_PROGRESS);
+
+        // After 20, 60, 140, 300 ms and, on a slow machine, one more.
+        assertThat(storage.count(FaultyStorage.Call.FIND)).isBetween(1L, 5L);
+    }
+
+    @Test
+    void whoIsWillingToWaitForEverWaits() {
+        Idempotence idempotence = idempotence();
+        Execution execution = run(idempotence);
+        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, ChronoUnit.FOREVER.getDuration());
+        execution.finish(Verdict.KEEP, answer());
+        assertReplays(waiter);
+    }
+
+    @Test
+    @DisplayName("P4, T14: who waits is not told the answer of a late owner, which is nowhere recorded")
+    void theAnswerOfALateOwnerIsNotTold() {
+        IdempotencePolicy shortLease = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(500))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+        FaultyStorage cutOff = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()))
+                .before((what, key) -> {
+                    if (what == FaultyStorage.Call.RENEW) {
+                        throw new StorageUnavailableException("the cable is out", null);
+                    }
+                });
+        Idempotence first = Idempotence.over(cutOff);
+        open.add(first);
+        Execution late = ((Decision.Run) first.claim(call, shortLease)).execution();
+        CompletableFuture<Decision> waiter = first.claim(call, POLICY, LONG);
+        assertThat(waiter).isNotDone();
+        Idempotence second = idempotence();
+        AtomicReference<Decision> heir = new AtomicReference<>();
+        await().until(() -> {
+            heir.set(second.claim(call, shortLease));
+            return heir.get() instanceof Decision.Run;
+        });
+
+        late.finish(Verdict.KEEP, StoredResult.value(new byte[] {1}));
+        assertThat(waiter).isNotDone();
+        ((Decision.Run) heir.get()).execution().finish(Verdict.KEEP, answer());
+
+        assertReplays(waiter);
+    }
+
+    @Test
     void anImpossibleNumberOfWaitersIsRefused() {
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             Idempotence.Builder builder = Idempotence.builder(storage);
             assertThatThrownBy(() -> builder.maxWaiting(-1))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("maxWaiting must be 0 to 1000000, got -1");
-        }
-    }
-
-    @Test
-    @DisplayName("one who joins after all have left begins the only chain of looks")
-    void chainsOfLooksDoNotMultiply() {
-        Events none = new Events((event, id) -> {});
-        try (Background polls = new Background(none, "test-polls");
-                Waiters waiters = new Waiters(polls, key -> false, request -> null, 10)) {
-            Decision otherwise = new Decision.Refuse(Refusal.IN_PROGRESS, Duration.ofSeconds(1));
-            ClaimRequest request = new ClaimRequest(
-                    StorageKey.of("test", "", "", IdempotenceId.of("order-1")),
-                    fingerprint(1),
-                    Owner.random(new SecureRandom()),
-                    LONG,
-                    LONG,
-                    false);
-            for (int round = 0; round < 20; round++) {
-                waiters.await(request, LONG, otherwise).cancel(false);
-            }
-            CompletableFuture<Decision> waiter = waiters.await(request, LONG, otherwise);
-            await().until(() -> polls.planned() == 1);
-            assertThat(waiter).isNotDone();
         }
     }
 }

@@ -102,11 +102,14 @@ final class Database {
     private static void giveBack(Connection connection, boolean manualCommit, int formerTimeout) {
         try (connection) {
             if (!connection.isClosed()) {
-                if (formerTimeout >= 0) {
-                    connection.setNetworkTimeout(Runnable::run, formerTimeout);
-                }
-                if (manualCommit) {
-                    connection.setAutoCommit(false);
+                try {
+                    if (manualCommit) {
+                        connection.setAutoCommit(false);
+                    }
+                } finally {
+                    if (formerTimeout >= 0) {
+                        connection.setNetworkTimeout(Runnable::run, formerTimeout);
+                    }
                 }
             }
         } catch (SQLException e) {

@@ -339,15 +339,18 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
      * @param connection of the business transaction, on this storage's database; auto-commit is off. It is neither committed nor closed here
      * @param execution the one that runs, as given to the handler
      * @throws ExecutionOvertakenException if another execution was applied or this one no longer holds its claim. The business transaction
-     *     must roll back; the ID is released, whatever the policy says
+     *     must roll back; the ID is released, whatever the policy says, and the caller gets the other one's answer or is told to ask again
      * @throws StorageUnavailableException if the database cannot; the business transaction must roll back
      * @throws IllegalStateException if this storage was built without {@link Builder#inTransaction()}, or auto-commit is on
      */
     public void markApplied(Connection connection, IdempotentExecution execution) {
         try {
             markApplied(connection, execution.key(), execution.fence());
-        } catch (ExecutionOvertakenException | StorageUnavailableException e) {
+        } catch (ExecutionOvertakenException e) {
             // Kept, this failure would be replayed as the answer of the execution that was applied.
+            execution.overtaken();
+            throw e;
+        } catch (StorageUnavailableException e) {
             execution.release();
             throw e;
         }

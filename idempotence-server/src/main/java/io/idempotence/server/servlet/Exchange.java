@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.server.Decision;
 import io.idempotence.server.Execution;
 import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
@@ -42,6 +43,7 @@ final class Exchange {
 
     private final Execution execution;
     private final FilterConfiguration config;
+    private final Problems problems;
     private final BooleanSupplier seesAsyncDispatches;
     private final HttpServletRequest containerRequest;
     private final HttpServletResponse containerResponse;
@@ -64,12 +66,14 @@ final class Exchange {
     Exchange(
             Execution execution,
             FilterConfiguration config,
+            Problems problems,
             BooleanSupplier seesAsyncDispatches,
             HttpServletRequest request,
             byte @Nullable [] body,
             HttpServletResponse response) {
         this.execution = execution;
         this.config = config;
+        this.problems = problems;
         this.seesAsyncDispatches = seesAsyncDispatches;
         this.containerRequest = request;
         this.containerResponse = response;
@@ -120,7 +124,10 @@ final class Exchange {
                 finish();
                 return;
             }
-            failed(e);
+            if (failed(e)) {
+                LOG.warn("the handler of a late owner failed; its caller is told what became of the other one", e);
+                return;
+            }
             throw e;
         }
         if (complete) {
@@ -285,10 +292,7 @@ final class Exchange {
             return;
         }
         byte[] result = execution.verdict(byPolicy) == Verdict.KEEP ? stored(deferred) : StoredResponse.unavailable();
-        Optional<byte[]> canonical = execution.finish(byPolicy, result);
-        if (canonical.isPresent() && !response.streaming() && Replay.isPossible(canonical.get())) {
-            giveInstead(canonical.get());
-        } else {
+        if (!gave(execution.finish(byPolicy, result))) {
             response.deliver();
         }
     }
@@ -310,18 +314,21 @@ final class Exchange {
         return !mayStillRun() && response.isWhole() && hasBegunAKeptAnswer();
     }
 
-    private void failed(Throwable exception) {
+    /** Whether the caller has its answer all the same: that of the owner that overtook this one. */
+    private boolean failed(Throwable exception) {
         if (!ended.compareAndSet(false, true)) {
-            return;
+            return false;
         }
         Verdict byPolicy = mayStillRun() || hasBegunAKeptAnswer()
                 ? Verdict.UNKNOWN
                 : config.policy().ofException(exception);
         if (execution.verdict(byPolicy) == Verdict.KEEP) {
             awaitErrorPage(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null);
-        } else {
-            execution.finish(byPolicy, StoredResponse.unavailable());
+            return false;
         }
+        boolean stillRuns = mayStillRun();
+        Optional<Decision> instead = execution.finish(byPolicy, StoredResponse.unavailable());
+        return !stillRuns && gave(instead);
     }
 
     private void awaitErrorPage(Verdict byPolicy, int status, @Nullable String message) {
@@ -392,12 +399,23 @@ final class Exchange {
         return headers;
     }
 
-    private void giveInstead(byte[] canonical) {
-        response.discard();
-        try {
-            Replay.give(canonical, containerResponse);
-        } catch (IOException | CorruptRecordException e) {
-            LOG.warn("a late owner could not be given the answer of the one that overtook it", e);
+    /** Gives the caller of a late owner what the other one answered, or the refusal it would get now (T14). */
+    private boolean gave(Optional<Decision> instead) {
+        boolean possible = instead.isPresent()
+                && !response.streaming()
+                && (!(instead.get() instanceof Decision.Replay replay) || Replay.isPossible(replay.result()));
+        if (possible) {
+            response.discard();
+            try {
+                if (instead.get() instanceof Decision.Replay replay) {
+                    Replay.give(replay.result(), containerResponse);
+                } else if (instead.get() instanceof Decision.Refuse refuse) {
+                    problems.refuse(containerResponse, refuse.refusal(), refuse.retryAfter(), null);
+                }
+            } catch (IOException | CorruptRecordException e) {
+                LOG.warn("a late owner could not be given the answer of the one that overtook it", e);
+            }
         }
+        return possible;
     }
 }

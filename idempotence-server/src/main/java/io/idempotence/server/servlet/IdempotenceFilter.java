@@ -243,7 +243,8 @@ public final class IdempotenceFilter implements Filter {
             HttpServletResponse response,
             FilterChain chain)
             throws IOException, ServletException {
-        Exchange exchange = new Exchange(execution, config, () -> seesAsyncDispatches, request, body, response);
+        Exchange exchange =
+                new Exchange(execution, config, problems, () -> seesAsyncDispatches, request, body, response);
         request.setAttribute(EXCHANGE, exchange);
         exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
     }

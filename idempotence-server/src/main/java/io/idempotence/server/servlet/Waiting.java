@@ -62,7 +62,7 @@ final class Waiting {
             if (decision.isDone()) {
                 action.on(decision.join());
             } else {
-                actLater(request.startAsync(request, response), decision, action);
+                actLater(request.startAsync(request, response), response, decision, action);
             }
         } else {
             Decision decision;
@@ -88,7 +88,8 @@ final class Waiting {
     }
 
     /** Nothing is dispatched again: a dispatch that this filter did not see would run the handler. */
-    private static void actLater(AsyncContext async, CompletableFuture<Decision> decision, Action action) {
+    private static void actLater(
+            AsyncContext async, HttpServletResponse response, CompletableFuture<Decision> decision, Action action) {
         // The wait itself ends in time. A container that gave up would answer with the handler's success: nothing at
         // all.
         async.setTimeout(0);
@@ -97,7 +98,7 @@ final class Waiting {
         decision.thenAccept(decided -> {
             Runnable task = () -> {
                 if (!leaving.gone) {
-                    finish(async, decided, action);
+                    finish(async, response, decided, action);
                 }
             };
             try {
@@ -110,13 +111,24 @@ final class Waiting {
         });
     }
 
-    private static void finish(AsyncContext async, Decision decision, Action action) {
+    private static void finish(AsyncContext async, HttpServletResponse response, Decision decision, Action action) {
         try {
             action.on(decision);
-        } catch (IOException | ServletException | RuntimeException e) {
-            LOG.debug("a caller that waited is gone, or its answer could not be written", e);
+        } catch (IOException e) {
+            LOG.debug("a caller that waited is gone", e);
+        } catch (Throwable e) {
+            LOG.error("a caller that waited could not be answered", e);
+            fail(response);
         } finally {
             complete(async);
+        }
+    }
+
+    /** An answer of nothing would look like a success. */
+    private static void fail(HttpServletResponse response) {
+        if (!response.isCommitted()) {
+            response.reset();
+            response.setStatus(HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
         }
     }
 

@@ -105,6 +105,24 @@ class JdbcFaultsTest {
         }
     }
 
+    @Test
+    void connectionThatCannotGetItsTimeoutBackGetsItsCommitModeBack() {
+        builder(Databases.H2).build();
+        try (HikariDataSource manual = Databases.H2.newPool(config -> config.setAutoCommit(false))) {
+            SpyDataSource spy = new SpyDataSource(manual);
+            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy).build();
+            spy.otherCalls.clear();
+            spy.failing = "setNetworkTimeout";
+
+            Claims.claim(storage, key);
+
+            assertThat(spy.otherCalls)
+                    .containsSubsequence("setNetworkTimeout", "setNetworkTimeout")
+                    .filteredOn(call -> call.equals("setAutoCommit"))
+                    .hasSize(2);
+        }
+    }
+
     private static void signal(String signal, String pid) throws Exception {
         assertThat(new ProcessBuilder("kill", "-" + signal, pid).start().waitFor())
                 .isZero();

@@ -24,6 +24,9 @@ final class SpyDataSource implements DataSource {
     private final String product;
     final AtomicInteger executed = new AtomicInteger();
     final List<String> otherCalls = Collections.synchronizedList(new ArrayList<>());
+    /** The name of a setter of a connection that fails from the second call on. */
+    volatile String failing = "";
+
     private final Queue<SQLException> failures = new ArrayDeque<>();
 
     SpyDataSource(DataSource real) {
@@ -55,6 +58,9 @@ final class SpyDataSource implements DataSource {
             }
             if (method.getName().startsWith("set") || method.getName().equals("commit")) {
                 otherCalls.add(method.getName());
+            }
+            if (method.getName().equals(failing) && Collections.frequency(otherCalls, failing) > 1) {
+                throw new InvocationTargetException(new SQLException("not now"));
             }
             return method.invoke(connection, args);
         });

@@ -13,6 +13,8 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
+import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
@@ -103,6 +105,48 @@ class RedisSentinelTest extends IdempotenceStorageContract {
                     .until(() -> storage.claim(request) instanceof ClaimResult.Claimed);
             assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
         }
+    }
+
+    /** From another connection, too, and although the script writes nothing the second time. */
+    @Test
+    @DisplayName("T11, T22: an end that no replica has is not done because it is sent again")
+    void anEndWithoutItsReplicasIsNotDoneWhenSentAgain() {
+        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
+                EmbeddedRedis replica =
+                        EmbeddedRedis.start("--replicaof", primary.host(), Integer.toString(primary.port()))) {
+            await().atMost(Duration.ofSeconds(20)).until(() -> isOnline(primary));
+            StorageKey completed = Claims.newKey();
+            StorageKey released = Claims.newKey();
+            StorageKey unknown = Claims.newKey();
+            try (RedisIdempotenceStorage first = replicated(primary);
+                    RedisIdempotenceStorage second = replicated(primary)) {
+                Claim toComplete = Claims.claim(first, completed);
+                Claim toRelease = Claims.claim(first, released);
+                Claim toMark = Claims.claim(first, unknown);
+                replica.pause();
+                for (RedisIdempotenceStorage storage : List.of(first, second)) {
+                    for (ThrowingCallable end : List.<ThrowingCallable>of(
+                            () -> storage.complete(toComplete, new byte[] {7}, Claims.RETENTION),
+                            () -> storage.release(toRelease, Claims.RETENTION),
+                            () -> storage.markUnknown(toMark, Claims.RETENTION))) {
+                        assertThatThrownBy(end)
+                                .isInstanceOf(StorageUnavailableException.class)
+                                .hasMessageContaining("0 of 1 replicas have the write");
+                    }
+                }
+                replica.resume();
+                await().atMost(Duration.ofSeconds(20))
+                        .ignoreExceptions()
+                        .until(() -> second.complete(toComplete, new byte[] {7}, Claims.RETENTION)
+                                instanceof WriteResult.Done);
+            }
+        }
+    }
+
+    private static RedisIdempotenceStorage replicated(EmbeddedRedis primary) {
+        return RedisIdempotenceStorage.builder(primary.address())
+                .waitForReplicas(1, Duration.ofMillis(300))
+                .build();
     }
 
     private static boolean isOnline(EmbeddedRedis primary) {

@@ -13,7 +13,8 @@ public final class FaultyStorage implements IdempotenceStorage {
         COMPLETE,
         RELEASE,
         MARK_UNKNOWN,
-        RENEW
+        RENEW,
+        FIND
     }
 
     /** Happens on the wire; throws to lose the call, or its answer. */
@@ -90,7 +91,8 @@ public final class FaultyStorage implements IdempotenceStorage {
 
     @Override
     public Optional<IdempotenceRecord> find(StorageKey key) {
-        return delegate.find(key);
+        out(Call.FIND, key);
+        return back(Call.FIND, key, delegate.find(key));
     }
 
     @Override

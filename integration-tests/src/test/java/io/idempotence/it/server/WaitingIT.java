@@ -9,6 +9,7 @@ import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
@@ -24,6 +25,7 @@ import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
 import java.net.Socket;
 import java.net.http.HttpResponse;
@@ -77,18 +79,33 @@ class WaitingIT {
         }
     }
 
+    /** A filter of the application, in front of the one under test. */
+    @FunctionalInterface
+    private interface FilterInFront {
+        void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
+                throws IOException, ServletException;
+    }
+
     private ServletServer serve(Handler handler, boolean async, UnaryOperator<IdempotenceFilter.Builder> options) {
+        return serve(handler, async, WaitingIT::passOn, options);
+    }
+
+    private ServletServer serve(
+            Handler handler, FilterInFront inFront, UnaryOperator<IdempotenceFilter.Builder> options) {
+        return serve(handler, true, inFront, options);
+    }
+
+    private ServletServer serve(
+            Handler handler, boolean async, FilterInFront inFront, UnaryOperator<IdempotenceFilter.Builder> options) {
         Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
                 .listener((event, which) -> events.add(event))
                 .build();
         toClose.add(idempotence);
         ServletServer server = container.start(
                 context -> {
-                    if (!async) {
-                        FilterRegistration.Dynamic old = context.addFilter("old", WaitingIT::passOn);
-                        old.setAsyncSupported(false);
-                        old.addMappingForUrlPatterns(null, false, "/*");
-                    }
+                    FilterRegistration.Dynamic front = context.addFilter("front", inFront::doFilter);
+                    front.setAsyncSupported(async);
+                    front.addMappingForUrlPatterns(null, false, "/*");
                     options.apply(IdempotenceFilter.builder(idempotence))
                             .build()
                             .install(context);
@@ -346,5 +363,30 @@ class WaitingIT {
         HttpResponse<byte[]> answer = duplicate.join();
         assertThat(answer.statusCode()).isIn(409, 503);
         assertThat(refusal(answer)).isIn("storage-unavailable", "in-progress");
+    }
+
+    /** Nothing at all would hang for ever; an answer of nothing would look like a success. */
+    @Test
+    void whoWaitedForAnAnswerThatCannotBeGivenIsTold() throws Exception {
+        FilterInFront breaking = (request, response, chain) ->
+                chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
+                    @Override
+                    public void setHeader(String name, String value) {
+                        if (name.equals(IdempotenceHeaders.IDEMPOTENT_REPLAYED)) {
+                            throw new IllegalStateException("a bug of a filter in front");
+                        }
+                        super.setHeader(name, value);
+                    }
+                });
+        ServletServer server = serve(this::slow, breaking, filter -> filter);
+        CompletableFuture<HttpResponse<byte[]>> first = first(server);
+        CompletableFuture<HttpResponse<byte[]>> duplicate = duplicate(server, "wait=9");
+        awaitDuplicates(1);
+
+        mayEnd.countDown();
+
+        assertThat(text(first.join())).isEqualTo("run 1");
+        assertThat(duplicate.orTimeout(30, TimeUnit.SECONDS).join().statusCode())
+                .isEqualTo(500);
     }
 }

@@ -1,0 +1,182 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.sendAsync;
+import static io.idempotence.it.container.Http.text;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.IdempotentExecution;
+import io.idempotence.server.jdbc.ExecutionOvertakenException;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.http.HttpServletRequest;
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** What the callers of owners get that must not take effect in their business transaction: T14 in transaction. */
+@DisplayName("Overtaken owners in transaction (T14)")
+class OvertakenOwnersIT extends FilterTestBase {
+    private static EmbeddedPostgres postgres;
+    private static JdbcIdempotenceStorage storage;
+
+    private final CountDownLatch firstStarted = new CountDownLatch(1);
+    private final CountDownLatch firstMayEnd = new CountDownLatch(1);
+    private final CountDownLatch secondStarted = new CountDownLatch(1);
+    private final CountDownLatch secondMayEnd = new CountDownLatch(1);
+
+    @BeforeAll
+    static void startDatabase() throws IOException {
+        postgres = EmbeddedPostgres.start();
+        storage = JdbcIdempotenceStorage.builder(postgres.getPostgresDatabase())
+                .createIfMissing()
+                .inTransaction()
+                .build();
+    }
+
+    @AfterAll
+    static void stopDatabase() throws IOException {
+        storage.close();
+        postgres.close();
+    }
+
+    @BeforeEach
+    void shortLease() {
+        policy = IdempotencePolicy.builder().lease(Duration.ofMillis(300)).build();
+    }
+
+    private static void pay(HttpServletRequest request) throws IOException {
+        IdempotentExecution execution = IdempotenceFilter.execution(request).orElseThrow();
+        try (Connection business = postgres.getPostgresDatabase().getConnection()) {
+            business.setAutoCommit(false);
+            storage.markApplied(business, execution);
+            business.commit();
+        } catch (SQLException e) {
+            throw new IOException(e);
+        }
+    }
+
+    private ServletServer serveOvertaken(Handler first) {
+        FaultyStorage noRenewals = new FaultyStorage(storage).before((call, key) -> {
+            if (call == FaultyStorage.Call.RENEW) {
+                throw new StorageUnavailableException("not now", null);
+            }
+        });
+        return serve(
+                idempotence(noRenewals),
+                (request, response) -> {
+                    if (runs.get() == 1) {
+                        firstStarted.countDown();
+                        awaitLatch(firstMayEnd);
+                        first.handle(request, response);
+                    } else {
+                        secondStarted.countDown();
+                        awaitLatch(secondMayEnd);
+                        pay(request);
+                        answer(response, 201, "paid by the second");
+                    }
+                },
+                filter -> filter);
+    }
+
+    private CompletableFuture<HttpResponse<byte[]>> send(ServletServer server) {
+        return sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
+    }
+
+    private CompletableFuture<HttpResponse<byte[]>> overtake(ServletServer server) {
+        awaitLatch(firstStarted);
+        CompletableFuture<HttpResponse<byte[]>> second = new CompletableFuture<>();
+        await().until(() -> {
+            send(server).thenAccept(answer -> {
+                if (!"in-progress".equals(refusal(answer))) {
+                    second.complete(answer);
+                }
+            });
+            return secondStarted.await(50, java.util.concurrent.TimeUnit.MILLISECONDS);
+        });
+        return second;
+    }
+
+    @Test
+    @DisplayName("T14: an overtaken owner's caller gets the answer of the one that took effect")
+    void theCallerGetsTheAnswerOfTheOneThatTookEffect() {
+        ServletServer server = serveOvertaken((request, response) -> pay(request));
+        CompletableFuture<HttpResponse<byte[]>> late = send(server);
+        CompletableFuture<HttpResponse<byte[]>> second = overtake(server);
+        secondMayEnd.countDown();
+        assertThat(second.join().statusCode()).isEqualTo(201);
+
+        firstMayEnd.countDown();
+
+        assertThat(late.join().statusCode()).isEqualTo(201);
+        assertThat(text(late.join())).isEqualTo("paid by the second");
+        assertThat(replayed(late.join())).isTrue();
+    }
+
+    @Test
+    @DisplayName("T14: while the other one runs, an overtaken owner's caller is told so, whatever its handler answers")
+    void theCallerIsToldThatTheOtherOneRuns() {
+        assertInProgress((request, response) -> pay(request));
+    }
+
+    @Test
+    void itIsToldSoIfTheHandlerMakesAnAnswerOfTheException() {
+        assertInProgress((request, response) -> {
+            try {
+                pay(request);
+            } catch (ExecutionOvertakenException e) {
+                response.sendError(500, "an exception mapper's");
+            }
+        });
+    }
+
+    @Test
+    void itIsToldSoIfTheHandlerIsAsynchronous() {
+        assertInProgress((request, response) -> {
+            AsyncContext async = request.startAsync();
+            executor.execute(() -> {
+                try {
+                    pay(request);
+                } catch (ExecutionOvertakenException | IOException e) {
+                    answer(async, 500, "an exception mapper's");
+                }
+                async.complete();
+            });
+        });
+    }
+
+    private void assertInProgress(Handler first) {
+        ServletServer server = serveOvertaken(first);
+        CompletableFuture<HttpResponse<byte[]>> late = send(server);
+        CompletableFuture<HttpResponse<byte[]>> second = overtake(server);
+
+        firstMayEnd.countDown();
+
+        assertThat(late.join().statusCode()).isEqualTo(409);
+        assertThat(refusal(late.join())).isEqualTo("in-progress");
+        assertThat(late.join().headers().firstValue("Retry-After-Ms")).isPresent();
+        assertThat(text(late.join())).doesNotContain("mapper");
+        secondMayEnd.countDown();
+        assertThat(text(second.join())).isEqualTo("paid by the second");
+        assertThat(replayed(call(server))).isTrue();
+    }
+}
