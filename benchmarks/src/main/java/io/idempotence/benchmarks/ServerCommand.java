@@ -1,0 +1,164 @@
+package io.idempotence.benchmarks;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import jakarta.servlet.ServletContext;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.function.Consumer;
+import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import redis.clients.jedis.ConnectionPoolConfig;
+import redis.clients.jedis.RedisClient;
+
+/** The server half under load: a handler bare, behind two raw Redis commands, and behind ours on three storages. */
+@Command(
+        name = "server",
+        sortOptions = false,
+        description = "Requests per second and latency of a small handler, bare and protected.")
+final class ServerCommand implements Callable<Integer> {
+    private static final String BARE = "bare";
+    private static final String FLOOR = "floor";
+    private static final String REDIS = "redis";
+    private static final String MEMORY = "memory";
+    private static final String POSTGRESQL = "postgresql";
+    private static final Map<String, String> TITLES = Map.of(
+            BARE, "bare handler",
+            FLOOR, "floor: bare + two raw Redis commands",
+            REDIS, "ours on Redis",
+            MEMORY, "ours in memory",
+            POSTGRESQL, "ours on PostgreSQL");
+
+    private static final int MAX_RECORDS = 10_000_000;
+
+    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
+    private boolean help;
+
+    @Option(names = "--connections", defaultValue = "16", description = "kept connections (${DEFAULT-VALUE})")
+    private int connections;
+
+    @Option(names = "--rounds", defaultValue = "9", description = "rounds that count (${DEFAULT-VALUE})")
+    private int rounds;
+
+    @Option(names = "--warm-ups", defaultValue = "3", description = "rounds before them (${DEFAULT-VALUE})")
+    private int warmUps;
+
+    @Option(names = "--seconds", defaultValue = "3", description = "of each variant in a round (${DEFAULT-VALUE})")
+    private int seconds;
+
+    @Option(
+            names = "--variants",
+            split = ",",
+            defaultValue = "bare,floor,redis,memory,postgresql",
+            description = "which of ${DEFAULT-VALUE}; bare and floor are needed")
+    private List<String> variants = List.of();
+
+    @Option(names = "--redis-server", description = "a redis-server of this machine instead of the Maven artifact's")
+    private @Nullable Path redisServer;
+
+    @Override
+    public Integer call() throws Exception {
+        try (Redis redis = Redis.start(redisServer);
+                RedisClient raw = rawClient(redis);
+                EmbeddedPostgres postgres = startPostgres();
+                HikariDataSource pool = pool(postgres);
+                Idempotence onRedis = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()));
+                Idempotence inMemory = Idempotence.over(IdempotenceStorage.inMemory(MAX_RECORDS, Clock.systemUTC()));
+                Idempotence onPostgres = Idempotence.over(
+                        JdbcIdempotenceStorage.builder(pool).createIfMissing().build())) {
+            Map<String, Consumer<ServletContext>> applications = new LinkedHashMap<>();
+            applications.put(BARE, context -> {});
+            applications.put(FLOOR, PaymentServer.behind(new FloorFilter(raw)));
+            applications.put(REDIS, context -> IdempotenceFilter.install(context, onRedis));
+            applications.put(MEMORY, context -> IdempotenceFilter.install(context, inMemory));
+            applications.put(POSTGRESQL, context -> IdempotenceFilter.install(context, onPostgres));
+            applications.keySet().retainAll(variants);
+            try (PaymentServer server = PaymentServer.start(applications)) {
+                List<Variant> loads = applications.keySet().stream()
+                        .map(name ->
+                                new Variant(name, new HttpLoad(server.port(), "/" + name + "/payments", connections)))
+                        .toList();
+                Rounds measured = Rounds.run(loads, warmUps, rounds, Duration.ofSeconds(seconds), System.err);
+                report(new Report(System.out), measured, List.copyOf(applications.keySet()), redis.version());
+            }
+        }
+        return 0;
+    }
+
+    private void report(Report report, Rounds measured, List<String> names, String redisVersion) {
+        report.line(
+                "%d connections, %d rounds of %d s each, Redis %s; medians of the rounds; ratios within a round.",
+                connections, rounds, seconds, redisVersion);
+        report.table(
+                "handler", "requests/s", "p50 µs", "p99 µs", "added p50 µs", "requests/s ÷ floor", "added p50 ÷ floor");
+        for (String name : names) {
+            boolean bare = name.equals(BARE);
+            report.row(
+                    TITLES.getOrDefault(name, name),
+                    measured.median(name, Sample::perSecond),
+                    measured.median(name, Sample::p50),
+                    measured.median(name, sample -> sample.percentile(99)),
+                    bare ? "" : measured.medianOfRounds(addedP50(name)),
+                    measured.medianOfRounds(throughput(name)),
+                    bare ? "" : measured.medianOfRounds(addedRatio(name)));
+        }
+        report.blank();
+        if (names.contains(REDIS)) {
+            report.atLeast("requests/s on Redis ÷ floor", 0.90, measured.medianOfRounds(throughput(REDIS)));
+            report.line("  - rounds: %s", measured.range(throughput(REDIS)));
+            report.atMost("added p50 on Redis ÷ floor's", 1.15, measured.medianOfRounds(addedRatio(REDIS)));
+            report.line("  - rounds: %s", measured.range(addedRatio(REDIS)));
+        }
+    }
+
+    private static ToDoubleFunction<Rounds.Round> throughput(String name) {
+        return round -> round.ratio(name, FLOOR, Sample::perSecond);
+    }
+
+    private static ToDoubleFunction<Rounds.Round> addedP50(String name) {
+        return round -> round.of(name).p50() - round.of(BARE).p50();
+    }
+
+    private static ToDoubleFunction<Rounds.Round> addedRatio(String name) {
+        return round -> addedP50(name).applyAsDouble(round) / addedP50(FLOOR).applyAsDouble(round);
+    }
+
+    /** With the pool that {@link RedisIdempotenceStorage} makes itself. */
+    private static RedisClient rawClient(Redis redis) {
+        ConnectionPoolConfig pool = new ConnectionPoolConfig();
+        pool.setMaxTotal(64);
+        pool.setMaxIdle(64);
+        return RedisClient.builder()
+                .hostAndPort("127.0.0.1", redis.port())
+                .poolConfig(pool)
+                .build();
+    }
+
+    /** As durable as it is by default: every commit waits for the disk. */
+    private static EmbeddedPostgres startPostgres() throws Exception {
+        return EmbeddedPostgres.builder()
+                .setServerConfig("fsync", "on")
+                .setServerConfig("synchronous_commit", "on")
+                .start();
+    }
+
+    private static HikariDataSource pool(EmbeddedPostgres postgres) {
+        HikariConfig config = new HikariConfig();
+        config.setJdbcUrl(postgres.getJdbcUrl("postgres", "postgres"));
+        config.setMaximumPoolSize(16);
+        return new HikariDataSource(config);
+    }
+}
