@@ -9,7 +9,14 @@ import picocli.CommandLine.Option;
         name = "bench",
         sortOptions = false,
         description = "Measures what idempotence costs. Takes minutes; best on a machine that does nothing else.",
-        subcommands = {ServerCommand.class},
+        subcommands = {
+            ServerCommand.class,
+            RecordCommand.class,
+            ScaleCommand.class,
+            NativeCommand.class,
+            ClientCommand.class,
+            JmhCommand.class
+        },
         synopsisSubcommandLabel = "COMMAND")
 public final class Benchmarks {
     @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")

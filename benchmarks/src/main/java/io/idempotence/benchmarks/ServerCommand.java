@@ -9,17 +9,15 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import jakarta.servlet.ServletContext;
-import java.nio.file.Path;
 import java.time.Clock;
-import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.RedisClient;
@@ -50,14 +48,8 @@ final class ServerCommand implements Callable<Integer> {
     @Option(names = "--connections", defaultValue = "16", description = "kept connections (${DEFAULT-VALUE})")
     private int connections;
 
-    @Option(names = "--rounds", defaultValue = "9", description = "rounds that count (${DEFAULT-VALUE})")
-    private int rounds;
-
-    @Option(names = "--warm-ups", defaultValue = "3", description = "rounds before them (${DEFAULT-VALUE})")
-    private int warmUps;
-
-    @Option(names = "--seconds", defaultValue = "3", description = "of each variant in a round (${DEFAULT-VALUE})")
-    private int seconds;
+    @Mixin
+    private RoundsOption roundsOption = new RoundsOption();
 
     @Option(
             names = "--variants",
@@ -66,12 +58,12 @@ final class ServerCommand implements Callable<Integer> {
             description = "which of ${DEFAULT-VALUE}; bare and floor are needed")
     private List<String> variants = List.of();
 
-    @Option(names = "--redis-server", description = "a redis-server of this machine instead of the Maven artifact's")
-    private @Nullable Path redisServer;
+    @Mixin
+    private RedisOption redisOption = new RedisOption();
 
     @Override
     public Integer call() throws Exception {
-        try (Redis redis = Redis.start(redisServer);
+        try (Redis redis = redisOption.start();
                 RedisClient raw = rawClient(redis);
                 EmbeddedPostgres postgres = startPostgres();
                 HikariDataSource pool = pool(postgres);
@@ -88,10 +80,13 @@ final class ServerCommand implements Callable<Integer> {
             applications.keySet().retainAll(variants);
             try (PaymentServer server = PaymentServer.start(applications)) {
                 List<Variant> loads = applications.keySet().stream()
-                        .map(name ->
-                                new Variant(name, new HttpLoad(server.port(), "/" + name + "/payments", connections)))
+                        .map(name -> new Variant(
+                                name,
+                                new ThreadedLoad(
+                                        connections,
+                                        () -> new HttpConnection(server.port(), "/" + name + "/payments"))))
                         .toList();
-                Rounds measured = Rounds.run(loads, warmUps, rounds, Duration.ofSeconds(seconds), System.err);
+                Rounds measured = roundsOption.run(loads);
                 report(new Report(System.out), measured, List.copyOf(applications.keySet()), redis.version());
             }
         }
@@ -99,9 +94,7 @@ final class ServerCommand implements Callable<Integer> {
     }
 
     private void report(Report report, Rounds measured, List<String> names, String redisVersion) {
-        report.line(
-                "%d connections, %d rounds of %d s each, Redis %s; medians of the rounds; ratios within a round.",
-                connections, rounds, seconds, redisVersion);
+        report.line("%d connections, %s; Redis %s.", connections, roundsOption, redisVersion);
         report.table(
                 "handler", "requests/s", "p50 µs", "p99 µs", "added p50 µs", "requests/s ÷ floor", "added p50 ÷ floor");
         for (String name : names) {
