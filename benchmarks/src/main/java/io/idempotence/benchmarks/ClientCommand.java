@@ -53,7 +53,7 @@ final class ClientCommand implements Callable<Integer> {
     private void report(Rounds measured, List<Variant> variants) {
         Report report = new Report(System.out);
         report.line("%d threads, %s.", threads, roundsOption);
-        report.table("client", "calls/s", "p50 µs", "p99 µs", "calls/s ÷ plain");
+        report.table("client", "calls/s", "p50 µs", "p99 µs", "calls/s ÷ plain", "CPU µs");
         for (Variant variant : variants) {
             String name = variant.name();
             report.row(
@@ -61,7 +61,8 @@ final class ClientCommand implements Callable<Integer> {
                     measured.median(name, Sample::perSecond),
                     measured.median(name, Sample::p50),
                     measured.median(name, sample -> sample.percentile(99)),
-                    measured.medianOfRounds(ratio(name)));
+                    measured.medianOfRounds(ratio(name)),
+                    measured.median(name, Sample::cpu));
         }
         report.blank();
         report.atLeast("calls/s ÷ plain", 0.97, measured.medianOfRounds(ratio(OURS)));

@@ -67,25 +67,26 @@ final class NativeCommand implements Callable<Integer> {
 
             for (int count : threads) {
                 List<Variant> variants = new ArrayList<>();
-                variants.add(variant(SCRIPT, count, () -> Requests.claim(storage, Requests.claimOf(Ids.next()))));
-                variants.add(variant(PLAIN, count, () -> {
+                variants.add(
+                        variant(redis, SCRIPT, count, () -> Requests.claim(storage, Requests.claimOf(Ids.next()))));
+                variants.add(variant(redis, PLAIN, count, () -> {
                     ClaimRequest request = Requests.claimOf(Ids.next());
                     if (raw.set(key(request), value(request), retention().nx()) == null) {
                         throw new IllegalStateException("a new ID was not free");
                     }
                 }));
                 if (hasNxGet) {
-                    variants.add(variant(NATIVE, count, () -> {
+                    variants.add(variant(redis, NATIVE, count, () -> {
                         if (nativeClaim(raw, Requests.claimOf(Ids.next())) != null) {
                             throw new IllegalStateException("a new ID was not free");
                         }
                     }));
-                    variants.add(variant(SCRIPT_REPLAY, count, () -> {
+                    variants.add(variant(redis, SCRIPT_REPLAY, count, () -> {
                         if (!(storage.claim(known) instanceof ClaimResult.Completed)) {
                             throw new IllegalStateException("not a replay");
                         }
                     }));
-                    variants.add(variant(NATIVE_REPLAY, count, () -> {
+                    variants.add(variant(redis, NATIVE_REPLAY, count, () -> {
                         if (nativeClaim(raw, known) == null) {
                             throw new IllegalStateException("not a replay");
                         }
@@ -99,7 +100,7 @@ final class NativeCommand implements Callable<Integer> {
 
     private void report(Report report, Rounds measured, List<Variant> variants, int count, String version) {
         report.line("%n%d threads, %s; Redis %s.", count, roundsOption, version);
-        report.table("claim", "claims/s", "p50 µs", "p99 µs", "claims/s ÷ script's");
+        report.table("claim", "claims/s", "p50 µs", "p99 µs", "claims/s ÷ script's", "CPU µs, Redis");
         for (Variant variant : variants) {
             String name = variant.name();
             String base = name.equals(NATIVE_REPLAY) || name.equals(SCRIPT_REPLAY) ? SCRIPT_REPLAY : SCRIPT;
@@ -109,12 +110,13 @@ final class NativeCommand implements Callable<Integer> {
                     measured.median(name, Sample::perSecond),
                     measured.median(name, Sample::p50),
                     measured.median(name, sample -> sample.percentile(99)),
-                    measured.medianOfRounds(ratio));
+                    measured.medianOfRounds(ratio),
+                    measured.median(name, Sample::redisCpu));
         }
     }
 
-    private static Variant variant(String name, int threads, ThreadedLoad.Caller call) {
-        return new Variant(name, new ThreadedLoad(threads, () -> call));
+    private static Variant variant(Redis redis, String name, int threads, ThreadedLoad.Caller call) {
+        return new Variant(name, redis.withCpu(new ThreadedLoad(threads, () -> call)));
     }
 
     private static byte @Nullable [] nativeClaim(RedisClient raw, ClaimRequest request) {

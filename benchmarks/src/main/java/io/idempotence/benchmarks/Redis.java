@@ -83,6 +83,21 @@ final class Redis implements AutoCloseable {
         return info("server", "redis_version");
     }
 
+    /** The same load, with what this server had of the processors. */
+    Variant.Load withCpu(Variant.Load load) {
+        return duration -> {
+            long before = cpuNanos();
+            Sample sample = load.run(duration);
+            return new Sample(sample.nanos(), sample.latencies(), sample.cpuNanos(), cpuNanos() - before);
+        };
+    }
+
+    private long cpuNanos() {
+        double seconds =
+                Double.parseDouble(info("cpu", "used_cpu_user")) + Double.parseDouble(info("cpu", "used_cpu_sys"));
+        return (long) (seconds * 1e9);
+    }
+
     @Override
     public void close() throws IOException {
         server.stop();

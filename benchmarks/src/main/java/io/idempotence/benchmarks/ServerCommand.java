@@ -80,11 +80,12 @@ final class ServerCommand implements Callable<Integer> {
             applications.keySet().retainAll(variants);
             try (PaymentServer server = PaymentServer.start(applications)) {
                 List<Variant> loads = applications.keySet().stream()
-                        .map(name -> new Variant(
-                                name,
-                                new ThreadedLoad(
-                                        connections,
-                                        () -> new HttpConnection(server.port(), "/" + name + "/payments"))))
+                        .map(name -> {
+                            String path = "/" + name + "/payments";
+                            ThreadedLoad load =
+                                    new ThreadedLoad(connections, () -> new HttpConnection(server.port(), path));
+                            return new Variant(name, redis.withCpu(load));
+                        })
                         .toList();
                 Rounds measured = roundsOption.run(loads);
                 report(new Report(System.out), measured, List.copyOf(applications.keySet()), redis.version());
@@ -96,7 +97,15 @@ final class ServerCommand implements Callable<Integer> {
     private void report(Report report, Rounds measured, List<String> names, String redisVersion) {
         report.line("%d connections, %s; Redis %s.", connections, roundsOption, redisVersion);
         report.table(
-                "handler", "requests/s", "p50 µs", "p99 µs", "added p50 µs", "requests/s ÷ floor", "added p50 ÷ floor");
+                "handler",
+                "requests/s",
+                "p50 µs",
+                "p99 µs",
+                "added p50 µs",
+                "requests/s ÷ floor",
+                "added p50 ÷ floor",
+                "CPU µs, JVM",
+                "CPU µs, Redis");
         for (String name : names) {
             boolean bare = name.equals(BARE);
             report.row(
@@ -106,7 +115,9 @@ final class ServerCommand implements Callable<Integer> {
                     measured.median(name, sample -> sample.percentile(99)),
                     bare ? "" : measured.medianOfRounds(addedP50(name)),
                     measured.medianOfRounds(throughput(name)),
-                    bare ? "" : measured.medianOfRounds(addedRatio(name)));
+                    bare ? "" : measured.medianOfRounds(addedRatio(name)),
+                    measured.median(name, Sample::cpu),
+                    measured.median(name, Sample::redisCpu));
         }
         report.blank();
         if (names.contains(REDIS)) {

@@ -1,5 +1,7 @@
 package io.idempotence.benchmarks;
 
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,6 +34,7 @@ final class ThreadedLoad implements Variant.Load {
     public Sample run(Duration duration) throws Exception {
         ExecutorService pool = Executors.newFixedThreadPool(threads);
         try {
+            long cpu = cpuNanos();
             long start = System.nanoTime();
             long end = start + duration.toNanos();
             List<Callable<Loop>> loops = new ArrayList<>();
@@ -44,10 +47,14 @@ final class ThreadedLoad implements Variant.Load {
                 all.add(loop.get().latencies);
                 ended = Math.max(ended, loop.get().ended);
             }
-            return new Sample(ended - start, all);
+            return new Sample(ended - start, all, cpuNanos() - cpu, 0);
         } finally {
             pool.shutdown();
         }
+    }
+
+    private static long cpuNanos() {
+        return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
     }
 
     private record Loop(Histogram latencies, long ended) {}
