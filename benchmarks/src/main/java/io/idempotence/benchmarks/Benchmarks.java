@@ -22,7 +22,7 @@ public final class Benchmarks {
     @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")
     private boolean help;
 
-    private Benchmarks() {}
+    Benchmarks() {}
 
     /**
      * Runs one command and ends the JVM: 0 if it ran to its end, whatever it measured.

@@ -14,7 +14,6 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.params.SetParams;
 
@@ -46,14 +45,8 @@ final class NativeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        ConnectionPoolConfig pool = new ConnectionPoolConfig();
-        pool.setMaxTotal(64);
-        pool.setMaxIdle(64);
         try (Redis redis = redisOption.start();
-                RedisClient raw = RedisClient.builder()
-                        .hostAndPort("127.0.0.1", redis.port())
-                        .poolConfig(pool)
-                        .build();
+                RedisClient raw = redis.client();
                 IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             boolean hasNxGet = Integer.parseInt(redis.version().split("\\.", 2)[0]) >= 7;
             Report report = new Report(System.out);

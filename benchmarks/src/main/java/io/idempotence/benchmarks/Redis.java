@@ -7,9 +7,11 @@ import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.RedisClient;
 import redis.embedded.RedisServer;
 import redis.embedded.core.ExecutableProvider;
 
@@ -64,6 +66,17 @@ final class Redis implements AutoCloseable {
                         .socketTimeoutMillis(600_000)
                         .autoNegotiateProtocol(false)
                         .build());
+    }
+
+    /** A client with a pool as large as that of {@code RedisIdempotenceStorage}; the caller closes it. */
+    RedisClient client() {
+        ConnectionPoolConfig pool = new ConnectionPoolConfig();
+        pool.setMaxTotal(64);
+        pool.setMaxIdle(64);
+        return RedisClient.builder()
+                .hostAndPort("127.0.0.1", port)
+                .poolConfig(pool)
+                .build();
     }
 
     /** One field of INFO. */

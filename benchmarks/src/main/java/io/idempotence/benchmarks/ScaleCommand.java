@@ -48,25 +48,19 @@ final class ScaleCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        List<AutoCloseable> opened = new ArrayList<>();
-        try {
+        try (Resources resources = new Resources()) {
             List<Variant> variants = new ArrayList<>();
             List<String> memory = new ArrayList<>();
             for (int size : sizes) {
-                Redis redis = redisOption.start();
-                opened.add(redis);
-                IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
-                opened.add(0, storage);
+                Redis redis = resources.add(redisOption.start());
+                IdempotenceStorage storage = resources.add(RedisIdempotenceStorage.connect(redis.address()));
                 fill(redis, storage, size);
                 memory.add(redis.info("memory", "used_memory_human"));
-                variants.add(new Variant(Integer.toString(size), new ThreadedLoad(threads, () -> new Client(storage))));
+                variants.add(new Variant(
+                        Integer.toString(size), redis.withCpu(new ThreadedLoad(threads, () -> new Client(storage)))));
                 System.err.printf("%d records%n", size);
             }
             report(roundsOption.run(variants), variants, memory);
-        } finally {
-            for (AutoCloseable each : opened) {
-                each.close();
-            }
         }
         return 0;
     }

@@ -16,11 +16,10 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
+import javax.sql.DataSource;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import redis.clients.jedis.ConnectionPoolConfig;
-import redis.clients.jedis.RedisClient;
 
 /** The server half under load: a handler bare, behind two raw Redis commands, and behind ours on three storages. */
 @Command(
@@ -63,38 +62,49 @@ final class ServerCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        try (Redis redis = redisOption.start();
-                RedisClient raw = rawClient(redis);
-                EmbeddedPostgres postgres = startPostgres();
-                HikariDataSource pool = pool(postgres);
-                Idempotence onRedis = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()));
-                Idempotence inMemory = Idempotence.over(IdempotenceStorage.inMemory(MAX_RECORDS, Clock.systemUTC()));
-                Idempotence onPostgres = Idempotence.over(
-                        JdbcIdempotenceStorage.builder(pool).createIfMissing().build())) {
+        try (Resources resources = new Resources()) {
+            Redis redis = resources.add(redisOption.start());
             Map<String, Consumer<ServletContext>> applications = new LinkedHashMap<>();
-            applications.put(BARE, context -> {});
-            applications.put(FLOOR, PaymentServer.behind(new FloorFilter(raw)));
-            applications.put(REDIS, context -> IdempotenceFilter.install(context, onRedis));
-            applications.put(MEMORY, context -> IdempotenceFilter.install(context, inMemory));
-            applications.put(POSTGRESQL, context -> IdempotenceFilter.install(context, onPostgres));
-            applications.keySet().retainAll(variants);
-            try (PaymentServer server = PaymentServer.start(applications)) {
-                List<Variant> loads = applications.keySet().stream()
-                        .map(name -> {
-                            String path = "/" + name + "/payments";
-                            ThreadedLoad load =
-                                    new ThreadedLoad(connections, () -> new HttpConnection(server.port(), path));
-                            return new Variant(name, redis.withCpu(load));
-                        })
-                        .toList();
-                Rounds measured = roundsOption.run(loads);
-                report(new Report(System.out), measured, List.copyOf(applications.keySet()), redis.version());
+            for (String name : variants) {
+                applications.put(name, application(name, redis, resources));
             }
+            PaymentServer server = resources.add(PaymentServer.start(applications));
+            List<Variant> loads = variants.stream()
+                    .map(name -> {
+                        String path = "/" + name + "/payments";
+                        ThreadedLoad load =
+                                new ThreadedLoad(connections, () -> new HttpConnection(server.port(), path));
+                        return new Variant(name, redis.withCpu(load));
+                    })
+                    .toList();
+            report(new Report(System.out), roundsOption.run(loads), redis.version());
         }
         return 0;
     }
 
-    private void report(Report report, Rounds measured, List<String> names, String redisVersion) {
+    private static Consumer<ServletContext> application(String name, Redis redis, Resources resources)
+            throws Exception {
+        return switch (name) {
+            case BARE -> context -> {};
+            case FLOOR -> PaymentServer.behind(new FloorFilter(resources.add(redis.client())));
+            case REDIS -> protectedBy(RedisIdempotenceStorage.connect(redis.address()), resources);
+            case MEMORY -> protectedBy(IdempotenceStorage.inMemory(MAX_RECORDS, Clock.systemUTC()), resources);
+            case POSTGRESQL ->
+                protectedBy(
+                        JdbcIdempotenceStorage.builder(postgres(resources))
+                                .createIfMissing()
+                                .build(),
+                        resources);
+            default -> throw new IllegalArgumentException("there is no variant " + name);
+        };
+    }
+
+    private static Consumer<ServletContext> protectedBy(IdempotenceStorage storage, Resources resources) {
+        Idempotence idempotence = resources.add(Idempotence.over(storage));
+        return context -> IdempotenceFilter.install(context, idempotence);
+    }
+
+    private void report(Report report, Rounds measured, String redisVersion) {
         report.line("%d connections, %s; Redis %s.", connections, roundsOption, redisVersion);
         report.table(
                 "handler",
@@ -106,7 +116,7 @@ final class ServerCommand implements Callable<Integer> {
                 "added p50 ÷ floor",
                 "CPU µs, JVM",
                 "CPU µs, Redis");
-        for (String name : names) {
+        for (String name : variants) {
             boolean bare = name.equals(BARE);
             report.row(
                     TITLES.getOrDefault(name, name),
@@ -120,7 +130,7 @@ final class ServerCommand implements Callable<Integer> {
                     measured.median(name, Sample::redisCpu));
         }
         report.blank();
-        if (names.contains(REDIS)) {
+        if (variants.contains(REDIS)) {
             report.atLeast("requests/s on Redis ÷ floor", 0.90, measured.medianOfRounds(throughput(REDIS)));
             report.line("  - rounds: %s", measured.range(throughput(REDIS)));
             report.atMost("added p50 on Redis ÷ floor's", 1.15, measured.medianOfRounds(addedRatio(REDIS)));
@@ -140,29 +150,15 @@ final class ServerCommand implements Callable<Integer> {
         return round -> addedP50(name).applyAsDouble(round) / addedP50(FLOOR).applyAsDouble(round);
     }
 
-    /** With the pool that {@link RedisIdempotenceStorage} makes itself. */
-    private static RedisClient rawClient(Redis redis) {
-        ConnectionPoolConfig pool = new ConnectionPoolConfig();
-        pool.setMaxTotal(64);
-        pool.setMaxIdle(64);
-        return RedisClient.builder()
-                .hostAndPort("127.0.0.1", redis.port())
-                .poolConfig(pool)
-                .build();
-    }
-
     /** As durable as it is by default: every commit waits for the disk. */
-    private static EmbeddedPostgres startPostgres() throws Exception {
-        return EmbeddedPostgres.builder()
+    private static DataSource postgres(Resources resources) throws Exception {
+        EmbeddedPostgres postgres = resources.add(EmbeddedPostgres.builder()
                 .setServerConfig("fsync", "on")
                 .setServerConfig("synchronous_commit", "on")
-                .start();
-    }
-
-    private static HikariDataSource pool(EmbeddedPostgres postgres) {
+                .start());
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl(postgres.getJdbcUrl("postgres", "postgres"));
         config.setMaximumPoolSize(16);
-        return new HikariDataSource(config);
+        return resources.add(new HikariDataSource(config));
     }
 }
