@@ -29,13 +29,17 @@ final class JmhCommand implements Callable<Integer> {
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
     private boolean help;
 
-    @Option(names = "--rounds", defaultValue = "5", description = "JVMs for each benchmark (${DEFAULT-VALUE})")
+    @Option(names = "--rounds", defaultValue = "3", description = "JVMs for each benchmark (${DEFAULT-VALUE})")
     private int rounds;
 
     @Option(
-            names = "--seconds",
-            defaultValue = "3",
-            description = "of measuring in each, after as many of warm-up (${DEFAULT-VALUE})")
+            names = "--warm-up-seconds",
+            defaultValue = "15",
+            description =
+                    "in each, longer on a busy machine: an unfinished compilation looks like a cost (${DEFAULT-VALUE})")
+    private int warmUpSeconds;
+
+    @Option(names = "--seconds", defaultValue = "5", description = "of measuring in each (${DEFAULT-VALUE})")
     private int seconds;
 
     @Option(
@@ -83,7 +87,7 @@ final class JmhCommand implements Callable<Integer> {
                 .include("\\Q" + run.type.getName() + "." + run.benchmark + "\\E$")
                 .threads(run.threads)
                 .forks(1)
-                .warmupIterations(seconds)
+                .warmupIterations(warmUpSeconds)
                 .warmupTime(TimeValue.seconds(1))
                 .measurementIterations(seconds)
                 .measurementTime(TimeValue.seconds(1))
@@ -99,7 +103,8 @@ final class JmhCommand implements Callable<Integer> {
     private void report(List<Run> runs) {
         Report report = new Report(System.out);
         report.line(
-                "%d JVMs for each, in turn, %d s of warm-up and %d s of measuring; medians.", rounds, seconds, seconds);
+                "%d JVMs for each, in turn, %d s of warm-up and %d s of measuring; medians.",
+                rounds, warmUpSeconds, seconds);
         report.table("step", "threads", "ns", "bytes allocated");
         for (Run run : runs) {
             report.row(
