@@ -1,0 +1,35 @@
+package io.idempotence.benchmarks;
+
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Runs one measurement and prints it as Markdown. What was measured and what it means: {@code docs/benchmarks.md}. */
+@Command(
+        name = "bench",
+        sortOptions = false,
+        description = "Measures what idempotence costs. Takes minutes; best on a machine that does nothing else.",
+        subcommands = {
+            ServerCommand.class,
+            RecordCommand.class,
+            ScaleCommand.class,
+            NativeCommand.class,
+            ClientCommand.class,
+            JmhCommand.class
+        },
+        synopsisSubcommandLabel = "COMMAND")
+public final class Benchmarks {
+    @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")
+    private boolean help;
+
+    Benchmarks() {}
+
+    /**
+     * Runs one command and ends the JVM: 0 if it ran to its end, whatever it measured.
+     *
+     * @param args see {@code --help}
+     */
+    public static void main(String[] args) {
+        System.exit(new CommandLine(new Benchmarks()).execute(args));
+    }
+}

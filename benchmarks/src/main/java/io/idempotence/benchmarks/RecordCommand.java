@@ -1,0 +1,67 @@
+package io.idempotence.benchmarks;
+
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.IdempotenceStorage;
+import java.util.concurrent.Callable;
+import java.util.stream.IntStream;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import redis.clients.jedis.Jedis;
+
+/** What a record takes of a Redis server's memory. */
+@Command(name = "record", sortOptions = false, description = "Memory of one record, and of a million, in Redis.")
+final class RecordCommand implements Callable<Integer> {
+    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
+    private boolean help;
+
+    @Option(names = "--records", defaultValue = "200000", description = "made to measure many (${DEFAULT-VALUE})")
+    private int records;
+
+    @Mixin
+    private RedisOption redisOption = new RedisOption();
+
+    @Override
+    public Integer call() throws Exception {
+        byte[] result = Requests.CREATED.toBytes();
+        try (Redis redis = redisOption.start();
+                Jedis jedis = redis.jedis();
+                IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+            ClaimRequest request = Requests.claimOf(Ids.next());
+            String key = request.key().value();
+            Claim claim = Requests.claim(storage, request);
+            long claimed = jedis.memoryUsage(key);
+            Requests.complete(storage, claim, result);
+            long completed = jedis.memoryUsage(key);
+            long value = jedis.strlen(key);
+            storage.delete(request.key());
+
+            long empty = usedMemory(redis);
+            // Many at once only to be done sooner.
+            IntStream.range(0, records)
+                    .parallel()
+                    .forEach(i ->
+                            Requests.complete(storage, Requests.claim(storage, Requests.claimOf(Ids.next())), result));
+            double each = (usedMemory(redis) - empty) / (double) records;
+
+            Report report = new Report(System.out);
+            report.line(
+                    "Redis %s; key of %d bytes, value of %d bytes, of which the answer has %d.",
+                    redis.version(), key.length(), value, result.length);
+            report.table("", "bytes");
+            report.row("claimed record, MEMORY USAGE", claimed);
+            report.row("completed record, MEMORY USAGE", completed);
+            report.row("completed record, used_memory over " + records + " of them", each);
+            report.row("a million completed records, MiB", each * 1e6 / (1 << 20));
+            report.blank();
+            report.atMost("bytes of a completed record", 300, completed);
+        }
+        return 0;
+    }
+
+    private static long usedMemory(Redis redis) {
+        return Long.parseLong(redis.info("memory", "used_memory"));
+    }
+}

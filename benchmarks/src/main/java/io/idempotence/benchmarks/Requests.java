@@ -1,0 +1,56 @@
+package io.idempotence.benchmarks;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.StoredResponse;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** What one protected request asks of a storage. */
+final class Requests {
+    static final String NAMESPACE = "payments";
+    static final Duration LEASE = Duration.ofSeconds(30);
+    static final Duration RETENTION = Duration.ofDays(1);
+
+    /** A 201 with a Location and a Content-Type and no body. */
+    static final StoredResponse CREATED = new StoredResponse(
+            StoredResponse.Form.WRITTEN,
+            201,
+            List.of(
+                    new StoredResponse.Header("Content-Type", "application/json"),
+                    new StoredResponse.Header("Location", "/payments/0b9d6c1e-5a3f-4a27-9c57-2f0c7e0d8a11")),
+            new byte[0]);
+
+    private Requests() {}
+
+    static ClaimRequest claimOf(String id) {
+        return new ClaimRequest(
+                StorageKey.of(NAMESPACE, "", "", new IdempotenceId(id)),
+                Fingerprint.NONE,
+                Owner.random(ThreadLocalRandom.current()),
+                LEASE,
+                RETENTION,
+                false);
+    }
+
+    static Claim claim(IdempotenceStorage storage, ClaimRequest request) {
+        if (storage.claim(request) instanceof ClaimResult.Claimed claimed) {
+            return claimed.claim();
+        }
+        throw new IllegalStateException("a new ID was not free");
+    }
+
+    static void complete(IdempotenceStorage storage, Claim claim, byte[] result) {
+        if (!(storage.complete(claim, result, RETENTION) instanceof WriteResult.Done)) {
+            throw new IllegalStateException("a claim was lost");
+        }
+    }
+}

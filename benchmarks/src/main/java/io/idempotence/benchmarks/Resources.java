@@ -1,0 +1,21 @@
+package io.idempotence.benchmarks;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/** What is to be closed when a measurement is over, the last one first. */
+final class Resources implements AutoCloseable {
+    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+
+    <T extends AutoCloseable> T add(T resource) {
+        opened.push(resource);
+        return resource;
+    }
+
+    @Override
+    public void close() throws Exception {
+        while (!opened.isEmpty()) {
+            opened.pop().close();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+package io.idempotence.benchmarks;
+
+import java.io.PrintStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.ToDoubleFunction;
+
+/**
+ * Samples of variants that ran in turn. A round runs every variant once; each begins with another one. What disturbs the machine
+ * for longer than a round disturbs all variants, so a ratio within a round says more than two figures of different runs.
+ */
+final class Rounds {
+    private final List<Map<String, Sample>> rounds;
+
+    private Rounds(List<Map<String, Sample>> rounds) {
+        this.rounds = rounds;
+    }
+
+    /** Runs all variants {@code warmUps + count} times and keeps the last {@code count} rounds. */
+    static Rounds run(List<Variant> variants, int warmUps, int count, Duration each, PrintStream progress)
+            throws Exception {
+        List<Map<String, Sample>> kept = new ArrayList<>();
+        for (int round = 0; round < warmUps + count; round++) {
+            Map<String, Sample> samples = new HashMap<>();
+            for (int i = 0; i < variants.size(); i++) {
+                Variant variant = variants.get((i + round) % variants.size());
+                samples.put(variant.name(), variant.load().run(each));
+            }
+            if (round >= warmUps) {
+                kept.add(samples);
+            }
+            progress.printf("round %d of %d%s%n", round + 1, warmUps + count, round < warmUps ? " (warm-up)" : "");
+        }
+        return new Rounds(kept);
+    }
+
+    /** The median over the rounds of one variant's figure. */
+    double median(String variant, ToDoubleFunction<Sample> figure) {
+        return medianOfRounds(round -> figure.applyAsDouble(round.of(variant)));
+    }
+
+    /** The median over the rounds of a figure made of several variants. */
+    double medianOfRounds(ToDoubleFunction<Round> figure) {
+        return quantile(figure, 0.5);
+    }
+
+    /** The lowest and the highest of the figure over the rounds, as {@code 0.91–0.97}. */
+    String range(ToDoubleFunction<Round> figure) {
+        return "%.2f–%.2f".formatted(quantile(figure, 0), quantile(figure, 1));
+    }
+
+    private double quantile(ToDoubleFunction<Round> figure, double quantile) {
+        double[] sorted = rounds.stream()
+                .mapToDouble(samples -> figure.applyAsDouble(new Round(samples)))
+                .sorted()
+                .toArray();
+        return at(sorted, quantile);
+    }
+
+    private static double at(double[] sorted, double quantile) {
+        double place = quantile * (sorted.length - 1);
+        int below = (int) place;
+        int above = Math.min(below + 1, sorted.length - 1);
+        return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+    }
+
+    static double median(double... values) {
+        double[] sorted = values.clone();
+        Arrays.sort(sorted);
+        return at(sorted, 0.5);
+    }
+
+    /** One round. */
+    record Round(Map<String, Sample> samples) {
+        Sample of(String variant) {
+            return Objects.requireNonNull(samples.get(variant), variant);
+        }
+
+        double ratio(String variant, String base, ToDoubleFunction<Sample> figure) {
+            return figure.applyAsDouble(of(variant)) / figure.applyAsDouble(of(base));
+        }
+    }
+}

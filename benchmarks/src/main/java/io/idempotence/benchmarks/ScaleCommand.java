@@ -1,0 +1,149 @@
+package io.idempotence.benchmarks;
+
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.function.ToDoubleFunction;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.Pipeline;
+import redis.clients.jedis.params.SetParams;
+
+/** Whether a request costs the same however many records live. One server for each number of records, measured in turn. */
+@Command(
+        name = "scale",
+        sortOptions = false,
+        description = "Cost of claim + complete beside many live records in Redis.")
+final class ScaleCommand implements Callable<Integer> {
+    private static final int BATCH = 10_000;
+
+    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
+    private boolean help;
+
+    @Option(
+            names = "--records",
+            split = ",",
+            defaultValue = "10000,100000,1000000,5000000",
+            description = "live records (${DEFAULT-VALUE})")
+    private List<Integer> sizes = List.of();
+
+    @Option(names = "--threads", defaultValue = "4", description = "at once (${DEFAULT-VALUE})")
+    private int threads;
+
+    @Mixin
+    private RoundsOption roundsOption = new RoundsOption();
+
+    @Mixin
+    private RedisOption redisOption = new RedisOption();
+
+    @Override
+    public Integer call() throws Exception {
+        try (Resources resources = new Resources()) {
+            List<Variant> variants = new ArrayList<>();
+            List<String> memory = new ArrayList<>();
+            for (int size : sizes) {
+                Redis redis = resources.add(redisOption.start());
+                IdempotenceStorage storage = resources.add(RedisIdempotenceStorage.connect(redis.address()));
+                fill(redis, storage, size);
+                memory.add(redis.info("memory", "used_memory_human"));
+                variants.add(new Variant(
+                        Integer.toString(size), redis.withCpu(new ThreadedLoad(threads, () -> new Client(storage)))));
+                System.err.printf("%d records%n", size);
+            }
+            report(roundsOption.run(variants), variants, memory);
+        }
+        return 0;
+    }
+
+    private void report(Rounds measured, List<Variant> variants, List<String> memory) {
+        Report report = new Report(System.out);
+        report.line("%d threads, %s.", threads, roundsOption);
+        report.table(
+                "live records",
+                "used_memory",
+                "claim + complete/s",
+                "p50 µs",
+                "p99 µs",
+                "p50 ÷ fewest's",
+                "requests/s ÷ fewest's");
+        String fewest = variants.get(0).name();
+        for (int i = 0; i < variants.size(); i++) {
+            String name = variants.get(i).name();
+            report.row(
+                    String.format("%,d", Integer.parseInt(name)),
+                    memory.get(i),
+                    measured.median(name, Sample::perSecond),
+                    measured.median(name, Sample::p50),
+                    measured.median(name, sample -> sample.percentile(99)),
+                    measured.medianOfRounds(ratio(name, fewest, Sample::p50)),
+                    measured.medianOfRounds(ratio(name, fewest, Sample::perSecond)));
+        }
+        report.blank();
+        String most = variants.get(variants.size() - 1).name();
+        report.atLeast(
+                "flat: requests/s with most records ÷ with fewest",
+                0.95,
+                measured.medianOfRounds(ratio(most, fewest, Sample::perSecond)));
+        report.line("  - rounds: %s", measured.range(ratio(most, fewest, Sample::perSecond)));
+    }
+
+    private static ToDoubleFunction<Rounds.Round> ratio(String name, String base, ToDoubleFunction<Sample> figure) {
+        return round -> round.ratio(name, base, figure);
+    }
+
+    /** Copies a real completed record under as many keys of the real form. */
+    private static void fill(Redis redis, IdempotenceStorage storage, int count) {
+        ClaimRequest first = Requests.claimOf(Ids.next());
+        Requests.complete(storage, Requests.claim(storage, first), Requests.CREATED.toBytes());
+        try (Jedis jedis = redis.jedis()) {
+            byte[] record = jedis.get(first.key().value().getBytes(StandardCharsets.US_ASCII));
+            SetParams retention = new SetParams().px(Requests.RETENTION.toMillis());
+            Random random = new Random(count);
+            byte[] digest = new byte[32];
+            for (int made = 1; made < count; made += BATCH) {
+                try (Pipeline pipeline = jedis.pipelined()) {
+                    for (int i = made; i < Math.min(made + BATCH, count); i++) {
+                        random.nextBytes(digest);
+                        String key = StorageKey.prefix(Requests.NAMESPACE)
+                                + Base64.getUrlEncoder().withoutPadding().encodeToString(digest);
+                        pipeline.set(key.getBytes(StandardCharsets.US_ASCII), record, retention);
+                    }
+                    pipeline.sync();
+                }
+            }
+        }
+    }
+
+    /** Claims and completes; removes its records again when the round is over, so that their number stays what it was. */
+    private static final class Client implements ThreadedLoad.Caller {
+        private final IdempotenceStorage storage;
+        private final byte[] result = Requests.CREATED.toBytes();
+        private final List<StorageKey> made = new ArrayList<>();
+
+        Client(IdempotenceStorage storage) {
+            this.storage = storage;
+        }
+
+        @Override
+        public void call() {
+            Claim claim = Requests.claim(storage, Requests.claimOf(Ids.next()));
+            Requests.complete(storage, claim, result);
+            made.add(claim.key());
+        }
+
+        @Override
+        public void close() {
+            made.forEach(storage::delete);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.idempotence.benchmarks.jmh;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.IdempotencyKeyHeader;
+import io.idempotence.server.Decision;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.IdempotentCall;
+import io.idempotence.server.StoredResponse;
+import io.idempotence.server.Verdict;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+
+/** The steps of the server half: the state machine over the storage in memory, what is stored, and the header. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+public class ServerBenchmark {
+    private static final String ID = "0b9d6c1e-5a3f-4a27-9c57-2f0c7e0d8a11";
+    private static final StoredResponse CREATED = new StoredResponse(
+            StoredResponse.Form.WRITTEN,
+            201,
+            List.of(
+                    new StoredResponse.Header("Content-Type", "application/json"),
+                    new StoredResponse.Header("Location", "/payments/" + ID)),
+            new byte[0]);
+
+    private final byte[] stored = CREATED.toBytes();
+    private final IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
+    private final List<String> bare = List.of(ID);
+    private final List<String> quoted = List.of('"' + ID + '"');
+    // Short, so that the memory holds no more than the records of a moment; clearing them away is part of the cost.
+    private final IdempotencePolicy policy = IdempotencePolicy.builder()
+            .lease(Duration.ofSeconds(2))
+            .retention(Duration.ofSeconds(2))
+            .build();
+    private final Idempotence idempotence =
+            Idempotence.over(IdempotenceStorage.inMemory(10_000_000, Clock.systemUTC()));
+    private final IdempotentCall known = call(ID);
+
+    /** The call that is replayed is done once. */
+    public ServerBenchmark() {
+        run(known, IdempotencePolicy.defaults());
+    }
+
+    /** State of one thread. */
+    @State(Scope.Thread)
+    public static class Counter {
+        private final long thread = Thread.currentThread().getId();
+        private long next;
+
+        String id() {
+            return "0b9d6c1e-5a3f-4a27-" + (1_000_000_000_000_000_000L + (thread << 40) + next++);
+        }
+    }
+
+    /** Stops the threads. */
+    @TearDown
+    public void close() {
+        idempotence.close();
+    }
+
+    private static IdempotentCall call(String id) {
+        return new IdempotentCall(new IdempotenceId(id), "", Fingerprint.NONE);
+    }
+
+    private Optional<byte[]> run(IdempotentCall call, IdempotencePolicy policy) {
+        Decision.Run run = (Decision.Run) idempotence.claim(call, policy);
+        return run.execution().finish(Verdict.KEEP, stored);
+    }
+
+    /** A first request: claim and completion. */
+    @Benchmark
+    public Optional<byte[]> claimAndComplete(Counter counter) {
+        return run(call(counter.id()), policy);
+    }
+
+    /** A later request: the claim finds the answer. */
+    @Benchmark
+    public Decision replay() {
+        return idempotence.claim(known, policy);
+    }
+
+    /** An answer to bytes. */
+    @Benchmark
+    public byte[] encode() {
+        return CREATED.toBytes();
+    }
+
+    /** Bytes to an answer. */
+    @Benchmark
+    public StoredResponse decode() {
+        return StoredResponse.fromBytes(stored);
+    }
+
+    /** The header as most clients write it. */
+    @Benchmark
+    public Optional<IdempotenceId> parseBare() {
+        return header.parse(bare);
+    }
+
+    /** The header as a Structured Field string. */
+    @Benchmark
+    public Optional<IdempotenceId> parseQuoted() {
+        return header.parse(quoted);
+    }
+}

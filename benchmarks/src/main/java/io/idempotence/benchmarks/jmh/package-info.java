@@ -1,0 +1,5 @@
+/** What single steps cost, without network and storage. */
+@NullMarked
+package io.idempotence.benchmarks.jmh;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,51 @@
+package io.idempotence.benchmarks;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import org.HdrHistogram.Histogram;
+import org.junit.jupiter.api.Test;
+import picocli.CommandLine;
+
+/** That the benchmarks still run; what they measure here means nothing. */
+class BenchmarksTest {
+    @Test
+    void loadHarnessRunsEveryVariantButTheDatabase() {
+        assertThat(run("server --variants bare,floor,redis,memory --connections 2 --rounds 1 --warm-ups 0 --seconds 1"))
+                .isZero();
+    }
+
+    @Test
+    void recordsAreMeasured() {
+        assertThat(run("record --records 10")).isZero();
+    }
+
+    @Test
+    void ratiosAreTakenWithinARoundAndEveryRoundBeginsWithAnotherVariant() throws Exception {
+        StringBuilder order = new StringBuilder();
+        // Twice as fast in every round, while both get slower from round to round.
+        long[] nanos = {1_000, 2_000};
+        List<Variant> variants = List.of(
+                new Variant("fast", duration -> sample(order.append('f'), nanos[0] *= 10)),
+                new Variant("slow", duration -> sample(order.append('s'), nanos[1] *= 10)));
+
+        Rounds measured = Rounds.run(variants, 1, 3, Duration.ofMillis(1), System.err);
+
+        assertThat(order).hasToString("fssffssf");
+        assertThat(measured.medianOfRounds(round -> round.ratio("fast", "slow", Sample::perSecond)))
+                .isEqualTo(2);
+        assertThat(measured.median("slow", Sample::perSecond)).isEqualTo(500);
+    }
+
+    private static Sample sample(StringBuilder order, long nanos) {
+        assertThat(order).isNotEmpty();
+        Histogram latencies = new Histogram(3);
+        latencies.recordValue(1);
+        return new Sample(nanos, latencies, 0, 0);
+    }
+
+    private static int run(String arguments) {
+        return new CommandLine(new Benchmarks()).execute(arguments.split(" "));
+    }
+}
