@@ -291,6 +291,16 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThat(received()).hasSize(2 + 5 + 2);
     }
 
+    @Test
+    void settingsOfAnHttpMethodLieOverThoseOfTheClient() throws IOException {
+        alwaysGet(status(500));
+        OkHttpClient client = installed(fast().client("orders#POST", own -> own.maxAttempts(2)));
+        status(client, order());
+        assertThat(received()).hasSize(2);
+        status(client, order().get());
+        assertThat(received()).hasSize(2 + 3);
+    }
+
     /** More hosts than are kept at a time. */
     @Test
     void callerOfManyHostsIsServed() throws IOException {
