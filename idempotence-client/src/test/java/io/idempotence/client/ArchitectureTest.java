@@ -17,7 +17,7 @@ class ArchitectureTest {
             .resideInAPackage("io.idempotence.client")
             .should()
             .dependOnClassesThat()
-            .resideInAnyPackage("io.idempotence.client.*..", "feign..", "okhttp3..");
+            .resideInAnyPackage("io.idempotence.client.*..", "feign..", "okhttp3..", "okio..");
 
     @ArchTest
     static final ArchRule machineryKnowsNoHttpLibrary = noClasses()
@@ -25,7 +25,12 @@ class ArchitectureTest {
             .resideInAPackage("io.idempotence.client.retry..")
             .should()
             .dependOnClassesThat()
-            .resideInAnyPackage("io.idempotence.client.feign..", "feign..", "okhttp3..");
+            .resideInAnyPackage(
+                    "io.idempotence.client.feign..",
+                    "io.idempotence.client.okhttp..",
+                    "feign..",
+                    "okhttp3..",
+                    "okio..");
 
     @ArchTest
     static final ArchRule noCycles =

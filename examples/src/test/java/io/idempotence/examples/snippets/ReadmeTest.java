@@ -22,7 +22,8 @@ class ReadmeTest {
     @ParameterizedTest
     @ValueSource(strings = {"README.md", "README.zh-CN.md"})
     void showsTheCompiledCode(String readme) throws IOException {
-        assertThat(blocks(readme, "java")).containsExactly(snippet("ConsumerSnippet"), snippet("ProviderSnippet"));
+        assertThat(blocks(readme, "java"))
+                .containsExactly(snippet("ConsumerSnippet"), snippet("OkHttpSnippet"), snippet("ProviderSnippet"));
     }
 
     @Test

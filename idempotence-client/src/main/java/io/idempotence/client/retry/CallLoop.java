@@ -22,7 +22,8 @@ public final class CallLoop {
             CallSteps steps = new CallSteps(call, retry, exchange);
             Step step = steps.begin();
             while (step instanceof Step.Send send) {
-                step = sleep(send.afterMillis()) ? send(steps, exchange) : steps.stop();
+                boolean goesOn = send.afterMillis() == 0 || exchange.pause(send.afterMillis());
+                step = goesOn ? send(steps, exchange) : steps.stop();
             }
             if (step instanceof Step.Throw end) {
                 throw end.thrown();
@@ -56,20 +57,6 @@ public final class CallLoop {
             return steps.after(seen, null, thrown);
         }
         return steps.after(seen, value, null);
-    }
-
-    /** False if interrupted; the flag is kept. */
-    private static boolean sleep(long millis) {
-        if (millis == 0) {
-            return true;
-        }
-        try {
-            Thread.sleep(millis);
-            return true;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return false;
-        }
     }
 
     private static boolean isInterruption(Throwable thrown) {

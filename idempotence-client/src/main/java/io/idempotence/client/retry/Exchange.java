@@ -9,6 +9,17 @@ public interface Exchange {
     @Nullable
     Object send(int attempt, Observation seen) throws Throwable;
 
+    /** Waits between two requests, in a thread that may. False if the caller gave up meanwhile; an interrupted thread keeps its flag. */
+    default boolean pause(long millis) {
+        try {
+            Thread.sleep(millis);
+            return true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
     /** Lets go of a value that the caller will not get. */
     void discard(@Nullable Object value);
 

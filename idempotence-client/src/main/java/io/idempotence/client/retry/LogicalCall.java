@@ -38,11 +38,17 @@ public final class LogicalCall {
     private volatile @Nullable Throwable lastFailure;
 
     public LogicalCall(String client, String method, IdempotenceClientConfig config, RetryBudget budget) {
+        this(client, method, config, budget, config.deadline());
+    }
+
+    /** @param deadline in place of the config's, where the caller named a shorter one */
+    public LogicalCall(
+            String client, String method, IdempotenceClientConfig config, RetryBudget budget, Duration deadline) {
         this.client = client;
         this.method = method;
         this.config = config;
         this.budget = budget;
-        this.deadline = Deadline.in(config.deadline());
+        this.deadline = Deadline.in(deadline);
     }
 
     /** The first request says what the call is. */

@@ -66,8 +66,12 @@ class ArchitectureTest {
             .callMethod(Clock.class, "systemDefaultZone");
 
     @ArchTest
-    static final ArchRule onlyTheFeignHalfKnowsFeign =
-            onlyIn("io.idempotence.client.feign..", of("Feign or an HTTP client", "feign..", "okhttp3.."));
+    static final ArchRule onlyTheFeignHalfKnowsFeign = onlyIn("io.idempotence.client.feign..", of("Feign", "feign.."));
+
+    /** OkHttp is optional: a user without it has no class of ours that needs it. */
+    @ArchTest
+    static final ArchRule onlyTheOkHttpHalfKnowsOkHttp =
+            onlyIn("io.idempotence.client.okhttp..", of("OkHttp", "okhttp3..", "okio..", "kotlin.."));
 
     @ArchTest
     static final ArchRule onlyTheClientKnowsResilience4j =
@@ -88,6 +92,10 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule nothingKnowsTheFeignHalf =
             onlyIn("io.idempotence.client.feign..", of("the Feign half", "io.idempotence.client.feign.."));
+
+    @ArchTest
+    static final ArchRule nothingKnowsTheOkHttpHalf =
+            onlyIn("io.idempotence.client.okhttp..", of("the OkHttp half", "io.idempotence.client.okhttp.."));
 
     @ArchTest
     static final ArchRule nothingKnowsTheStorageInADatabase = onlyIn(

@@ -9,6 +9,7 @@ import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotentFeign;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
@@ -34,6 +35,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import okhttp3.OkHttpClient;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -65,6 +67,7 @@ class NullsTest {
         known.put(JedisClientConfig.class, DefaultJedisClientConfig.builder().build());
         known.put(RetryRegistry.class, RetryRegistry.ofDefaults());
         known.put(Feign.Builder.class, Feign.builder());
+        known.put(OkHttpClient.Builder.class, new OkHttpClient.Builder());
         known.put(int.class, target.getName().equals("status") ? 200 : 7);
         known.put(long.class, 1L);
         known.put(double.class, 1.0);
@@ -149,9 +152,11 @@ class NullsTest {
                 check(null, constructor, constructor::newInstance);
             }
         }
-        for (Method install : IdempotentFeign.class.getMethods()) {
-            if (install.getName().equals("install")) {
-                check(null, install, args -> install.invoke(null, args));
+        for (Class<?> type : List.of(IdempotentFeign.class, IdempotentOkHttp.class)) {
+            for (Method install : type.getMethods()) {
+                if (install.getName().equals("install")) {
+                    check(null, install, args -> install.invoke(null, args));
+                }
             }
         }
         assertThat(silent).isEmpty();

@@ -54,6 +54,9 @@ class PublicTypesTest {
                 feign.IdempotentFeign
                 feign.OutcomeUnknownException
                 feign.RequestRefusedException
+                okhttp.IdempotentOkHttp
+                okhttp.OutcomeUnknownException
+                okhttp.RequestRefusedException
                 retry.CallLoop
                 retry.Deadline
                 retry.Exchange

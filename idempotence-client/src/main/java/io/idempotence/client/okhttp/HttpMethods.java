@@ -1,0 +1,22 @@
+package io.idempotence.client.okhttp;
+
+import java.util.Locale;
+import java.util.Set;
+
+/** What is known of HTTP methods. */
+final class HttpMethods {
+    private static final Set<String> SAFE = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+    private static final Set<String> UNSAFE = Set.of("POST", "PUT", "PATCH", "DELETE");
+
+    private HttpMethods() {}
+
+    static boolean isSafe(String method) {
+        return SAFE.contains(method.toUpperCase(Locale.ROOT));
+    }
+
+    /** One of few values, for metrics. */
+    static String label(String method) {
+        String upper = method.toUpperCase(Locale.ROOT);
+        return SAFE.contains(upper) || UNSAFE.contains(upper) ? upper : "OTHER";
+    }
+}

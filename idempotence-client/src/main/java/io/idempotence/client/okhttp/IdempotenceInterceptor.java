@@ -1,0 +1,70 @@
+package io.idempotence.client.okhttp;
+
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
+
+import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.retry.CallLoop;
+import io.idempotence.client.retry.Observation;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import okhttp3.Interceptor;
+import okhttp3.Request;
+import okhttp3.Response;
+import org.jspecify.annotations.Nullable;
+
+/** Runs each call of a client as a logical call. An application interceptor; {@link WireInterceptor} is its other half. */
+final class IdempotenceInterceptor implements Interceptor {
+    private final OkHttpTargets targets;
+    private final Callers callers;
+
+    IdempotenceInterceptor(OkHttpTargets targets, Callers callers) {
+        this.targets = targets;
+        this.callers = callers;
+    }
+
+    @Override
+    public Response intercept(Chain chain) throws IOException {
+        Request request = chain.request();
+        if (request.header(IDEMPOTENCY_ATTEMPT) != null) {
+            // An attempt already, of the Feign half above: it keeps its ID, and is tried again there.
+            OkHttpAttempt attempt = new OkHttpAttempt(new Observation(), null, null);
+            return attempt.send(
+                    chain,
+                    request.newBuilder().tag(OkHttpAttempt.class, attempt).build());
+        }
+        Caller caller = HttpMethods.isSafe(request.method()) ? Caller.NOBODY : callers.of(chain.call());
+        OkHttpTarget target = targets.of(request.url(), HttpMethods.label(request.method()));
+        OkHttpCall call = new OkHttpCall(chain, target, caller);
+        try {
+            return run(call, target.retry());
+        } catch (ErrorAnswerException e) {
+            throw gaveUp(call, e);
+        } catch (IOException | RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new IOException(e);
+        }
+    }
+
+    private static Response run(OkHttpCall call, Retry retry) throws Throwable {
+        return IdempotenceScope.<Response, Throwable>outside(() -> answer(CallLoop.run(call.logical(), retry, call)));
+    }
+
+    private static Response answer(@Nullable Object value) {
+        if (value instanceof Response response) {
+            return response;
+        }
+        throw new IllegalStateException("a call ended without an answer");
+    }
+
+    /** The call ended in a wait, after an answer that was not its last: as OkHttp says it. */
+    private static IOException gaveUp(OkHttpCall call, ErrorAnswerException e) {
+        if (call.isCanceled()) {
+            return new IOException("Canceled", e);
+        }
+        InterruptedIOException interrupted = new InterruptedIOException("interrupted");
+        interrupted.initCause(e);
+        return interrupted;
+    }
+}

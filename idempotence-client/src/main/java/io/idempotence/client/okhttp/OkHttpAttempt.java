@@ -1,0 +1,127 @@
+package io.idempotence.client.okhttp;
+
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
+import io.idempotence.client.retry.LogicalCall;
+import io.idempotence.client.retry.Observation;
+import java.io.IOException;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import okhttp3.HttpUrl;
+import okhttp3.Interceptor.Chain;
+import okhttp3.Request;
+import okhttp3.Response;
+import org.jspecify.annotations.Nullable;
+
+/** One request of an attempt, with those that OkHttp makes of it: redirects, and what it sends again by itself. */
+final class OkHttpAttempt {
+    private final Observation seen;
+    private final @Nullable LogicalCall logical;
+    private final @Nullable String header;
+    private volatile @Nullable Request first;
+    private volatile boolean mayHaveRun;
+    private volatile boolean leftWithoutId;
+
+    /**
+     * @param logical the call, or null if the attempt is of a call that is not ours
+     * @param header the ID's line, or null if there is none
+     */
+    OkHttpAttempt(Observation seen, @Nullable LogicalCall logical, @Nullable String header) {
+        this.seen = seen;
+        this.logical = logical;
+        this.header = header;
+    }
+
+    /** True if it was redirected to another origin and sent there without its ID. */
+    boolean leftWithoutId() {
+        return leftWithoutId;
+    }
+
+    Response send(Chain chain, Request request) throws IOException {
+        try {
+            Response response = chain.proceed(request);
+            answered(response);
+            return response;
+        } catch (NotSendableException e) {
+            throw e;
+        } catch (IOException e) {
+            if (mayHaveRun) {
+                seen.mayHaveBeenSentBefore();
+            }
+            seen.failed(e);
+            throw e;
+        } catch (RuntimeException | Error e) {
+            seen.broken(first == null);
+            throw e;
+        } finally {
+            if (chain.call().isCanceled()) {
+                seen.mustNotBeSentAgain();
+            }
+        }
+    }
+
+    Response exchange(Chain chain, Request request) throws IOException {
+        Request leaving = request;
+        Request before = first;
+        if (before == null) {
+            check(request);
+            first = request;
+        } else {
+            leaving = redirected(before, request);
+        }
+        if (logical != null) {
+            logical.countRequest();
+        }
+        seen.started();
+        try {
+            Response response = chain.proceed(leaving);
+            answered(response);
+            // Says itself that nothing was done here.
+            mayHaveRun |= response.code() != 307 && response.code() != 308;
+            return response;
+        } catch (IOException e) {
+            mayHaveRun = true;
+            seen.failed(e);
+            throw e;
+        }
+    }
+
+    private void answered(Response response) {
+        Map<String, Collection<String>> headers =
+                new LinkedHashMap<>(response.headers().toMultimap());
+        seen.answered(response.code(), headers);
+    }
+
+    /** It carries this call's ID and no other (promise P1). */
+    private void check(Request request) throws NotSendableException {
+        if (header != null && !request.headers(IDEMPOTENCY_KEY).equals(List.of(header))) {
+            throw new NotSendableException(
+                    "another interceptor changed the Idempotency-Key of this call; remove it, or give"
+                            + " the ID as a header of the request or with IdempotenceScope");
+        }
+    }
+
+    /** The ID is for the origin it was made for, and for unsafe methods. */
+    private Request redirected(Request before, Request request) {
+        boolean elsewhere = !isSameOrigin(before.url(), request.url());
+        boolean unsafe = !HttpMethods.isSafe(request.method());
+        if (!elsewhere && (unsafe || HttpMethods.isSafe(before.method()))) {
+            return request;
+        }
+        if (elsewhere && unsafe && request.header(IDEMPOTENCY_KEY) != null) {
+            leftWithoutId = true;
+            seen.mustNotBeSentAgain();
+        }
+        return request.newBuilder()
+                .removeHeader(IDEMPOTENCY_KEY)
+                .removeHeader(IDEMPOTENCY_ATTEMPT)
+                .build();
+    }
+
+    private static boolean isSameOrigin(HttpUrl a, HttpUrl b) {
+        return a.scheme().equals(b.scheme()) && a.host().equals(b.host()) && a.port() == b.port();
+    }
+}

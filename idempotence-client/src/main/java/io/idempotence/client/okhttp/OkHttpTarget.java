@@ -1,0 +1,42 @@
+package io.idempotence.client.okhttp;
+
+import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.RetryBudget;
+import io.idempotence.client.retry.LogicalCall;
+import io.idempotence.client.retry.Retries;
+import java.time.Duration;
+
+/** The calls of one HTTP method to one client: their name, settings, budget and retries. */
+final class OkHttpTarget {
+    private final String client;
+    private final String method;
+    private final IdempotenceClientConfig config;
+    private final RetryBudget budget;
+    private final Retries retries;
+
+    OkHttpTarget(String client, String method, IdempotenceClientConfig common) {
+        this.client = client;
+        this.method = method;
+        this.config = common.forMethod(client, method);
+        this.budget = common.budget(client);
+        this.retries = new Retries(client, config);
+    }
+
+    String client() {
+        return client;
+    }
+
+    IdempotenceClientConfig config() {
+        return config;
+    }
+
+    /** As the registry has it now. */
+    Retry retry() {
+        return retries.of(method);
+    }
+
+    LogicalCall open(Duration deadline) {
+        return new LogicalCall(client, method, config, budget, deadline);
+    }
+}

@@ -1,0 +1,46 @@
+package io.idempotence.client.okhttp;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import java.io.IOException;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The server half answered in place of the operation, and asking again does not change it.
+ *
+ * <p>It is an exception and not an answer, so that a 409 or 422 of the framework is never taken for one of the operation. {@link
+ * Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> carried out and only its answer was not kept. {@link
+ * Refusal#STORAGE_UNAVAILABLE} is tried again first and ends here when attempts, deadline or budget are over. {@link
+ * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknownException} instead.
+ */
+public final class RequestRefusedException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    private final Refusal refusal;
+    private final @Nullable String idValue;
+
+    RequestRefusedException(Refusal refusal, @Nullable IdempotenceId id, Throwable cause) {
+        super(refusal.code() + ": " + refusal.title(), cause);
+        this.refusal = refusal;
+        this.idValue = id == null ? null : id.value();
+    }
+
+    /**
+     * Why.
+     *
+     * @return the refusal
+     */
+    public Refusal refusal() {
+        return refusal;
+    }
+
+    /**
+     * The ID every attempt carried.
+     *
+     * @return the ID, or empty if the call carried none, as with {@link Refusal#KEY_MISSING}
+     */
+    public Optional<IdempotenceId> id() {
+        return Optional.ofNullable(idValue).map(IdempotenceId::new);
+    }
+}

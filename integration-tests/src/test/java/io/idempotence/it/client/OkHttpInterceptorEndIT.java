@@ -1,0 +1,202 @@
+package io.idempotence.it.client;
+
+import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import com.github.tomakehurst.wiremock.http.Fault;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
+import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.it.wire.RawServer;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import okhttp3.Call;
+import okhttp3.OkHttpClient;
+import okhttp3.Response;
+import org.junit.jupiter.api.Test;
+
+/** Callers that enqueue, give up, or have a time of their own. */
+class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
+    private static final long SOON = 10;
+
+    // ---- enqueue
+
+    @Test
+    void enqueuedCallIsTriedAgainAndAnswered() throws Exception {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        attempt(2, status(503));
+        try (Response response = enqueue(installed().newCall(order().build())).get(SOON, TimeUnit.SECONDS)) {
+            assertThat(response.body().string()).isEqualTo(OK);
+        }
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+    }
+
+    @Test
+    void enqueuedCallFailsWithTheTypedException() {
+        alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        assertThat(failure(enqueue(installed().newCall(order().build())))).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    // ---- cancel
+
+    @Test
+    void callThatIsCancelledInFlightMakesNoFurtherAttempt() throws Exception {
+        CountDownLatch arrived = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        try (RawServer server = RawServer.start((request, client) -> {
+            arrived.countDown();
+            awaitLatch(end);
+        })) {
+            Call call = installed(fast(), builder -> builder.readTimeout(Duration.ofMinutes(1)))
+                    .newCall(to(server.url()).build());
+            CompletableFuture<Response> answer = enqueue(call);
+            awaitLatch(arrived);
+            call.cancel();
+            assertThat(failure(answer)).isInstanceOf(OutcomeUnknownException.class);
+            end.countDown();
+        }
+        assertEnd(UNKNOWN, 1);
+        assertThat(events.get(0).requests()).isEqualTo(1);
+    }
+
+    @Test
+    void callThatIsCancelledWhileItWaitsEndsAtOnce() {
+        alwaysGet(status(503).withHeader("Retry-After", "25"));
+        Call call = installed().newCall(order().build());
+        CompletableFuture<Response> answer = enqueue(call);
+        await().until(() -> received().size() == 1);
+        call.cancel();
+        assertThat(failure(answer)).isInstanceOf(IOException.class).hasMessage("Canceled");
+        assertThat(received()).hasSize(1);
+    }
+
+    @Test
+    void callThatIsCancelledBetweenPollsIsUnknownAtOnce() {
+        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After", "25"));
+        Call call = installed().newCall(order().build());
+        CompletableFuture<Response> answer = enqueue(call);
+        await().until(() -> received().size() == 1);
+        call.cancel();
+        assertThat(failure(answer)).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(received()).hasSize(1);
+    }
+
+    // ---- callTimeout
+
+    /** The call ends by itself before OkHttp ends it, so that the caller sees the type. */
+    @Test
+    void callTimeoutShorterThanTheDeadlineIsTheDeadline() {
+        alwaysGet(ok().withFixedDelay(3_000));
+        OkHttpClient client = installed(
+                fast(), builder -> builder.readTimeout(Duration.ofMinutes(1)).callTimeout(Duration.ofMillis(700)));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        assertThat(received()).hasSize(1);
+    }
+
+    @Test
+    void waitBeyondTheCallTimeoutIsNotBegun() throws IOException {
+        alwaysGet(status(503).withHeader("Retry-After", "5"));
+        OkHttpClient client = installed(fast(), builder -> builder.callTimeout(Duration.ofSeconds(3)));
+        assertThat(status(client, order())).isEqualTo(503);
+        assertThat(received()).hasSize(1);
+    }
+
+    @Test
+    void deadlineShorterThanTheCallTimeoutHolds() {
+        alwaysGet(ok().withFixedDelay(3_000));
+        OkHttpClient client = installed(
+                fast().deadline(Duration.ofMillis(300)),
+                builder -> builder.readTimeout(Duration.ofMinutes(1)).callTimeout(Duration.ofMinutes(1)));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    /** A drip is no read timeout. OkHttp wraps what our half says, and that is not lost. */
+    @Test
+    void callTimeoutThatEndsTheCallKeepsTheTypeAsItsCause() {
+        try (RawServer server = RawServer.start((request, client) -> {
+            while (true) {
+                client.getOutputStream().write('H');
+                client.getOutputStream().flush();
+                drip();
+            }
+        })) {
+            OkHttpClient client = installed(fast(), builder -> builder.callTimeout(Duration.ofMillis(600)));
+            assertThatThrownBy(() -> send(client, to(server.url())))
+                    .isExactlyInstanceOf(InterruptedIOException.class)
+                    .hasCauseInstanceOf(OutcomeUnknownException.class);
+        }
+        assertEnd(UNKNOWN, 1);
+    }
+
+    // ---- interrupt
+
+    @Test
+    void interruptedCallerMakesNoFurtherAttemptAndKeepsItsFlag() throws InterruptedException {
+        alwaysGet(status(503).withHeader("Retry-After", "25"));
+        OkHttpClient client = installed();
+        AtomicReference<Throwable> thrown = new AtomicReference<>();
+        AtomicBoolean flag = new AtomicBoolean();
+        Thread caller = new Thread(() -> {
+            try {
+                send(client, order()).close();
+            } catch (IOException e) {
+                thrown.set(e);
+            }
+            flag.set(Thread.currentThread().isInterrupted());
+        });
+        caller.start();
+        await().until(() -> received().size() == 1 && caller.getState() == Thread.State.TIMED_WAITING);
+        caller.interrupt();
+        caller.join(20_000);
+        assertThat(thrown.get()).isExactlyInstanceOf(InterruptedIOException.class);
+        assertThat(flag).isTrue();
+        assertThat(received()).hasSize(1);
+    }
+
+    /** Without {@code install}'s own options: everything that is loaded is the default. */
+    @Test
+    void loadedConfigIsUsed() throws IOException {
+        attempt(1, status(503));
+        assertThat(ok(built(IdempotentOkHttp.install(plain())), order())).isEqualTo(OK);
+        assertOneId();
+    }
+
+    private static Throwable failure(CompletableFuture<Response> answer) {
+        try {
+            answer.get(SOON, TimeUnit.SECONDS).close();
+            throw new AssertionError("there was an answer");
+        } catch (ExecutionException e) {
+            return e.getCause();
+        } catch (Exception e) {
+            throw new AssertionError("the call does not end", e);
+        }
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** The time between two bytes of a slow server. */
+    private static void drip() throws IOException {
+        try {
+            Thread.sleep(20);
+        } catch (InterruptedException e) {
+            throw new InterruptedIOException();
+        }
+    }
+}

@@ -1,0 +1,395 @@
+package io.idempotence.it.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import feign.Feign;
+import feign.FeignException;
+import io.github.resilience4j.retry.RetryConfig;
+import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.IdempotentFeign;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
+import io.idempotence.http.IdempotencyKeyHeader.Style;
+import io.idempotence.http.InvalidIdempotencyKeyException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import okhttp3.Call;
+import okhttp3.EventListener;
+import okhttp3.OkHttpClient;
+import okhttp3.Protocol;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Which calls of OkHttp without Feign carry an ID, which ID, and under which name they run. */
+class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
+    private static final IdempotenceId JOB = IdempotenceId.of("job-1");
+    private static final RequestBody BODY = RequestBody.create("x", TEXT);
+
+    // ---- which calls
+
+    @ParameterizedTest
+    @ValueSource(strings = {"POST", "PATCH"})
+    void callOfAProtectedMethodCarriesAnIdEachItsOwn(String method) throws IOException {
+        OkHttpClient client = installed();
+        ok(client, order().method(method, BODY));
+        ok(client, order().method(method, BODY));
+        assertThat(ids()).hasSize(2).doesNotHaveDuplicates().allMatch(id -> id.matches("\"[!-~]+\""));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"PUT", "DELETE", "PROPPATCH"})
+    void callOfAnotherUnsafeMethodCarriesAnIdIfAskedTo(String method) throws IOException {
+        OkHttpClient client = installed();
+        ok(client, order().method(method, BODY));
+        assertThat(ids()).containsExactly("");
+        assertThat(attempts()).containsExactly("");
+        provider.resetRequests();
+        attempt(1, status(500));
+        ok(client, order().method(method, BODY).header("idempotency-key", "mine"));
+        assertThat(ids()).containsExactly("mine", "mine");
+    }
+
+    @Test
+    void configAddsPutAndDelete() throws IOException {
+        OkHttpClient client = installed(fast().methods("PUT", "DELETE"));
+        ok(client, order().put(BODY));
+        ok(client, order().delete());
+        ok(client, order());
+        assertThat(ids()).hasSize(3).doesNotHaveDuplicates().last().isEqualTo("");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})
+    void safeCallCarriesNoneAndIsTriedAgain(String method) throws IOException {
+        requestsGet(status(503), status(504));
+        assertThat(status(installed(), order().method(method, null))).isLessThan(500);
+        assertThat(ids()).hasSize(3).containsOnly("");
+        assertThat(events.get(0).attempts()).isEqualTo(3);
+        assertThat(events.get(0).id()).isEmpty();
+    }
+
+    // ---- which ID
+
+    @Test
+    void callersHeaderWinsThenTheScopeThenTheGenerator() throws IOException {
+        OkHttpClient client = installed(fast().generator(() -> IdempotenceId.of("generated")));
+        attempt(1, status(500));
+        IdempotenceScope.with(JOB, () -> {
+            ok(client, order().header("Idempotency-Key", "\"mine\""));
+            return ok(client, order());
+        });
+        ok(client, order());
+        assertThat(ids())
+                .containsExactly("\"mine\"", "\"mine\"", "\"job-1\"", "\"job-1\"", "\"generated\"", "\"generated\"");
+    }
+
+    @Test
+    void styleOfTheConfigIsKept() throws IOException {
+        OkHttpClient client = installed(fast().headerStyle(Style.BARE));
+        ok(client, order());
+        assertThat(ids().get(0)).matches("[0-9a-f-]{36}");
+    }
+
+    @Test
+    void headerThatIsNoIdIsAnIOExceptionAndNothingIsSent() {
+        OkHttpClient client = installed();
+        assertThatThrownBy(() -> send(client, order().header("Idempotency-Key", "\"broken")))
+                .isInstanceOf(IOException.class)
+                .hasCauseInstanceOf(InvalidIdempotencyKeyException.class);
+        assertThatThrownBy(() ->
+                        send(client, order().addHeader("Idempotency-Key", "a").addHeader("Idempotency-Key", "a")))
+                .isInstanceOf(IOException.class)
+                .hasCauseInstanceOf(InvalidIdempotencyKeyException.class);
+        assertThat(received()).isEmpty();
+        assertThat(events).hasSize(2).allMatch(event -> event.attempts() == 1);
+    }
+
+    /** Promise P1: two calls never share an ID; the same call made again is the caller's retry. */
+    @Test
+    void scopeIsForOneCallThatMayBeMadeAgain() throws IOException {
+        OkHttpClient client = installed();
+        IdempotenceScope.with(JOB, () -> {
+            ok(client, order());
+            ok(client, order());
+            assertThatThrownBy(() -> send(client, to(url("/other"))))
+                    .isInstanceOf(IOException.class)
+                    .hasCauseInstanceOf(IllegalStateException.class);
+            return ok(client, order().put(BODY));
+        });
+        assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"", "");
+    }
+
+    @Test
+    void callThatIsEnqueuedInsideAScopeCarriesItsId() throws Exception {
+        attempt(1, status(500));
+        OkHttpClient client = installed();
+        CompletableFuture<Response> answer = IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())));
+        assertThat(answer.get(20, TimeUnit.SECONDS).code()).isEqualTo(200);
+        // The same thread of the dispatcher, perhaps: it keeps nothing.
+        assertThat(enqueue(client.newCall(order().build()))
+                        .get(20, TimeUnit.SECONDS)
+                        .code())
+                .isEqualTo(200);
+        assertThat(ids().subList(0, 2)).containsOnly("\"job-1\"");
+        assertThat(ids().subList(2, 4)).doesNotContain("\"job-1\"").doesNotContain("");
+    }
+
+    @Test
+    void callOfAHandlerHasAnIdThatItsNextExecutionRepeats() throws Exception {
+        OkHttpClient client = installed();
+        for (int execution = 1; execution <= 2; execution++) {
+            Runnable leave = InboundRequest.of("request-1").enter();
+            try {
+                ok(client, order());
+                ok(client, order());
+                enqueue(client.newCall(
+                                order().post(RequestBody.create("y", TEXT)).build()))
+                        .get(20, TimeUnit.SECONDS)
+                        .close();
+            } finally {
+                leave.run();
+            }
+        }
+        assertThat(ids().subList(0, 3)).doesNotHaveDuplicates();
+        assertThat(ids().subList(3, 6)).isEqualTo(ids().subList(0, 3));
+    }
+
+    @Test
+    void idIsSavedBeforeItIsSentAndIsNotSentIfItCannotBe() {
+        OkHttpClient client = installed();
+        List<String> saved = new ArrayList<>();
+        assertThatThrownBy(() -> IdempotenceScope.saving(
+                        id -> {
+                            saved.add("\"" + id + "\"");
+                            throw new UncheckedIOException(new IOException("disk full"));
+                        },
+                        () -> send(client, order())))
+                .isInstanceOf(IOException.class)
+                .hasRootCauseMessage("disk full");
+        assertThat(received()).isEmpty();
+        assertThat(saved).hasSize(1);
+    }
+
+    @Test
+    void resumedIdThatTheServerHalfMayHaveForgottenIsNotSent() throws IOException {
+        OkHttpClient client = installed();
+        Instant now = Instant.now();
+        IdempotenceClient.resume(JOB, now, () -> ok(client, order()));
+        assertThat(ids()).containsExactly("\"job-1\"");
+        Instant dayAgo = now.minus(Duration.ofDays(1));
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, dayAgo, () -> send(client, order())))
+                .isInstanceOf(IOException.class)
+                .hasCauseInstanceOf(IllegalStateException.class);
+        assertThat(received()).hasSize(1);
+    }
+
+    /** What a call does on its way, such as fetching a token, is outside of its scope. */
+    @Test
+    void callThatAnInterceptorMakesIsOutsideOfTheScope() throws IOException {
+        OkHttpClient tokens = installed();
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> {
+                    ok(tokens, to(url("/token")));
+                    return chain.proceed(chain.request());
+                }));
+        IdempotenceScope.with(JOB, () -> ok(client, order()));
+        assertThat(received()).extracting(request -> request.getUrl()).containsExactly("/token", "/orders");
+        assertThat(ids().get(0)).isNotEqualTo("\"job-1\"");
+        assertThat(ids().get(1)).isEqualTo("\"job-1\"");
+    }
+
+    /** Promise P1, under load. */
+    @Test
+    void twoHundredCallsAtOnceHaveTwoHundredIds() throws Exception {
+        attempt(1, status(503).withHeader("Retry-After-Ms", "1"));
+        OkHttpClient client = installed(fast().budget(500, 0, 1));
+        client.dispatcher().setMaxRequests(20);
+        client.dispatcher().setMaxRequestsPerHost(20);
+        List<CompletableFuture<Response>> answers = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            answers.add(enqueue(client.newCall(
+                    order().post(RequestBody.create("order " + i, TEXT)).build())));
+        }
+        for (CompletableFuture<Response> answer : answers) {
+            try (Response response = answer.get(60, TimeUnit.SECONDS)) {
+                assertThat(response.code()).isEqualTo(200);
+            }
+        }
+        assertThat(ids().stream().distinct()).hasSize(200);
+        assertThat(received().stream()
+                        .map(r -> r.getBodyAsString() + header(r, "Idempotency-Key"))
+                        .distinct())
+                .hasSize(200);
+        assertThat(received()).hasSizeGreaterThanOrEqualTo(400);
+    }
+
+    // ---- names
+
+    @Test
+    void clientIsNamedAfterTheHostAndItsPortOrAsGiven() throws IOException {
+        OkHttpClient unnamed = built(IdempotentOkHttp.install(plain(), fast().build()));
+        ok(unnamed, order());
+        ok(unnamed, to("http://localhost:" + provider.port() + "/orders/17?customer=4"));
+        ok(installed(), order());
+        OkHttpClient proxied = built(IdempotentOkHttp.install(
+                plain().dns(host -> List.of(InetAddress.getLoopbackAddress())),
+                fast().maxAttempts(1).build()));
+        assertThatThrownBy(() -> send(proxied, to("http://shop.test/"))).isInstanceOf(IOException.class);
+        assertThat(events)
+                .extracting(event -> event.client())
+                .containsExactly("127.0.0.1:" + provider.port(), "localhost:" + provider.port(), "orders", "shop.test");
+    }
+
+    /** Bounded, for metrics: never a path, and never a method somebody invents. */
+    @Test
+    void methodOfAnEventIsTheHttpMethod() throws IOException {
+        OkHttpClient client = installed();
+        ok(client, to(url("/orders/17")));
+        ok(client, order().get());
+        ok(client, order().method("INVENTED", BODY));
+        assertThat(events).extracting(event -> event.method()).containsExactly("POST", "GET", "OTHER");
+    }
+
+    @Test
+    void settingsBudgetAndRetryAreThoseOfTheClient() throws IOException {
+        alwaysGet(status(500));
+        RetryRegistry registry = RetryRegistry.ofDefaults();
+        IdempotenceClientConfig config = fast().client(
+                        "orders", own -> own.maxAttempts(2).statuses(500))
+                .retryRegistry(registry)
+                .build();
+        OkHttpClient client = built(IdempotentOkHttp.install(plain(), config, "orders"));
+        status(client, order());
+        assertThat(received()).hasSize(2);
+        assertThat(config.budget("orders").available()).isEqualTo(495);
+        registry.retry(
+                "orders#POST",
+                RetryConfig.custom()
+                        .maxAttempts(5)
+                        .waitDuration(Duration.ofMillis(1))
+                        .build());
+        status(client, order());
+        assertThat(received()).hasSize(2 + 5);
+        status(client, order().get());
+        assertThat(received()).hasSize(2 + 5 + 2);
+    }
+
+    @Test
+    void settingsOfAnHttpMethodLieOverThoseOfTheClient() throws IOException {
+        alwaysGet(status(500));
+        OkHttpClient client = installed(fast().client("orders#POST", own -> own.maxAttempts(2)));
+        status(client, order());
+        assertThat(received()).hasSize(2);
+        status(client, order().get());
+        assertThat(received()).hasSize(2 + 3);
+    }
+
+    /** More hosts than are kept at a time. */
+    @Test
+    void callerOfManyHostsIsServed() throws IOException {
+        OkHttpClient offline = built(IdempotentOkHttp.install(plain(), fast().build())
+                .addInterceptor(chain -> new Response.Builder()
+                        .request(chain.request())
+                        .protocol(Protocol.HTTP_1_1)
+                        .code(200)
+                        .message("OK")
+                        .build()));
+        for (int i = 0; i < 2_500; i++) {
+            assertThat(status(offline, to("http://customer-" + i + ".test/hook")))
+                    .isEqualTo(200);
+        }
+        assertThat(events.stream().map(event -> event.client()).distinct()).hasSize(2_500);
+    }
+
+    // ---- beside other interceptors
+
+    @Test
+    void interceptorsBeforeSeeTheCallAndThoseAfterSeeEachAttempt() throws IOException {
+        attemptsUpTo(2, status(500));
+        List<String> before = new ArrayList<>();
+        List<String> after = new ArrayList<>();
+        OkHttpClient client = built(IdempotentOkHttp.install(
+                        plain().addInterceptor(chain -> {
+                            before.add(String.valueOf(chain.request().header("Idempotency-Attempt")));
+                            return chain.proceed(chain.request());
+                        }),
+                        fast().build())
+                .addInterceptor(chain -> {
+                    after.add(chain.request().header("Idempotency-Attempt"));
+                    return chain.proceed(chain.request());
+                }));
+        ok(client, order());
+        assertThat(before).containsExactly("null");
+        assertThat(after).containsExactly("1", "2", "3");
+    }
+
+    @Test
+    void interceptorThatChangesTheIdIsToldAndNothingIsSent() {
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> chain.proceed(chain.request()
+                        .newBuilder()
+                        .header("Idempotency-Key", "another")
+                        .build())));
+        assertThatThrownBy(() -> send(client, order()))
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("another interceptor changed the Idempotency-Key");
+        assertThat(received()).isEmpty();
+        assertThat(events.get(0).attempts()).isEqualTo(1);
+    }
+
+    @Test
+    void eventListenerThatWasThereIsKept() throws IOException {
+        ConcurrentLinkedQueue<String> heard = new ConcurrentLinkedQueue<>();
+        OkHttpClient client = built(IdempotentOkHttp.install(
+                plain().eventListener(new EventListener() {
+                    @Override
+                    public void callStart(Call call) {
+                        heard.add("start");
+                    }
+                }),
+                fast().build()));
+        ok(client, order());
+        assertThat(heard).containsExactly("start");
+    }
+
+    @Test
+    void installingTwiceIsAMistake() {
+        OkHttpClient.Builder builder = IdempotentOkHttp.install(plain(), fast().build());
+        IdempotenceClientConfig config = fast().build();
+        assertThatThrownBy(() -> IdempotentOkHttp.install(builder, config)).isInstanceOf(IllegalStateException.class);
+        OkHttpClient.Builder derived = built(builder).newBuilder();
+        assertThatThrownBy(() -> IdempotentOkHttp.install(derived, config)).isInstanceOf(IllegalStateException.class);
+    }
+
+    /** One loop, one ID: Feign's. */
+    @Test
+    void feignOverAnInstalledClientKeepsItsOwnIdAndRetries() {
+        alwaysGet(status(503));
+        OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
+        Orders orders = target(
+                IdempotentFeign.install(Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(received()).hasSize(3);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertThat(events).hasSize(1);
+    }
+}

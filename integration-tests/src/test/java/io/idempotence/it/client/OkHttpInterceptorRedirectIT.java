@@ -1,0 +1,182 @@
+package io.idempotence.it.client;
+
+import static com.github.tomakehurst.wiremock.client.WireMock.any;
+import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
+import com.github.tomakehurst.wiremock.stubbing.Scenario;
+import feign.Feign;
+import io.idempotence.client.feign.IdempotentFeign;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
+import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.it.wire.RawRequest;
+import io.idempotence.it.wire.RawServer;
+import java.io.IOException;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import okhttp3.OkHttpClient;
+import okhttp3.RequestBody;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Redirects: the ID is for the origin it was made for. */
+class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
+    private final List<RawRequest> elsewhere = new CopyOnWriteArrayList<>();
+
+    private RawServer elsewhere(RawServer.Handler handler) {
+        return RawServer.start((request, client) -> {
+            elsewhere.add(request);
+            handler.handle(request, client);
+        });
+    }
+
+    private static RawServer.Handler answering(String statusLine) {
+        return (RawRequest request, Socket client) -> client.getOutputStream()
+                .write(("HTTP/1.1 " + statusLine + "\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+                        .getBytes(StandardCharsets.ISO_8859_1));
+    }
+
+    private static void redirects(int status, String location) {
+        path("/orders", status(status).withHeader("Location", location));
+    }
+
+    private static void path(String path, ResponseDefinitionBuilder answer) {
+        provider.stubFor(any(urlEqualTo(path)).atPriority(1).willReturn(answer));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {307, 308})
+    void idIsTakenOffForAnotherOrigin(int status) throws IOException {
+        try (RawServer other = elsewhere(answering("200 OK"))) {
+            redirects(status, other.url() + "/orders");
+            assertThat(ok(installed(), order())).isEqualTo(OK);
+        }
+        assertOneId();
+        assertThat(elsewhere).hasSize(1);
+        assertThat(elsewhere.get(0).head()).startsWith("POST").doesNotContainIgnoringCase("idempotency-");
+        assertThat(elsewhere.get(0).text()).isEqualTo("x");
+        assertThat(events.get(0).requests()).isEqualTo(2);
+    }
+
+    /** Another name is another origin, even on the same machine. */
+    @Test
+    void idIsTakenOffForAnotherHost() throws IOException {
+        redirects(307, "http://localhost:" + provider.port() + "/other");
+        ok(installed(), order());
+        assertThat(ids()).hasSize(2).last().isEqualTo("");
+    }
+
+    @Test
+    void idStaysWithinTheOrigin() throws IOException {
+        redirects(307, url("/other"));
+        ok(installed(), order());
+        assertOneId();
+        assertThat(received()).extracting(request -> request.getUrl()).containsExactly("/orders", "/other");
+    }
+
+    /** The other origin never saw the ID, so a second request would be a second execution. */
+    @ParameterizedTest
+    @ValueSource(ints = {500, 503, 429})
+    void errorOfAnotherOriginIsTheAnswer(int status) throws IOException {
+        try (RawServer other = elsewhere(answering(status + " Error"))) {
+            redirects(307, other.url() + "/orders");
+            assertThat(status(installed(), order())).isEqualTo(status);
+        }
+        assertThat(received()).hasSize(1);
+        assertThat(elsewhere).hasSize(1);
+    }
+
+    @Test
+    void answerThatAnotherOriginLosesIsUnknownAtOnceAndAskingAgainIsNotAdvised() throws IOException {
+        try (RawServer other = elsewhere((request, client) -> RawServer.reset(client))) {
+            redirects(307, other.url() + "/orders");
+            OkHttpClient client = installed();
+            assertThatThrownBy(() -> send(client, order()))
+                    .isInstanceOf(OutcomeUnknownException.class)
+                    .hasMessageContaining("may carry it out again");
+        }
+        assertThat(received()).hasSize(1);
+        assertThat(elsewhere).hasSize(1);
+    }
+
+    /** Nothing was done anywhere. */
+    @Test
+    void otherOriginThatCannotBeReachedIsTriedAgain() throws IOException {
+        redirects(307, nobody());
+        OkHttpClient client = installed();
+        assertThatThrownBy(() -> send(client, order())).isExactlyInstanceOf(java.net.ConnectException.class);
+        assertThat(received()).hasSize(3);
+        assertOneId();
+    }
+
+    /** A call without an ID has none to lose; it is judged as ever. */
+    @Test
+    void callWithoutAnIdIsRedirectedAsEver() throws IOException {
+        try (RawServer other = elsewhere(answering("503 Error"))) {
+            redirects(307, other.url() + "/orders");
+            assertThat(status(installed(), order().put(RequestBody.create("x", TEXT))))
+                    .isEqualTo(503);
+        }
+        assertThat(elsewhere).hasSize(1);
+    }
+
+    /** The answer of the POST is the redirect; what follows is a GET, which never carries an ID. */
+    @ParameterizedTest
+    @ValueSource(ints = {301, 302, 303})
+    void idIsTakenOffWhereThePostBecomesAGet(int status) throws IOException {
+        redirects(status, url("/orders/1"));
+        ok(installed(), order());
+        assertThat(received().get(1).getMethod().getName()).isEqualTo("GET");
+        assertThat(ids()).hasSize(2).last().isEqualTo("");
+        assertThat(header(received().get(1), "Idempotency-Attempt")).isEmpty();
+    }
+
+    /** The POST is asked again under its ID, and the server half replays its redirect. */
+    @Test
+    void getAfterThePostThatFailsIsReachedAgain() throws IOException {
+        redirects(303, url("/orders/1"));
+        provider.stubFor(any(urlEqualTo("/orders/1"))
+                .atPriority(1)
+                .inScenario("get")
+                .whenScenarioStateIs(Scenario.STARTED)
+                .willReturn(status(503))
+                .willSetStateTo("fine"));
+        assertThat(ok(installed(), order())).isEqualTo(OK);
+        assertThat(received()).hasSize(4);
+        assertThat(ids().get(0)).isEqualTo(ids().get(2)).isNotEmpty();
+    }
+
+    @Test
+    void idComesBackWithTheOrigin() throws IOException {
+        try (RawServer other = elsewhere((request, client) -> client.getOutputStream()
+                .write(("HTTP/1.1 307 Back\r\nLocation: " + url("/back")
+                                + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                        .getBytes(StandardCharsets.ISO_8859_1)))) {
+            redirects(307, other.url() + "/orders");
+            ok(installed(), order());
+        }
+        assertOneId();
+        assertThat(received()).hasSize(2);
+        assertThat(elsewhere.get(0).header("Idempotency-Key")).isNull();
+    }
+
+    /** The Feign half over an installed client follows redirects by itself; what it sends elsewhere is a call of its own here. */
+    @Test
+    void idOfFeignStaysAtItsOrigin() {
+        try (RawServer other = elsewhere(answering("200 OK"))) {
+            redirects(307, other.url() + "/orders");
+            OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
+            Orders orders = target(IdempotentFeign.install(
+                    Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
+            assertThat(orders.create("x")).isEqualTo("ok");
+        }
+        assertOneId();
+        assertThat(elsewhere).hasSize(1);
+        assertThat(elsewhere.get(0).header("Idempotency-Key")).isNotEqualTo(ids().get(0));
+    }
+}

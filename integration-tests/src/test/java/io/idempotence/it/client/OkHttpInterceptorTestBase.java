@@ -1,0 +1,118 @@
+package io.idempotence.it.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import feign.Client;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.UnaryOperator;
+import okhttp3.Call;
+import okhttp3.Callback;
+import okhttp3.MediaType;
+import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+import org.junit.jupiter.api.AfterEach;
+
+/** OkHttp without Feign. */
+abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
+    static final MediaType TEXT = MediaType.get("text/plain");
+
+    private final List<OkHttpClient> clients = new ArrayList<>();
+
+    @Override
+    final Client client() {
+        return okHttp();
+    }
+
+    @AfterEach
+    final void closeClients() {
+        for (OkHttpClient client : clients) {
+            client.dispatcher().cancelAll();
+            client.dispatcher().executorService().shutdown();
+            client.connectionPool().evictAll();
+        }
+    }
+
+    final OkHttpClient installed() {
+        return installed(fast());
+    }
+
+    final OkHttpClient installed(IdempotenceClientConfig.Builder config) {
+        return installed(config, builder -> builder);
+    }
+
+    final OkHttpClient installed(IdempotenceClientConfig.Builder config, UnaryOperator<OkHttpClient.Builder> after) {
+        return built(after.apply(IdempotentOkHttp.install(plain(), config.build(), "orders")));
+    }
+
+    final OkHttpClient built(OkHttpClient.Builder builder) {
+        OkHttpClient client = builder.build();
+        clients.add(client);
+        return client;
+    }
+
+    static OkHttpClient.Builder plain() {
+        return new OkHttpClient.Builder().readTimeout(Duration.ofSeconds(20));
+    }
+
+    static String url(String path) {
+        return "http://127.0.0.1:" + provider.port() + path;
+    }
+
+    static Request.Builder order() {
+        return to(url("/orders"));
+    }
+
+    static Request.Builder to(String url) {
+        return new Request.Builder().url(url).post(RequestBody.create("x", TEXT));
+    }
+
+    static Response send(OkHttpClient client, Request.Builder request) throws IOException {
+        return client.newCall(request.build()).execute();
+    }
+
+    /** The text of a 200. */
+    static String ok(OkHttpClient client, Request.Builder request) throws IOException {
+        try (Response response = send(client, request)) {
+            assertThat(response.code()).isEqualTo(200);
+            return response.body().string();
+        }
+    }
+
+    static int status(OkHttpClient client, Request.Builder request) throws IOException {
+        try (Response response = send(client, request)) {
+            return response.code();
+        }
+    }
+
+    static CompletableFuture<Response> enqueue(Call call) {
+        CompletableFuture<Response> result = new CompletableFuture<>();
+        call.enqueue(new Callback() {
+            @Override
+            public void onFailure(Call failed, IOException e) {
+                result.completeExceptionally(e);
+            }
+
+            @Override
+            public void onResponse(Call answered, Response response) {
+                result.complete(response);
+            }
+        });
+        return result;
+    }
+
+    static String nobody() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return "http://127.0.0.1:" + socket.getLocalPort();
+        }
+    }
+}

@@ -1,0 +1,157 @@
+package io.idempotence.it.pair;
+
+import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
+import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_BEFORE_FORWARDING;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
+import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.client.okhttp.RequestRefusedException;
+import io.idempotence.http.Refusal;
+import io.idempotence.it.wire.FaultyProxy;
+import io.idempotence.it.wire.FaultyProxy.Fault;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import okhttp3.MediaType;
+import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** OkHttp without Feign and the server half: whatever happens on the way, there are as many payments as orders. */
+class OkHttpInterceptorPairIT extends PairTestBase {
+    private static EmbeddedRedis redis;
+    private OkHttpClient client;
+
+    @BeforeAll
+    static void startRedis() {
+        redis = EmbeddedRedis.start();
+    }
+
+    @AfterAll
+    static void stopRedis() {
+        redis.close();
+    }
+
+    @BeforeEach
+    void start() {
+        startProvider(() -> RedisIdempotenceStorage.connect(redis.address()));
+        client = client(fast());
+    }
+
+    @AfterEach
+    void stop() {
+        proxy.close();
+        client.dispatcher().executorService().shutdown();
+        client.connectionPool().evictAll();
+    }
+
+    private static OkHttpClient client(IdempotenceClientConfig.Builder config) {
+        OkHttpClient.Builder builder =
+                new OkHttpClient.Builder().readTimeout(READ_TIMEOUT_MILLIS, TimeUnit.MILLISECONDS);
+        return IdempotentOkHttp.install(builder, config.build(), "payments").build();
+    }
+
+    private void between(FaultyProxy.Plan plan) {
+        proxy = FaultyProxy.start(plan, instances());
+    }
+
+    private String pay(String order) throws IOException {
+        Request request = new Request.Builder()
+                .url(proxy.url() + "/payments")
+                .post(RequestBody.create(order, MediaType.get("text/plain")))
+                .build();
+        try (Response response = client.newCall(request).execute()) {
+            assertThat(response.code()).isEqualTo(201);
+            return response.body().string();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void faultAfterFaultAndThereIsOnePaymentAndItsAnswer(Fault fault) throws IOException {
+        between((request, n) -> n <= 3 ? fault : NONE);
+        assertThat(pay("order-1")).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(proxy.requests().stream()
+                        .map(r -> r.header("Idempotency-Key"))
+                        .distinct())
+                .hasSize(1);
+    }
+
+    @Test
+    void answerAskedForAgainIsTheStoredOne() throws IOException {
+        between((request, n) -> n == 1 ? ANSWER_LOST : NONE);
+        pay("order-1");
+        assertThat(events.get(0).result()).isEqualTo(Result.REPLAYED);
+    }
+
+    @Test
+    void callThatEndedInDoubtIsMadeAgainUnderItsId() throws IOException {
+        client = client(fast().maxAttempts(2).deadline(Duration.ofSeconds(20)));
+        between((request, n) -> n <= 4 ? ANSWER_LOST : NONE);
+        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> pay("order-1"));
+        String receipt = null;
+        for (int i = 0; receipt == null && i < 4; i++) {
+            try {
+                receipt = IdempotenceScope.with(unknown.id(), () -> pay("order-1"));
+            } catch (OutcomeUnknownException e) {
+                assertThat(e.id()).isEqualTo(unknown.id());
+            }
+        }
+        assertThat(receipt).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+    }
+
+    @Test
+    void anotherOrderUnderTheSameIdIsRefused() throws IOException {
+        between((request, n) -> NONE);
+        pay("order-1");
+        RequestRefusedException refused = IdempotenceScope.with(
+                events.get(0).id().orElseThrow(),
+                () -> catchThrowableOfType(RequestRefusedException.class, () -> pay("order-2")));
+        assertThat(refused.refusal()).isEqualTo(Refusal.KEY_REUSED);
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+    }
+
+    @Test
+    void manyCallersOverANetworkThatSpoilsEveryThirdRequestPayEachOrderOnce() throws Exception {
+        Random random = new Random(17);
+        between((request, n) -> {
+            int dice = n > 4 ? 9 : random.nextInt(6);
+            return dice == 0 ? RESET_BEFORE_FORWARDING : dice == 1 ? ANSWER_LOST : NONE;
+        });
+        Map<String, String> answers = concurrently(30, number -> {
+            try {
+                return pay("order-" + number);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        Map<String, Integer> once = new TreeMap<>();
+        for (int i = 0; i < 30; i++) {
+            once.put("order-" + i, 1);
+            assertThat(answers.get(Integer.toString(i))).endsWith(" for order-" + i);
+        }
+        assertThat(ledger.payments()).isEqualTo(once);
+    }
+}
