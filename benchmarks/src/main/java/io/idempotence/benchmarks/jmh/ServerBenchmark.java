@@ -76,14 +76,14 @@ public class ServerBenchmark {
         return new IdempotentCall(new IdempotenceId(id), "", Fingerprint.NONE);
     }
 
-    private Optional<byte[]> run(IdempotentCall call, IdempotencePolicy policy) {
+    private Optional<Decision> run(IdempotentCall call, IdempotencePolicy policy) {
         Decision.Run run = (Decision.Run) idempotence.claim(call, policy);
         return run.execution().finish(Verdict.KEEP, stored);
     }
 
     /** A first request: claim and completion. */
     @Benchmark
-    public Optional<byte[]> claimAndComplete(Counter counter) {
+    public Optional<Decision> claimAndComplete(Counter counter) {
         return run(call(counter.id()), policy);
     }
 
