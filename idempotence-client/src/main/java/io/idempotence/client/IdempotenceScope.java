@@ -131,6 +131,7 @@ public final class IdempotenceScope {
      * @return the same in the scope and request of now
      */
     public static Runnable carried(Runnable task) {
+        Objects.requireNonNull(task, "task");
         Callable<Boolean> carried = carried(() -> {
             task.run();
             return true;

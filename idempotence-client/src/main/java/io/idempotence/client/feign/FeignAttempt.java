@@ -1,5 +1,6 @@
 package io.idempotence.client.feign;
 
+import feign.RequestTemplate;
 import feign.Response;
 import io.idempotence.client.retry.Observation;
 import java.util.concurrent.CompletableFuture;
@@ -10,8 +11,9 @@ final class FeignAttempt {
     private final FeignCall call;
     private final int number;
     private final Observation seen;
-    private volatile boolean prepared;
+    private volatile @Nullable RequestTemplate prepared;
     private volatile @Nullable CompletableFuture<Response> wire;
+    private volatile boolean ended;
 
     FeignAttempt(FeignCall call, int number, Observation seen) {
         this.call = call;
@@ -31,12 +33,24 @@ final class FeignAttempt {
         return seen;
     }
 
-    void prepared() {
-        prepared = true;
+    void prepared(RequestTemplate template) {
+        prepared = template;
     }
 
-    boolean isPrepared() {
+    /** What the interceptor wrote the ID on; null if it was not asked. */
+    @Nullable
+    RequestTemplate prepared() {
         return prepared;
+    }
+
+    /** What is still read, is read by the caller. */
+    void ended() {
+        ended = true;
+    }
+
+    /** The attempt reads an answer when there is no time for it any more. */
+    boolean isTooLate() {
+        return !ended && call.logical().deadline().isOver();
     }
 
     /** The request is out, and this is where its answer comes in. */

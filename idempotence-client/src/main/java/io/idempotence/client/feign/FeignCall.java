@@ -35,9 +35,10 @@ final class FeignCall {
     private final ClientMethod method;
     private final @Nullable IdempotenceScope scope;
     private final @Nullable InboundRequest inbound;
+    private final Thread opener = Thread.currentThread();
+    private volatile boolean ranElsewhere;
     private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
     private volatile @Nullable Request lastRequest;
-    private volatile @Nullable String preferred;
 
     FeignCall(ClientMethod method) {
         this.method = method;
@@ -59,17 +60,36 @@ final class FeignCall {
         return logical;
     }
 
+    /** A run of the retry loop begins in this thread. */
+    void runs() {
+        if (Thread.currentThread() != opener) {
+            ranElsewhere = true;
+        }
+    }
+
+    /** Attempts may come when the call of the proxy has returned. */
+    void outlivesItsProxy() {
+        ranElsewhere = true;
+    }
+
+    /** The proxy's call returns now: false if a handler may have work left in another thread. */
+    boolean isOver() {
+        return !ranElsewhere && logical.attempts() > 0;
+    }
+
     @Nullable
     Request lastRequest() {
         return lastRequest;
     }
 
     /** Makes a request of this call equal to the first one where it matters. */
-    void prepare(RequestTemplate template, int attempt) {
+    void prepare(RequestTemplate template) {
         FirstRequest request = first.get();
         boolean isFirst = request == null;
+        // Feign copies them all at each look.
+        Map<String, Collection<String>> headers = template.headers();
         if (request == null) {
-            FirstRequest made = describe(template);
+            FirstRequest made = describe(template, headers);
             // Two threads may begin the same call (hedging): the first one's ID is the call's.
             isFirst = first.compareAndSet(null, made);
             FirstRequest winner = first.get();
@@ -77,12 +97,10 @@ final class FeignCall {
             logical.describe(request.id, KeyHeader.isSafe(template.method()));
         }
         if (request.header == null) {
+            KeyHeader.remove(template, headers);
             return;
         }
-        KeyHeader.replace(template, request.header);
-        template.removeHeader(IDEMPOTENCY_ATTEMPT);
-        template.headerLiteral(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
-        preferWait(template);
+        KeyHeader.replace(template, headers, request.header);
         if (!isFirst) {
             freeze(template, request);
         }
@@ -106,8 +124,8 @@ final class FeignCall {
         logical.countRequest();
     }
 
-    private FirstRequest describe(RequestTemplate template) {
-        List<String> given = KeyHeader.lines(template.headers());
+    private FirstRequest describe(RequestTemplate template, Map<String, Collection<String>> headers) {
+        List<String> given = KeyHeader.lines(headers);
         if (!method.carriesId(template.method(), !given.isEmpty())) {
             return new FirstRequest(null, null, null, null, List.of());
         }
@@ -122,11 +140,7 @@ final class FeignCall {
             header = KeyHeader.format(id, config.headerStyle());
         }
         return new FirstRequest(
-                id,
-                header,
-                template.body(),
-                template.requestCharset(),
-                KeyHeader.values(template.headers(), CONTENT_TYPE));
+                id, header, template.body(), template.requestCharset(), KeyHeader.values(headers, CONTENT_TYPE));
     }
 
     private IdempotenceId idOf(IdempotenceScope from, RequestTemplate template) {
@@ -166,19 +180,25 @@ final class FeignCall {
         }
     }
 
-    /** The same request, not asking the server to hold it for longer than this side will listen. */
-    Request patient(Request request, long readTimeoutMillis) {
-        String asked = preferred;
-        long bearable = Math.max(0, readTimeoutMillis - ANSWER_MILLIS) / 1000;
-        if (asked == null || Long.parseLong(asked.substring(WAIT.length())) <= bearable) {
-            return request;
-        }
+    /**
+     * The request as it leaves, if it carries the ID: with the number of its attempt, and asking the server to hold it while the first attempt runs,
+     * for as long as this side will listen.
+     */
+    Request outgoing(Request request, int attempt, long readTimeoutMillis) {
         Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
-        headers.replaceAll((name, values) -> name.equalsIgnoreCase(PREFER)
-                ? values.stream()
-                        .map(value -> value.equals(asked) ? WAIT + bearable : value)
-                        .toList()
-                : values);
+        headers.keySet().removeIf(IDEMPOTENCY_ATTEMPT::equalsIgnoreCase);
+        headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
+        long seconds = Math.min(
+                (method.config().preferWait().toMillis() + 999) / 1000,
+                Math.min(logical.deadline().millisLeft(), Math.max(0, readTimeoutMillis - ANSWER_MILLIS)) / 1000);
+        List<String> preferred = KeyHeader.values(headers, PREFER);
+        if (seconds > 0
+                && preferred.stream()
+                        .noneMatch(value -> WAIT_PREFERENCE.matcher(value).find())) {
+            headers.keySet().removeIf(PREFER::equalsIgnoreCase);
+            preferred.add(WAIT + seconds);
+            headers.put(PREFER, preferred);
+        }
         return Request.create(
                 request.httpMethod(),
                 request.url(),
@@ -186,17 +206,5 @@ final class FeignCall {
                 request.body(),
                 request.charset(),
                 request.requestTemplate());
-    }
-
-    private void preferWait(RequestTemplate template) {
-        long seconds = Math.min(
-                (method.config().preferWait().toMillis() + 999) / 1000,
-                logical.deadline().millisLeft() / 1000);
-        boolean chosen = KeyHeader.values(template.headers(), PREFER).stream()
-                .anyMatch(value -> WAIT_PREFERENCE.matcher(value).find());
-        if (seconds > 0 && !chosen) {
-            preferred = WAIT + seconds;
-            template.headerLiteral(PREFER, WAIT + seconds);
-        }
     }
 }

@@ -18,11 +18,11 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
         FeignAttempt attempt = installation.current();
         if (attempt == null) {
             installation.foundNoCall();
-            orphan(template).prepare(template, 1);
+            orphan(template).prepare(template);
             return;
         }
-        attempt.call().prepare(template, attempt.number());
-        attempt.prepared();
+        attempt.call().prepare(template);
+        attempt.prepared(template);
         installation.remember(template, attempt);
     }
 

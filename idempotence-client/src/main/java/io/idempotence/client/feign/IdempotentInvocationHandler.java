@@ -56,6 +56,9 @@ final class IdempotentInvocationHandler implements InvocationHandler {
                             () -> delegate.invoke(proxy, method, key)));
         } finally {
             call.logical().exit();
+            if (call.isOver()) {
+                calls.remove(key);
+            }
         }
     }
 

@@ -7,10 +7,10 @@ import feign.Request;
 import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.retry.WeakIdentityMap;
-import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -30,8 +30,8 @@ final class Installation {
     /** For handlers that copy the arguments. Holds only while the proxy's call is on the stack. */
     private final ThreadLocal<@Nullable OpenCall> open = new ThreadLocal<>();
 
-    /** For clients that talk on another thread. Weak on both sides, as an attempt holds its template by its request. */
-    private final WeakIdentityMap<RequestTemplate, WeakReference<FeignAttempt>> byTemplate = new WeakIdentityMap<>();
+    /** For clients that talk on another thread; holds while an attempt runs. */
+    private final ConcurrentMap<IdentityKey, FeignAttempt> byTemplate = new ConcurrentHashMap<>();
 
     private final AtomicBoolean retryerTold = new AtomicBoolean();
     private final AtomicBoolean orphanTold = new AtomicBoolean();
@@ -105,12 +105,31 @@ final class Installation {
             return attempt;
         }
         RequestTemplate template = request.requestTemplate();
-        WeakReference<FeignAttempt> remembered = template == null ? null : byTemplate.get(template);
-        return remembered == null ? null : remembered.get();
+        return template == null ? null : byTemplate.get(new IdentityKey(template));
     }
 
     void remember(RequestTemplate template, FeignAttempt attempt) {
-        byTemplate.put(template, new WeakReference<>(attempt));
+        byTemplate.put(new IdentityKey(template), attempt);
+    }
+
+    void end(FeignAttempt attempt) {
+        attempt.ended();
+        RequestTemplate template = attempt.prepared();
+        if (template != null) {
+            byTemplate.remove(new IdentityKey(template));
+        }
+    }
+
+    private record IdentityKey(RequestTemplate template) {
+        @Override
+        public int hashCode() {
+            return System.identityHashCode(template);
+        }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            return other instanceof IdentityKey that && template == that.template;
+        }
     }
 
     /** Runs {@code work} with {@code call} as the open one of this thread; calls nest. */

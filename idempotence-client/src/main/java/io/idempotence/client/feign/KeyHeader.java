@@ -46,13 +46,17 @@ final class KeyHeader {
         return GRAMMAR.format(id, style);
     }
 
-    /** Literally: Feign would read braces as a template expression. */
-    static void replace(RequestTemplate template, String line) {
-        for (String header : List.copyOf(template.headers().keySet())) {
+    static void remove(RequestTemplate template, Map<String, Collection<String>> headers) {
+        for (String header : headers.keySet()) {
             if (header.equalsIgnoreCase(IDEMPOTENCY_KEY)) {
                 template.removeHeader(header);
             }
         }
+    }
+
+    /** Literally: Feign would read braces as a template expression. */
+    static void replace(RequestTemplate template, Map<String, Collection<String>> headers, String line) {
+        remove(template, headers);
         template.headerLiteral(IDEMPOTENCY_KEY, line);
     }
 }

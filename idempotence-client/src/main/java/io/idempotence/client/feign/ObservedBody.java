@@ -2,12 +2,12 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.retry.Observation;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.Reader;
+import java.net.SocketTimeoutException;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
@@ -15,22 +15,22 @@ import org.jspecify.annotations.Nullable;
 /** A body that reports when it breaks off. */
 final class ObservedBody implements Response.Body {
     private final Response.Body delegate;
-    private final Observation seen;
+    private final FeignAttempt attempt;
     private final long expected;
 
-    private ObservedBody(Response.Body delegate, Observation seen, long expected) {
+    private ObservedBody(Response.Body delegate, FeignAttempt attempt, long expected) {
         this.delegate = delegate;
-        this.seen = seen;
+        this.attempt = attempt;
         this.expected = expected;
     }
 
     /** The response with such a body, if it has one. */
-    static Response in(Response response, Request request, Observation seen) {
+    static Response in(Response response, Request request, FeignAttempt attempt) {
         Response.Body body = response.body();
         return body == null
                 ? response
                 : response.toBuilder()
-                        .body(new ObservedBody(body, seen, expectedLength(request, response, body)))
+                        .body(new ObservedBody(body, attempt, expectedLength(request, response, body)))
                         .build();
     }
 
@@ -56,9 +56,9 @@ final class ObservedBody implements Response.Body {
     @Override
     public InputStream asInputStream() throws IOException {
         try {
-            return new ObservedStream(delegate.asInputStream(), seen, expected);
+            return new ObservedStream(delegate.asInputStream(), attempt, expected);
         } catch (IOException e) {
-            seen.bodyFailed(e);
+            attempt.seen().bodyFailed(e);
             throw e;
         }
     }
@@ -80,13 +80,13 @@ final class ObservedBody implements Response.Body {
     }
 
     private static final class ObservedStream extends FilterInputStream {
-        private final Observation seen;
+        private final FeignAttempt attempt;
         private final long expected;
         private long count;
 
-        ObservedStream(InputStream in, Observation seen, long expected) {
+        ObservedStream(InputStream in, FeignAttempt attempt, long expected) {
             super(in);
-            this.seen = seen;
+            this.attempt = attempt;
             this.expected = expected;
         }
 
@@ -95,7 +95,7 @@ final class ObservedBody implements Response.Body {
             try {
                 return counted(super.read(), 1);
             } catch (IOException e) {
-                seen.bodyFailed(e);
+                attempt.seen().bodyFailed(e);
                 throw e;
             }
         }
@@ -106,7 +106,7 @@ final class ObservedBody implements Response.Body {
                 int read = super.read(buffer, offset, length);
                 return counted(read, read);
             } catch (IOException e) {
-                seen.bodyFailed(e);
+                attempt.seen().bodyFailed(e);
                 throw e;
             }
         }
@@ -123,10 +123,14 @@ final class ObservedBody implements Response.Body {
             return false;
         }
 
-        /** HttpURLConnection ends a body that broke off like one that is complete. */
+        /** A body that drips has no read that times out. HttpURLConnection ends a body that broke off like one that is complete. */
         private int counted(int read, int bytes) throws IOException {
             if (read >= 0) {
                 count += bytes;
+                if (attempt.isTooLate()) {
+                    throw new SocketTimeoutException(
+                            "the deadline of the call is over, and its answer has not come to an end");
+                }
             } else if (count < expected) {
                 throw new IOException("the body ended after " + count + " of " + expected + " bytes");
             }

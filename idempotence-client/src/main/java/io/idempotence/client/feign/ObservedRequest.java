@@ -11,23 +11,25 @@ import java.util.concurrent.TimeUnit;
 final class ObservedRequest {
     private static final int MOST_REDIRECTS = 20;
 
+    private final FeignAttempt attempt;
     private final FeignCall call;
     private final Observation seen;
     private final Class<?> httpClient;
     private final Request.Options given;
-    private final boolean carriesId;
+    private final boolean safe;
     private Request request;
     private Request.Options options;
     private int redirects;
 
     /** @throws IllegalStateException if the request does not carry its call's ID */
     ObservedRequest(FeignAttempt attempt, Request request, Request.Options given, Class<?> httpClient) {
+        this.attempt = attempt;
         this.call = attempt.call();
         this.seen = attempt.seen();
         this.httpClient = httpClient;
         this.given = given;
-        call.check(request, attempt.isPrepared());
-        this.carriesId = !KeyHeader.lines(request.headers()).isEmpty();
+        call.check(request, attempt.prepared() != null);
+        this.safe = KeyHeader.isSafe(request.httpMethod().name());
         this.request = request;
         this.options = given;
     }
@@ -35,8 +37,10 @@ final class ObservedRequest {
     /** The request is about to leave; its timeouts are cut to what the call has left. */
     void starts() {
         seen.started();
-        options = clip(given, call.logical().deadline().millisLeft(), !carriesId && given.isFollowRedirects());
-        request = call.patient(request, options.readTimeoutMillis());
+        options = clip(given, call.logical().deadline().millisLeft(), safe && given.isFollowRedirects());
+        if (!KeyHeader.lines(request.headers()).isEmpty()) {
+            request = call.outgoing(request, attempt.number(), options.readTimeoutMillis());
+        }
     }
 
     Request request() {
@@ -49,7 +53,7 @@ final class ObservedRequest {
 
     /** True if the answer names another address and {@link #request()} is now the one for it. */
     boolean follows(Response response) {
-        if (!carriesId || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
+        if (safe || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
             return false;
         }
         Redirect redirect = Redirect.of(request, response).orElse(null);
@@ -71,7 +75,7 @@ final class ObservedRequest {
 
     Response answered(Response response) {
         seen.answered(response.status(), response.headers());
-        return ObservedBody.in(response, request, seen);
+        return ObservedBody.in(response, request, attempt);
     }
 
     void failed(Throwable thrown) {

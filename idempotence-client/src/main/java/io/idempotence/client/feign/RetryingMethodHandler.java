@@ -43,6 +43,7 @@ final class RetryingMethodHandler implements MethodHandler {
             call = new FeignCall(method);
         }
         Retry retry = method.retry();
+        call.runs();
         Exchange exchange = new FeignExchange(call, args);
         return installation.isAsync() && method.returnsFuture()
                 ? CallLoop.runAsync(
@@ -63,20 +64,26 @@ final class RetryingMethodHandler implements MethodHandler {
         public @Nullable Object send(int attempt, Observation seen) throws Throwable {
             FeignAttempt current = new FeignAttempt(call, attempt, seen);
             FeignAttempt before = installation.enter(current);
+            Object value = null;
             try {
-                Object value = delegate.invoke(args);
-                if (value instanceof CompletableFuture<?> answer) {
-                    // Feign does not hand a cancellation down to the HTTP client.
-                    answer.whenComplete((decoded, thrown) -> {
-                        if (answer.isCancelled()) {
-                            current.abort();
-                        }
-                    });
-                }
-                return value;
+                value = delegate.invoke(args);
             } finally {
                 installation.restore(before);
+                if (!(value instanceof CompletableFuture)) {
+                    installation.end(current);
+                }
             }
+            if (value instanceof CompletableFuture<?> answer) {
+                call.outlivesItsProxy();
+                answer.whenComplete((decoded, thrown) -> {
+                    installation.end(current);
+                    if (answer.isCancelled()) {
+                        // Feign does not hand a cancellation down to the HTTP client.
+                        current.abort();
+                    }
+                });
+            }
+            return value;
         }
 
         @Override

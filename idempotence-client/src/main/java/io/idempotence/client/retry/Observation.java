@@ -3,11 +3,11 @@ package io.idempotence.client.retry;
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,9 +40,7 @@ public final class Observation {
 
     /** A status line and headers came back. */
     public void answered(int answerStatus, Map<String, Collection<String>> answerHeaders) {
-        Map<String, Collection<String>> copy = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-        copy.putAll(answerHeaders);
-        headers = copy;
+        headers = answerHeaders;
         status = answerStatus;
         open = false;
     }
@@ -102,7 +100,7 @@ public final class Observation {
         return status;
     }
 
-    /** The answer's headers, names in any case; empty if there was no answer. */
+    /** The answer's headers as they came; empty if there was no answer. */
     public Map<String, Collection<String>> headers() {
         return headers;
     }
@@ -138,7 +136,13 @@ public final class Observation {
         return status >= 400 && !values(IdempotenceHeaders.IDEMPOTENCY_REFUSAL).isEmpty();
     }
 
-    Collection<String> values(String header) {
-        return headers.getOrDefault(header, List.of());
+    List<String> values(String header) {
+        List<String> values = new ArrayList<>();
+        headers.forEach((name, lines) -> {
+            if (name.equalsIgnoreCase(header)) {
+                values.addAll(lines);
+            }
+        });
+        return values;
     }
 }

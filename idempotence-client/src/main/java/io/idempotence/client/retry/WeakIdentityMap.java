@@ -21,6 +21,11 @@ public final class WeakIdentityMap<K, V> {
         return map.get(new Key<>(key, null));
     }
 
+    /** Without waiting for the garbage collector, where it is known that nobody will ask. */
+    public void remove(K key) {
+        map.remove(new Key<>(key, null));
+    }
+
     /** Entries not yet forgotten. */
     public int size() {
         forgetGone();

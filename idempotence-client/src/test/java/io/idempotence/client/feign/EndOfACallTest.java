@@ -310,12 +310,32 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @ParameterizedTest
-    @CsvSource({"10000, wait=5", "4000, wait=3", "1400, wait=0", "200, wait=0"})
+    @CsvSource({"10000, wait=5", "4000, wait=3", "1400, ''", "200, ''"})
     void theServerIsNotAskedToHoldADuplicateForLongerThanThisSideListens(long readTimeout, String expected) {
         orders(fast().build(), b -> b.options(readTimeout(readTimeout))).create("x");
-        assertThat(server.requests().get(0).header("Prefer")).containsExactly(expected);
+        assertThat(String.join("|", server.requests().get(0).header("Prefer"))).isEqualTo(expected);
         assertThat(server.requests().get(0).id()).isNotEmpty();
         assertThat(server.requests().get(0).body()).isEqualTo("x");
+    }
+
+    /** No read of it ever waits for long, so that no timeout sees it. */
+    @Test
+    void answerThatDripsEndsWithTheDeadline() {
+        String body = "x".repeat(100_000);
+        server.answer(Reply.ok(body).drip(Duration.ofMillis(20)));
+        Orders orders = orders(fast().deadline(Duration.ofMillis(600)).build());
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(OutcomeUnknownException.class)
+                .hasRootCauseMessage("the deadline of the call is over, and its answer has not come to an end");
+    }
+
+    @Test
+    void callerWhoReadsTheAnswerHimselfHasAllTheTimeHeLikes() throws Exception {
+        server.answer(Reply.ok("x".repeat(10_000)).drip(Duration.ofMillis(20)));
+        Orders orders = orders(fast().deadline(Duration.ofMillis(500)).build());
+        try (Response response = orders.raw("x")) {
+            assertThat(response.body().asInputStream().readAllBytes()).hasSize(10_000);
+        }
     }
 
     /** An answer that is not read holds a connection: it goes before the wait, not after it. */

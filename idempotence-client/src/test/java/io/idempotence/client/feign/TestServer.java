@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -17,6 +18,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 
 /** An HTTP server that answers as told and remembers what it was asked. Without orders it answers 200 "ok". */
 final class TestServer implements AutoCloseable {
@@ -59,6 +61,7 @@ final class TestServer implements AutoCloseable {
         private final Map<String, String> headers = new LinkedHashMap<>();
         private String body = "";
         private int cutAfter = -1;
+        private Duration drip = Duration.ZERO;
         private Runnable before = () -> {};
 
         private Reply(int status) {
@@ -94,6 +97,12 @@ final class TestServer implements AutoCloseable {
 
         Reply cutAfter(int bytes) {
             cutAfter = bytes;
+            return this;
+        }
+
+        /** In 50 pieces, with a pause after each. */
+        Reply drip(Duration pause) {
+            drip = pause;
             return this;
         }
 
@@ -140,7 +149,15 @@ final class TestServer implements AutoCloseable {
             reply.headers.forEach((name, value) -> exchange.getResponseHeaders().add(name, value));
             byte[] bytes = reply.body.getBytes(StandardCharsets.UTF_8);
             exchange.sendResponseHeaders(reply.status, bytes.length == 0 ? -1 : bytes.length);
-            if (bytes.length > 0) {
+            int piece = Math.max(1, bytes.length / 50);
+            for (int i = 0; !reply.drip.isZero() && i < bytes.length; i += piece) {
+                exchange.getResponseBody().write(bytes, i, Math.min(piece, bytes.length - i));
+                exchange.getResponseBody().flush();
+                if (closing.await(reply.drip.toMillis(), TimeUnit.MILLISECONDS)) {
+                    return;
+                }
+            }
+            if (bytes.length > 0 && reply.drip.isZero()) {
                 exchange.getResponseBody().write(bytes, 0, reply.cutAfter < 0 ? bytes.length : reply.cutAfter);
                 exchange.getResponseBody().flush();
             }
