@@ -9,10 +9,29 @@ import org.slf4j.LoggerFactory;
 final class Events {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
 
+    private static final IdempotenceListener NOBODY = (event, id) -> {};
+
     private final IdempotenceListener listener;
 
-    Events(IdempotenceListener listener) {
-        this.listener = listener;
+    Events(@Nullable IdempotenceListener listener) {
+        this.listener = listener == null ? NOBODY : listener;
+    }
+
+    /** Now, in nanoseconds; 0 if nobody listens, who costs nothing. */
+    long startOfOverhead() {
+        return listener == NOBODY ? 0 : System.nanoTime();
+    }
+
+    long overheadSince(long start) {
+        return listener == NOBODY ? 0 : System.nanoTime() - start;
+    }
+
+    void overhead(IdempotenceListener.Outcome outcome, long nanos) {
+        try {
+            listener.onOverhead(outcome, nanos);
+        } catch (Throwable e) {
+            LOG.warn("the idempotence listener failed on an overhead", e);
+        }
     }
 
     void publish(IdempotenceEvent event, IdempotenceId id) {

@@ -33,6 +33,7 @@ public final class Execution implements IdempotentExecution {
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile @Nullable Verdict decided;
     private volatile boolean overtaken;
+    private volatile long claimNanos;
 
     Execution(
             IdempotenceStorage storage,
@@ -146,7 +147,17 @@ public final class Execution implements IdempotentExecution {
         if (!finished.compareAndSet(false, true)) {
             return Optional.empty();
         }
-        return write(verdict(byPolicy), result);
+        long start = events.startOfOverhead();
+        try {
+            return write(verdict(byPolicy), result);
+        } finally {
+            events.overhead(IdempotenceListener.Outcome.RUN, claimNanos + events.overheadSince(start));
+        }
+    }
+
+    /** How long the claim took is part of the overhead. */
+    void claimed(long start) {
+        claimNanos = events.overheadSince(start);
     }
 
     /**
@@ -160,6 +171,8 @@ public final class Execution implements IdempotentExecution {
         background.later(delay, () -> {
             if (finished.compareAndSet(false, true)) {
                 write(verdict(byPolicy), result);
+                // Nobody waited for the write.
+                events.overhead(IdempotenceListener.Outcome.RUN, claimNanos);
             }
         });
     }

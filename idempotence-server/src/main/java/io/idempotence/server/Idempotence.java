@@ -21,6 +21,7 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -139,7 +140,9 @@ public final class Idempotence implements AutoCloseable {
                 policy.retention(),
                 policy.retention(),
                 false);
-        boolean saved = claim(id, request) instanceof ClaimResult.Claimed;
+        // Others take an ID that is there for done, and forget their message: it must not be there for a moment only.
+        BooleanSupplier isThere = () -> storage.find(request.key()).isPresent();
+        boolean saved = claim(id, request, isThere) instanceof ClaimResult.Claimed;
         if (!saved && undoing.containsKey(request.key())) {
             throw new StorageUnavailableException(
                     "this ID may have been saved in vain when the storage did not answer, and is being given back; ask again",
@@ -328,6 +331,20 @@ public final class Idempotence implements AutoCloseable {
     }
 
     private Decision claim(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
+        long start = events.startOfOverhead();
+        Decision decision = decide(id, request, policy);
+        if (decision instanceof Decision.Run run) {
+            run.execution().claimed(start);
+        } else {
+            boolean replays = decision instanceof Decision.Replay;
+            events.overhead(
+                    replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE,
+                    events.overheadSince(start));
+        }
+        return decision;
+    }
+
+    private Decision decide(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
         try {
             ClaimResult result = claim(id, request);
             if (result instanceof ClaimResult.Abandoned abandoned
@@ -447,6 +464,10 @@ public final class Idempotence implements AutoCloseable {
     }
 
     private ClaimResult claim(IdempotenceId id, ClaimRequest request) {
+        return claim(id, request, () -> true);
+    }
+
+    private ClaimResult claim(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaimToUndo) {
         try {
             return storage.claim(request);
         } catch (StorageUnavailableException first) {
@@ -455,7 +476,7 @@ public final class Idempotence implements AutoCloseable {
                 return storage.claim(request);
             } catch (StorageUnavailableException second) {
                 second.addSuppressed(first);
-                undo(id, request);
+                undo(id, request, mayClaimToUndo);
                 throw second;
             }
         }
@@ -463,10 +484,10 @@ public final class Idempotence implements AutoCloseable {
 
     /**
      * Neither answer came, yet a claim may have been stored, and nothing will run under it. Left alone it would show as abandoned, a
-     * false "outcome unknown". Asking once more as the same owner tells (T2), but only where there is a claim: a new one would
-     * look like a first attempt to others, and taking one over would stop its owner.
+     * false "outcome unknown". Asking once more as the same owner tells (T2). If there was none, what is left is a released record, which keeps
+     * out a claim that is still under way (T8). It takes nothing over: that would stop an owner, and nothing would run instead.
      */
-    private void undo(IdempotenceId id, ClaimRequest request) {
+    private void undo(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaim) {
         // A claim runs out by itself, a saved ID does not: it would be called seen for the whole retention.
         boolean runsOut = request.lease().compareTo(request.retention()) < 0;
         if (runsOut && background.isBusy()) {
@@ -475,10 +496,7 @@ public final class Idempotence implements AutoCloseable {
         ClaimRequest again = new ClaimRequest(
                 request.key(), request.fingerprint(), request.owner(), request.lease(), request.retention(), false);
         Runnable giveBack = () -> {
-            RecordState state =
-                    storage.find(request.key()).map(IdempotenceRecord::state).orElse(RecordState.RELEASED);
-            boolean isClaimed = state == RecordState.IN_PROGRESS || state == RecordState.ABANDONED;
-            if (isClaimed && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
+            if (mayClaim.getAsBoolean() && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
                 storage.release(claimed.claim(), request.retention());
             }
         };
@@ -530,7 +548,7 @@ public final class Idempotence implements AutoCloseable {
         private String namespace = "default";
         private IdempotencePolicy policy = IdempotencePolicy.defaults();
         private int maxWaiting = 10_000;
-        private IdempotenceListener listener = (event, id) -> {};
+        private @Nullable IdempotenceListener listener;
 
         private Builder(IdempotenceStorage storage) {
             this.storage = Objects.requireNonNull(storage, "storage");

@@ -1,5 +1,6 @@
 package io.idempotence.server;
 
+import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
@@ -8,6 +9,7 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
+import java.util.Date;
 
 /** The arrows between the packages of this module. */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ImportOption.DoNotIncludeTests.class)
@@ -64,6 +66,24 @@ class ArchitectureTest {
                     "io.idempotence.server.storage..",
                     "java..",
                     "org.jspecify..");
+
+    /** The storage's clock decides: a host whose clock is an hour off must behave as any other. {@code System.nanoTime} only measures. */
+    @ArchTest
+    static final ArchRule nobodyAsksTheClockOfTheHost = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.server..")
+            .and()
+            // Time since the start of the process, for the storage that ends with it.
+            .doNotHaveSimpleName("MonotonicClock")
+            .should()
+            .callMethodWhere(describe(
+                    "asks the host for the time",
+                    call -> (call.getTargetOwner().isEquivalentTo(System.class)
+                                    && call.getName().equals("currentTimeMillis"))
+                            || (call.getTargetOwner().getPackageName().equals("java.time")
+                                    && call.getName().matches("now|system.*"))))
+            .orShould()
+            .callConstructor(Date.class);
 
     @ArchTest
     static final ArchRule packagesHaveNoCycles =

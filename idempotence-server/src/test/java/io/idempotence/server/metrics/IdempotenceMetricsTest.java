@@ -1,17 +1,24 @@
 package io.idempotence.server.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 class IdempotenceMetricsTest {
@@ -47,8 +54,9 @@ class IdempotenceMetricsTest {
 
         assertThat(count(IdempotenceEvent.CLAIMED)).isEqualTo(2_000);
         assertThat(count(IdempotenceEvent.REPLAYED)).isEqualTo(2_000);
-        assertThat(registry.getMeters())
-                .extracting(Meter::getId)
+        assertThat(registry.getMeters().stream()
+                        .map(Meter::getId)
+                        .filter(id -> !id.getName().equals("idempotence.server.overhead")))
                 .allSatisfy(id -> {
                     assertThat(id.getName()).isEqualTo("idempotence.server.events");
                     assertThat(id.getTags()).extracting(Tag::getKey).containsExactly("event");
@@ -57,6 +65,52 @@ class IdempotenceMetricsTest {
                 .containsExactlyInAnyOrderElementsOf(Arrays.stream(IdempotenceEvent.values())
                         .map(event -> event.name().toLowerCase(Locale.ROOT))
                         .toList());
+    }
+
+    @Test
+    void timesWhatIsAddedToEachAttemptAndNotItsHandler() throws Exception {
+        FaultyStorage slow = new FaultyStorage(IdempotenceStorage.inMemory());
+        slow.before((call, key) -> {
+            if (call != FaultyStorage.Call.RENEW) {
+                takeAtLeast(Duration.ofMillis(20));
+            }
+        });
+        IdempotenceId id = new IdempotenceId("order-1");
+        try (Idempotence idempotence = Idempotence.builder(slow)
+                .listener(IdempotenceMetrics.of(registry))
+                .build()) {
+            idempotence.execute(id, () -> {
+                takeAtLeast(Duration.ofSeconds(2));
+                assertThatThrownBy(() -> idempotence.execute(id, () -> "never"))
+                        .isInstanceOf(ExecutionRefusedException.class);
+                return "done";
+            });
+            idempotence.execute(id, () -> "never");
+        }
+
+        assertThat(registry.getMeters().stream()
+                        .map(Meter::getId)
+                        .filter(meter -> meter.getName().equals("idempotence.server.overhead")))
+                .allSatisfy(meter ->
+                        assertThat(meter.getTags()).extracting(Tag::getKey).containsExactly("outcome"))
+                .extracting(meter -> meter.getTag("outcome"))
+                .containsExactlyInAnyOrder("run", "replay", "refuse");
+        assertOverhead("run", 40);
+        assertOverhead("replay", 20);
+        assertOverhead("refuse", 20);
+    }
+
+    private void assertOverhead(String outcome, long atLeast) {
+        Timer timer = registry.get("idempotence.server.overhead")
+                .tag("outcome", outcome)
+                .timer();
+        assertThat(timer.count()).as(outcome).isEqualTo(1);
+        assertThat(timer.totalTime(TimeUnit.MILLISECONDS)).as(outcome).isBetween((double) atLeast, 1_900.0);
+    }
+
+    private static void takeAtLeast(Duration duration) {
+        long start = System.nanoTime();
+        await().pollInterval(Duration.ofMillis(1)).until(() -> System.nanoTime() - start >= duration.toNanos());
     }
 
     private double count(IdempotenceEvent event) {

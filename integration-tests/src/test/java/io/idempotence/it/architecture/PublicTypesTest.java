@@ -86,6 +86,7 @@ class PublicTypesTest {
                 IdempotenceAdmin.Stats
                 IdempotenceEvent
                 IdempotenceListener
+                IdempotenceListener.Outcome
                 IdempotencePolicy
                 IdempotencePolicy.Applied
                 IdempotencePolicy.Builder

@@ -8,9 +8,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.IdempotenceEvent;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -52,6 +54,57 @@ class ClientsThatLeaveIT extends FilterTestBase {
         assertThat(retry.get().statusCode()).isEqualTo(201);
         assertThat(text(retry.get())).isEqualTo("paid");
         assertThat(replayed(retry.get())).isTrue();
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("Rule 12, P6: a client that leaves in the middle of its body has asked for nothing")
+    void aClientThatLeavesBeforeItsBodyIsThereRunsNothing() throws Exception {
+        ServletServer server = serve((request, response) -> answer(response, 201, text(request)));
+        for (boolean reset : new boolean[] {true, false}) {
+            try (Socket socket = new Socket("127.0.0.1", server.port())) {
+                String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
+                        + id + "\r\nContent-Length: 12\r\n\r\n{\"amo";
+                socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
+                socket.getOutputStream().flush();
+                if (reset) {
+                    socket.setSoLinger(true, 0);
+                } else {
+                    // Half closed, so that the end of the connection is seen: no answer of a handler comes back.
+                    socket.shutdownOutput();
+                    String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+                    assertThat(answer).doesNotContain("HTTP/1.1 201");
+                }
+            }
+        }
+        HttpResponse<byte[]> whole = call(server);
+        assertThat(whole.statusCode()).isEqualTo(201);
+        assertThat(text(whole)).isEqualTo("{\"amount\":5}");
+        assertThat(replayed(whole)).isFalse();
+        assertThat(runs).hasValue(1);
+        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);
+    }
+
+    @Test
+    @DisplayName("Rule 12, P4: a client that leaves in the middle of its answer gets all of it from its next attempt")
+    void aClientThatLeavesDuringItsAnswerGetsItLater() throws Exception {
+        String large = "x".repeat(8 << 20);
+        ServletServer server =
+                serve((request, response) -> answer(response, 201, large), filter -> filter.maxResponseBody(16 << 20));
+        try (Socket socket = new Socket()) {
+            socket.setReceiveBufferSize(4096);
+            socket.connect(new InetSocketAddress("127.0.0.1", server.port()));
+            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
+                    + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
+            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
+            socket.getOutputStream().flush();
+            assertThat(socket.getInputStream().readNBytes(1000)).hasSize(1000);
+            socket.setSoLinger(true, 0);
+        }
+        HttpResponse<byte[]> retry = awaitEnd(server);
+        assertThat(retry.statusCode()).isEqualTo(201);
+        assertThat(replayed(retry)).isTrue();
+        assertThat(text(retry)).isEqualTo(large);
         assertThat(runs).hasValue(1);
     }
 

@@ -1,0 +1,122 @@
+package io.idempotence.server.redis;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * A wire to a server on which bytes can be held up, in one direction or both, and go on later: in order, and although the client has given up
+ * meanwhile.
+ */
+final class DelayProxy implements AutoCloseable {
+    private final ServerSocket listener;
+    private final int target;
+    private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+    private final Object gate = new Object();
+    private boolean requestsHeld;
+    private boolean answersHeld;
+
+    DelayProxy(int target) {
+        this.target = target;
+        try {
+            this.listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        start(this::accept);
+    }
+
+    String address() {
+        return "127.0.0.1:" + listener.getLocalPort();
+    }
+
+    void holdRequests() {
+        hold(true, false);
+    }
+
+    void holdAnswers() {
+        hold(false, true);
+    }
+
+    void letGo() {
+        hold(false, false);
+    }
+
+    private void hold(boolean requests, boolean answers) {
+        synchronized (gate) {
+            requestsHeld = requests;
+            answersHeld = answers;
+            gate.notifyAll();
+        }
+    }
+
+    private void accept() throws IOException {
+        while (true) {
+            Socket client = listener.accept();
+            Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
+            sockets.add(client);
+            sockets.add(server);
+            start(() -> pass(client, server, true));
+            start(() -> pass(server, client, false));
+        }
+    }
+
+    private void pass(Socket from, Socket to, boolean requests) throws IOException {
+        try (from;
+                to) {
+            InputStream in = from.getInputStream();
+            OutputStream out = to.getOutputStream();
+            byte[] buffer = new byte[8192];
+            for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+                awaitGate(requests);
+                out.write(buffer, 0, n);
+                out.flush();
+            }
+            awaitGate(requests);
+        }
+    }
+
+    private void awaitGate(boolean requests) {
+        synchronized (gate) {
+            while (requests ? requestsHeld : answersHeld) {
+                try {
+                    gate.wait();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    return;
+                }
+            }
+        }
+    }
+
+    private interface Task {
+        void run() throws IOException;
+    }
+
+    private static void start(Task task) {
+        Thread thread = new Thread(() -> {
+            try {
+                task.run();
+            } catch (IOException e) {
+                // one end is closed
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @Override
+    public void close() throws IOException {
+        letGo();
+        listener.close();
+        for (Socket socket : sockets) {
+            socket.close();
+        }
+    }
+}

@@ -1,0 +1,245 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.ExecutionRefusedException;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotencePolicy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.Jedis;
+
+/** What becomes of executions when Redis is slow, read-only or away, over real sockets. */
+class RedisTroubleTest {
+    private static final int TIMEOUT_MILLIS = 300;
+
+    private final IdempotenceId id = IdempotenceId.of("order-1");
+    private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+    private final AtomicInteger runs = new AtomicInteger();
+    private final List<AutoCloseable> open = new ArrayList<>();
+    private EmbeddedRedis redis;
+    private DelayProxy wire;
+
+    @BeforeEach
+    void start() {
+        redis = EmbeddedRedis.startPersistent();
+        wire = new DelayProxy(redis.port());
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        wire.letGo();
+        for (AutoCloseable each : open) {
+            each.close();
+        }
+        wire.close();
+        redis.close();
+    }
+
+    private Idempotence overWire(IdempotencePolicy policy) throws Exception {
+        Idempotence idempotence = over(
+                RedisIdempotenceStorage.builder(wire.address())
+                        .client(DefaultJedisClientConfig.builder()
+                                .connectionTimeoutMillis(TIMEOUT_MILLIS)
+                                .socketTimeoutMillis(TIMEOUT_MILLIS)
+                                .build())
+                        .build(),
+                policy);
+        // From now on the server knows the scripts: what arrives is done.
+        idempotence.execute(IdempotenceId.of("first"), () -> "");
+        events.clear();
+        return idempotence;
+    }
+
+    private Idempotence over(RedisIdempotenceStorage storage, IdempotencePolicy policy) {
+        Idempotence idempotence = Idempotence.builder(storage)
+                .policy(policy)
+                .listener((event, which) -> events.add(event))
+                .build();
+        open.add(idempotence);
+        return idempotence;
+    }
+
+    private String work() {
+        return "run " + runs.incrementAndGet();
+    }
+
+    private void assertRefused(Idempotence idempotence, Refusal refusal) {
+        assertThatThrownBy(() -> idempotence.execute(id, this::work))
+                .isInstanceOfSatisfying(
+                        ExecutionRefusedException.class,
+                        e -> assertThat(e.refusal()).isEqualTo(refusal));
+    }
+
+    /** The result, once nobody is told any more that another attempt runs. */
+    private String awaitResult(Idempotence idempotence) {
+        AtomicReference<String> result = new AtomicReference<>();
+        await().until(() -> {
+            try {
+                result.set(idempotence.execute(id, this::work));
+                return true;
+            } catch (ExecutionRefusedException e) {
+                assertThat(e.refusal()).isEqualTo(Refusal.IN_PROGRESS);
+                return false;
+            }
+        });
+        return result.get();
+    }
+
+    private void slowAtTheClaim(Runnable slow) throws Exception {
+        Idempotence idempotence = overWire(IdempotencePolicy.defaults());
+        slow.run();
+        long start = System.nanoTime();
+
+        assertRefused(idempotence, Refusal.STORAGE_UNAVAILABLE);
+
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofMillis(20L * TIMEOUT_MILLIS));
+        assertThat(runs).hasValue(0);
+        wire.letGo();
+        assertThat(awaitResult(idempotence)).isEqualTo("run 1");
+        assertThat(awaitResult(over(RedisIdempotenceStorage.connect(redis.address()), IdempotencePolicy.defaults())))
+                .isEqualTo("run 1");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T21, P6: a claim that arrives when its caller has given up runs nothing and blocks nobody for long")
+    void slowToTheServerAtTheClaim() throws Exception {
+        slowAtTheClaim(wire::holdRequests);
+    }
+
+    @Test
+    @DisplayName("T21, P6: a claim whose answer comes too late runs nothing and is given back")
+    void slowFromTheServerAtTheClaim() throws Exception {
+        slowAtTheClaim(wire::holdAnswers);
+    }
+
+    private void slowAtTheEnd(Runnable slow) throws Exception {
+        Idempotence idempotence = overWire(IdempotencePolicy.defaults());
+
+        assertThat(idempotence.execute(id, () -> {
+                    slow.run();
+                    return work();
+                }))
+                .isEqualTo("run 1");
+
+        assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
+        wire.letGo();
+        assertThat(awaitResult(idempotence)).isEqualTo("run 1");
+        assertThat(runs).hasValue(1);
+        assertThat(events).doesNotContain(IdempotenceEvent.FENCED, IdempotenceEvent.LOST);
+    }
+
+    @Test
+    @DisplayName("T22: an end that arrives too late is recorded once")
+    void slowToTheServerAtTheEnd() throws Exception {
+        slowAtTheEnd(wire::holdRequests);
+    }
+
+    @Test
+    @DisplayName("T11, T22: an end whose answer comes too late is recorded once")
+    void slowFromTheServerAtTheEnd() throws Exception {
+        slowAtTheEnd(wire::holdAnswers);
+    }
+
+    private static Callable<String> first(Runnable trouble, Callable<String> work) {
+        return () -> {
+            trouble.run();
+            return work.call();
+        };
+    }
+
+    @Test
+    @DisplayName(
+            "P6, T22: a primary that became a read-only replica lets nothing run, and records the end when it is primary again")
+    void readOnlyAfterAFailover() throws Exception {
+        Idempotence idempotence = over(RedisIdempotenceStorage.connect(redis.address()), IdempotencePolicy.defaults());
+        try (Jedis jedis = redis.jedis()) {
+            String result = idempotence.execute(id, first(() -> jedis.replicaof("127.0.0.1", 1), this::work));
+
+            assertThat(result).isEqualTo("run 1");
+            assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.STORAGE_ERROR);
+            assertThatThrownBy(() -> idempotence.execute(IdempotenceId.of("order-2"), this::work))
+                    .isInstanceOfSatisfying(
+                            ExecutionRefusedException.class,
+                            e -> assertThat(e.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE));
+            assertThat(runs).hasValue(1);
+
+            jedis.replicaofNoOne();
+            assertThat(awaitResult(idempotence)).isEqualTo("run 1");
+            assertThat(idempotence.execute(IdempotenceId.of("order-2"), this::work))
+                    .isEqualTo("run 2");
+        }
+    }
+
+    @Test
+    @DisplayName("T9, T22: Redis away for longer than the lease: nothing is lost if nobody took over")
+    void awayForLongerThanTheLease() throws Exception {
+        Duration lease = Duration.ofMillis(300);
+        Idempotence idempotence = over(
+                RedisIdempotenceStorage.connect(redis.address()),
+                IdempotencePolicy.builder().lease(lease).build());
+
+        String result = idempotence.execute(
+                id,
+                first(
+                        () -> {
+                            redis.kill();
+                            long down = System.nanoTime();
+                            await().until(() -> System.nanoTime() - down
+                                    > lease.multipliedBy(2).toNanos());
+                        },
+                        this::work));
+
+        assertThat(result).isEqualTo("run 1");
+        assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
+        redis.restart();
+        await().ignoreExceptions()
+                .until(() -> idempotence.execute(id, this::work).equals("run 1"));
+        assertThat(runs).hasValue(1);
+        assertThat(events).doesNotContain(IdempotenceEvent.FENCED, IdempotenceEvent.LOST);
+    }
+
+    @Test
+    @DisplayName(
+            "P3, T14: Redis away for longer than the lease: whoever takes over afterwards, the late owner writes nothing")
+    void awayForLongerThanTheLeaseAndTakenOver() throws Exception {
+        IdempotencePolicy reExecute = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(300))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+        Idempotence cutOff = overWire(reExecute);
+        Idempotence other = over(RedisIdempotenceStorage.connect(redis.address()), reExecute);
+
+        String late = cutOff.execute(
+                id,
+                first(
+                        () -> {
+                            wire.holdRequests();
+                            assertThat(awaitResult(other)).isEqualTo("run 1");
+                            // What the late owner had sent while it was cut off arrives now: renewals of a lost claim.
+                            wire.letGo();
+                        },
+                        this::work));
+
+        assertThat(late).isEqualTo("run 1");
+        assertThat(runs).hasValue(2);
+        assertThat(events).contains(IdempotenceEvent.TAKE_OVER, IdempotenceEvent.FENCED);
+        assertThat(other.execute(id, this::work)).isEqualTo("run 1");
+    }
+}
