@@ -14,6 +14,7 @@ public final class IdempotenceClientEvent {
     private final int attempts;
     private final int requests;
     private final Duration duration;
+    private final int budgetLeft;
 
     /** What the caller got. */
     public enum Result {
@@ -39,6 +40,7 @@ public final class IdempotenceClientEvent {
      * @param attempts the number of attempts
      * @param requests the number of HTTP requests
      * @param duration from opening to end
+     * @param budgetLeft the tokens left in the target's retry budget
      */
     public IdempotenceClientEvent(
             String client,
@@ -47,7 +49,8 @@ public final class IdempotenceClientEvent {
             @Nullable IdempotenceId id,
             int attempts,
             int requests,
-            Duration duration) {
+            Duration duration,
+            int budgetLeft) {
         this.client = client;
         this.method = method;
         this.result = result;
@@ -55,6 +58,7 @@ public final class IdempotenceClientEvent {
         this.attempts = attempts;
         this.requests = requests;
         this.duration = duration;
+        this.budgetLeft = budgetLeft;
     }
 
     /**
@@ -118,6 +122,15 @@ public final class IdempotenceClientEvent {
      */
     public Duration duration() {
         return duration;
+    }
+
+    /**
+     * The tokens left in the target's {@link RetryBudget} when the call ended.
+     *
+     * @return 0 to the capacity
+     */
+    public int budgetLeft() {
+        return budgetLeft;
     }
 
     /** Everything but the ID. */

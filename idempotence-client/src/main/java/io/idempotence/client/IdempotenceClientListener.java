@@ -1,17 +1,23 @@
 package io.idempotence.client;
 
 /**
- * Hears how every logical call ended.
+ * Hears how every logical call ended, and every attempt of it.
  *
- * <p>Called once per logical call that reached an attempt, on the thread that ended it, after the last attempt. It must be
- * thread-safe and fast. An exception it throws is logged and changes nothing.
+ * <p>Called on the thread that ended the call or the attempt. It must be thread-safe and fast. An exception it throws is logged and changes nothing.
  */
 @FunctionalInterface
 public interface IdempotenceClientListener {
     /**
-     * A logical call ended.
+     * A logical call ended. Once for each call that reached an attempt, after its last one.
      *
      * @param event how
      */
     void onCall(IdempotenceClientEvent event);
+
+    /**
+     * An attempt ended, before the wait for the next one. Not for one whose caller cancelled it.
+     *
+     * @param event what it came to
+     */
+    default void onAttempt(IdempotenceAttemptEvent event) {}
 }

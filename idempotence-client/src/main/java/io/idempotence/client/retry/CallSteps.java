@@ -22,6 +22,8 @@ final class CallSteps {
     private final Retry.AsyncContext<Object> retry;
     private final Exchange exchange;
     private int attempt;
+    private long attemptBeganAt;
+    private int requestsBefore;
     private boolean polling;
     private long nextPollMillis = FIRST_POLL_MILLIS;
     private @Nullable Ended last;
@@ -62,6 +64,8 @@ final class CallSteps {
     int attemptToSend() {
         if (!polling) {
             attempt = call.nextAttempt();
+            attemptBeganAt = System.nanoTime();
+            requestsBefore = call.requests();
             nextPollMillis = FIRST_POLL_MILLIS;
         }
         return attempt;
@@ -73,7 +77,7 @@ final class CallSteps {
         if (ended.outcome.leavesDoubt(seen)) {
             call.doubt();
         }
-        return ended.outcome == Outcome.IN_PROGRESS ? poll(ended) : retry(ended);
+        return ended.outcome == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
     }
 
     /** The step in place of a wait that is cut short: nothing more is sent. */
@@ -101,10 +105,22 @@ final class CallSteps {
         long asked = RetryAfter.millis(ended.seen, Instant.now()).orElse(0);
         long wait = asked > 0 ? asked : nextPollMillis;
         if (Thread.currentThread().isInterrupted() || !call.deadline().outlasts(wait)) {
-            return retry(ended);
+            return endAttempt(ended);
         }
         nextPollMillis = Math.min(LONGEST_POLL_MILLIS, nextPollMillis * 2);
         return sendAfter(wait, true, ended, failure(ended));
+    }
+
+    private Step endAttempt(Ended ended) {
+        Step next = retry(ended);
+        call.attempted(
+                attempt,
+                ended.outcome,
+                ended.seen,
+                call.requests() - requestsBefore,
+                System.nanoTime() - attemptBeganAt,
+                next instanceof Step.Send send ? send.afterMillis() : -1);
+        return next;
     }
 
     private Step retry(Ended ended) {

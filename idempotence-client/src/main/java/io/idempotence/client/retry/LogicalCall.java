@@ -1,14 +1,17 @@
 package io.idempotence.client.retry;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.RetryBudget;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -140,16 +143,48 @@ public final class LogicalCall {
     }
 
     private void publish(Result how) {
+        IdempotenceClientListener listener = config.listener().orElse(null);
+        if (listener == null && how != Result.UNKNOWN && !LOG.isDebugEnabled()) {
+            return;
+        }
         Duration took = Duration.ofNanos(System.nanoTime() - openedAt);
-        IdempotenceClientEvent event =
-                new IdempotenceClientEvent(client, method, how, id, attempts.get(), requests.get(), took);
+        IdempotenceClientEvent event = new IdempotenceClientEvent(
+                client, method, how, id, attempts.get(), requests.get(), took, budget.available());
+        if (how == Result.UNKNOWN) {
+            LOG.warn("{}: whether it was carried out is not known", event);
+        }
         LOG.debug("{}, ID {}", event, id);
-        config.listener().ifPresent(listener -> {
+        tell(listener, told -> told.onCall(event));
+    }
+
+    /** @param waitMillis before the next attempt, or a negative number if there is none */
+    void attempted(int number, Outcome outcome, Observation seen, int attemptRequests, long nanos, long waitMillis) {
+        IdempotenceClientListener listener = config.listener().orElse(null);
+        if (listener == null && !LOG.isDebugEnabled()) {
+            return;
+        }
+        IdempotenceAttemptEvent event = new IdempotenceAttemptEvent(
+                client,
+                method,
+                id,
+                number,
+                outcome.told(seen),
+                seen.status(),
+                attemptRequests,
+                Duration.ofNanos(nanos),
+                waitMillis < 0 ? null : Duration.ofMillis(waitMillis));
+        LOG.debug("{}, ID {}", event, id);
+        tell(listener, told -> told.onAttempt(event));
+    }
+
+    private static void tell(
+            @Nullable IdempotenceClientListener listener, Consumer<IdempotenceClientListener> message) {
+        if (listener != null) {
             try {
-                listener.onCall(event);
+                message.accept(listener);
             } catch (RuntimeException e) {
                 LOG.warn("The IdempotenceClientListener threw; the call is not affected", e);
             }
-        });
+        }
     }
 }

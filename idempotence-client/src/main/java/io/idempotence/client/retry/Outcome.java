@@ -1,5 +1,6 @@
 package io.idempotence.client.retry;
 
+import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.util.Optional;
@@ -90,6 +91,22 @@ public enum Outcome {
             case IN_PROGRESS -> mayBeSentAgain ? IN_PROGRESS : REFUSED;
             case STORAGE_UNAVAILABLE -> RETRYABLE;
             default -> REFUSED;
+        };
+    }
+
+    /** As listeners are told. */
+    IdempotenceAttemptEvent.Outcome told(Observation seen) {
+        if (seen.isReplayed() && (this == SUCCESS || this == FINAL)) {
+            return IdempotenceAttemptEvent.Outcome.REPLAYED;
+        }
+        return switch (this) {
+            case SUCCESS -> IdempotenceAttemptEvent.Outcome.SUCCEEDED;
+            case NOT_SENT -> IdempotenceAttemptEvent.Outcome.NOT_SENT;
+            case UNDETERMINED -> IdempotenceAttemptEvent.Outcome.UNDETERMINED;
+            case RETRYABLE -> IdempotenceAttemptEvent.Outcome.RETRYABLE;
+            case IN_PROGRESS -> IdempotenceAttemptEvent.Outcome.IN_PROGRESS;
+            case REFUSED -> IdempotenceAttemptEvent.Outcome.REFUSED;
+            case FINAL -> IdempotenceAttemptEvent.Outcome.FINAL;
         };
     }
 

@@ -229,10 +229,19 @@ class AsyncCallTest extends FeignTestBase {
     }
 
     @Test
-    void callersOwnTimeoutStopsTheRetries() {
+    void callersOwnTimeoutStopsTheRetries() throws Exception {
         server.answer(Reply.hang());
-        CompletableFuture<String> answer = async().create("x").orTimeout(200, TimeUnit.MILLISECONDS);
+        AsyncOrders orders = async(
+                fast().listener(event -> {
+                            events.add(event);
+                            ended.countDown();
+                        })
+                        .build(),
+                b -> b);
+        CompletableFuture<String> answer = orders.create("x").orTimeout(200, TimeUnit.MILLISECONDS);
         assertThat(failure(answer)).isInstanceOf(TimeoutException.class);
+        // Whoever waits for a future is woken before those who are told of its end.
+        assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
         assertEnd(UNKNOWN, 1);
     }
 

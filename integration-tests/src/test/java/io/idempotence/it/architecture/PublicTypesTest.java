@@ -39,6 +39,8 @@ class PublicTypesTest {
     @ArchTest
     static void ofTheClient(JavaClasses product) {
         assertPublicTypes(product, CLIENT, name -> name.startsWith(CLIENT), """
+                IdempotenceAttemptEvent
+                IdempotenceAttemptEvent.Outcome
                 IdempotenceClient
                 IdempotenceClientConfig
                 IdempotenceClientConfig.Builder
@@ -54,6 +56,7 @@ class PublicTypesTest {
                 feign.IdempotentFeign
                 feign.OutcomeUnknownException
                 feign.RequestRefusedException
+                metrics.IdempotenceClientMetrics
                 okhttp.IdempotentOkHttp
                 okhttp.OutcomeUnknownException
                 okhttp.RequestRefusedException

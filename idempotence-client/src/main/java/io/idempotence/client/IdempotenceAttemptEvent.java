@@ -1,0 +1,164 @@
+package io.idempotence.client;
+
+import io.idempotence.IdempotenceId;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
+
+/** What one attempt of a logical call came to. Immutable. */
+public final class IdempotenceAttemptEvent {
+    private final String client;
+    private final String method;
+    private final @Nullable IdempotenceId id;
+    private final int number;
+    private final Outcome outcome;
+    private final int status;
+    private final int requests;
+    private final Duration duration;
+    private final @Nullable Duration waitBeforeNext;
+
+    /** What was seen. */
+    public enum Outcome {
+        /** A first answer. */
+        SUCCEEDED,
+        /** A stored answer, a stored failure included (promise P4). */
+        REPLAYED,
+        /** No connection: the request certainly did not leave. */
+        NOT_SENT,
+        /** Sent, and nobody knows what became of it. */
+        UNDETERMINED,
+        /** A status that may be another one next time. */
+        RETRYABLE,
+        /** An earlier attempt was still running when time was over. */
+        IN_PROGRESS,
+        /** Another refusal of the server half. */
+        REFUSED,
+        /** An answer that asking again does not change, or a failure on this side. */
+        FINAL
+    }
+
+    /**
+     * For integrations.
+     *
+     * @param client the target's name
+     * @param method the client method
+     * @param id the call's ID, or null if it carries none
+     * @param number 1 for the first attempt of the call
+     * @param outcome what was seen
+     * @param status the status of the answer, 0 for none
+     * @param requests the HTTP requests of this attempt
+     * @param duration from its first request to its end
+     * @param waitBeforeNext the wait before the next attempt, or null if there is none
+     */
+    public IdempotenceAttemptEvent(
+            String client,
+            String method,
+            @Nullable IdempotenceId id,
+            int number,
+            Outcome outcome,
+            int status,
+            int requests,
+            Duration duration,
+            @Nullable Duration waitBeforeNext) {
+        this.client = client;
+        this.method = method;
+        this.id = id;
+        this.number = number;
+        this.outcome = outcome;
+        this.status = status;
+        this.requests = requests;
+        this.duration = duration;
+        this.waitBeforeNext = waitBeforeNext;
+    }
+
+    /**
+     * The target's name.
+     *
+     * @return for Feign {@code Target.name()}
+     */
+    public String client() {
+        return client;
+    }
+
+    /**
+     * The client method.
+     *
+     * @return for example {@code Orders#create(Order)}; one of few values
+     */
+    public String method() {
+        return method;
+    }
+
+    /**
+     * The call's ID. Not for metrics or logs above debug.
+     *
+     * @return the ID, or empty if the call carries none
+     */
+    public Optional<IdempotenceId> id() {
+        return Optional.ofNullable(id);
+    }
+
+    /**
+     * Which attempt of its call this is.
+     *
+     * @return 1 for the first
+     */
+    public int number() {
+        return number;
+    }
+
+    /**
+     * What was seen.
+     *
+     * @return the outcome
+     */
+    public Outcome outcome() {
+        return outcome;
+    }
+
+    /**
+     * The status of the answer.
+     *
+     * @return empty if there was none
+     */
+    public OptionalInt status() {
+        return status == 0 ? OptionalInt.empty() : OptionalInt.of(status);
+    }
+
+    /**
+     * The HTTP requests of this attempt: one, and one more for each time that it asked whether an earlier attempt still runs.
+     *
+     * @return 0 if it failed before sending
+     */
+    public int requests() {
+        return requests;
+    }
+
+    /**
+     * From the beginning of the attempt to its end, waits for an earlier attempt included.
+     *
+     * @return the time
+     */
+    public Duration duration() {
+        return duration;
+    }
+
+    /**
+     * The wait before the next attempt.
+     *
+     * @return empty if this was the last one
+     */
+    public Optional<Duration> waitBeforeNext() {
+        return Optional.ofNullable(waitBeforeNext);
+    }
+
+    /** Everything but the ID. */
+    @Override
+    public String toString() {
+        return outcome + " " + client + " " + method + ", attempt " + number
+                + (status == 0 ? "" : ", status " + status) + ", requests " + requests + ", " + duration.toMillis()
+                + " ms"
+                + (waitBeforeNext == null ? "" : ", the next one in " + waitBeforeNext.toMillis() + " ms");
+    }
+}

@@ -1,0 +1,180 @@
+package io.idempotence.client.feign;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import feign.FeignException;
+import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
+import io.idempotence.client.feign.TestServer.Reply;
+import io.idempotence.client.metrics.IdempotenceClientMetrics;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.net.ConnectException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.Test;
+
+/** What listeners hear, and what metrics make of it. */
+class EventsTest extends FeignTestBase {
+    private final List<IdempotenceAttemptEvent> attempts = new CopyOnWriteArrayList<>();
+
+    private final IdempotenceClientListener listener = new IdempotenceClientListener() {
+        @Override
+        public void onCall(IdempotenceClientEvent event) {
+            events.add(event);
+        }
+
+        @Override
+        public void onAttempt(IdempotenceAttemptEvent event) {
+            attempts.add(event);
+        }
+    };
+
+    private Orders heard() {
+        return orders(fast().listener(listener).build());
+    }
+
+    @Test
+    void oneEventForEachAttemptAndOneForTheCall() {
+        server.answer(
+                Reply.status(503).header("Retry-After-Ms", "3"),
+                Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
+                Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
+                Reply.ok("stored").header("Idempotent-Replayed", "true"));
+        heard().create("x");
+        assertThat(attempts).hasSize(2);
+        IdempotenceAttemptEvent first = attempts.get(0);
+        assertThat(first.outcome()).isEqualTo(Outcome.RETRYABLE);
+        assertThat(first.status()).hasValue(503);
+        assertThat(first.number()).isEqualTo(1);
+        assertThat(first.requests()).isEqualTo(1);
+        assertThat(first.waitBeforeNext().orElseThrow()).isGreaterThanOrEqualTo(Duration.ofMillis(3));
+        assertThat(first.client()).isEqualTo("orders");
+        assertThat(first.method()).isEqualTo("Orders#create(String)");
+        IdempotenceAttemptEvent second = attempts.get(1);
+        assertThat(second.outcome()).isEqualTo(Outcome.REPLAYED);
+        assertThat(second.number()).isEqualTo(2);
+        assertThat(second.requests()).isEqualTo(3);
+        assertThat(second.waitBeforeNext()).isEmpty();
+        assertThat(second.id()).isEqualTo(first.id()).isPresent();
+        assertThat(second.duration()).isLessThanOrEqualTo(events.get(0).duration());
+        assertThat(first.toString()).doesNotContain(first.id().orElseThrow().value());
+        assertThat(events).hasSize(1);
+        assertThat(events.get(0).requests()).isEqualTo(4);
+        // One retry for 5 tokens, one success that gives 1 back.
+        assertThat(events.get(0).budgetLeft()).isEqualTo(496);
+    }
+
+    @Test
+    void everyOutcomeIsTold() {
+        Orders lost = orders(
+                fast().maxAttempts(1).listener(listener).build(),
+                b -> b.client((request, options) -> {
+                    throw new SocketTimeoutException();
+                }));
+        Orders nobody = orders(
+                fast().maxAttempts(1).listener(listener).build(),
+                b -> b.client((request, options) -> {
+                    throw new ConnectException();
+                }));
+        assertThatThrownBy(() -> lost.create("x")).isInstanceOf(FeignException.class);
+        assertThatThrownBy(() -> nobody.create("x")).isInstanceOf(FeignException.class);
+        server.answer(
+                Reply.ok("ok"),
+                Reply.status(404),
+                Reply.refusal("key-reused", 422),
+                Reply.status(500).header("Idempotent-Replayed", "true"));
+        heard().create("x");
+        assertThatThrownBy(() -> heard().create("x")).isInstanceOf(FeignException.class);
+        assertThatThrownBy(() -> heard().create("x")).isInstanceOf(FeignException.class);
+        assertThatThrownBy(() -> heard().create("x")).isInstanceOf(FeignException.class);
+        assertThat(attempts)
+                .extracting(IdempotenceAttemptEvent::outcome)
+                .containsExactly(
+                        Outcome.UNDETERMINED,
+                        Outcome.NOT_SENT,
+                        Outcome.SUCCEEDED,
+                        Outcome.FINAL,
+                        Outcome.REFUSED,
+                        Outcome.REPLAYED);
+        assertThat(attempts.get(0).status()).isEmpty();
+    }
+
+    @Test
+    void listenerThatThrowsChangesNothing() {
+        server.answer(Reply.status(503));
+        Orders orders = orders(fast().listener(new IdempotenceClientListener() {
+                    @Override
+                    public void onCall(IdempotenceClientEvent event) {
+                        throw new IllegalStateException("call");
+                    }
+
+                    @Override
+                    public void onAttempt(IdempotenceAttemptEvent event) {
+                        throw new IllegalStateException("attempt");
+                    }
+                })
+                .build());
+        assertThat(orders.create("x")).isEqualTo("ok");
+        assertThat(server.requests()).hasSize(2);
+    }
+
+    @Test
+    void metricsCountAttemptsResultsPollsAndTheBudgetUnderFewLabels() {
+        MeterRegistry registry = new SimpleMeterRegistry();
+        Orders orders =
+                orders(fast().listener(IdempotenceClientMetrics.of(registry)).build());
+        server.answer(
+                Reply.status(503),
+                Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
+                Reply.ok("stored").header("Idempotent-Replayed", "true"));
+        orders.create("x");
+        orders.create("y");
+        assertThat(registry.get(IdempotenceClientMetrics.CALLS)
+                        .tags("client", "orders", "method", "Orders#create(String)", "result", "replayed")
+                        .timer()
+                        .count())
+                .isEqualTo(1);
+        assertThat(registry.get(IdempotenceClientMetrics.CALLS)
+                        .tags("result", "succeeded")
+                        .timer()
+                        .count())
+                .isEqualTo(1);
+        assertThat(registry.get(IdempotenceClientMetrics.ATTEMPTS)
+                        .tags("client", "orders", "outcome", "retryable")
+                        .counter()
+                        .count())
+                .isEqualTo(1);
+        assertThat(registry.get(IdempotenceClientMetrics.POLLS)
+                        .tags("client", "orders")
+                        .counter()
+                        .count())
+                .isEqualTo(1);
+        assertThat(registry.get(IdempotenceClientMetrics.BUDGET)
+                        .tags("client", "orders")
+                        .gauge()
+                        .value())
+                .isEqualTo(497);
+    }
+
+    @Test
+    void labelsAreBounded() {
+        MeterRegistry registry = new SimpleMeterRegistry();
+        IdempotenceClientMetrics metrics = IdempotenceClientMetrics.of(registry);
+        for (int i = 0; i < 3_000; i++) {
+            metrics.onCall(new IdempotenceClientEvent(
+                    "client-" + i, "m", IdempotenceClientEvent.Result.FAILED, null, 1, 1, Duration.ZERO, 0));
+        }
+        assertThat(registry.getMeters()).hasSizeLessThanOrEqualTo(2 * 1_001);
+        assertThat(registry.get(IdempotenceClientMetrics.CALLS)
+                        .tags("client", "other")
+                        .timer()
+                        .count())
+                .isEqualTo(2_000);
+    }
+}
