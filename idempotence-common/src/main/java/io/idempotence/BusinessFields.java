@@ -1,6 +1,7 @@
 package io.idempotence;
 
 import io.idempotence.internal.FieldDigest;
+import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -38,17 +39,27 @@ public final class BusinessFields implements IdempotenceIdGenerator {
      * @param name the field's name, not empty
      * @param value the field's value in one canonical spelling; an empty value is a value
      * @return new fields; this object is unchanged
-     * @throws IllegalArgumentException if {@code name} is empty or already there
+     * @throws IllegalArgumentException if {@code name} is empty or already there, or if either has half a surrogate pair, which UTF-8 cannot tell
+     *     from a question mark
      */
     public BusinessFields with(String name, String value) {
         if (name.isEmpty()) {
             throw new IllegalArgumentException("a business field needs a name");
         }
+        checkPairs(name, name);
+        checkPairs(name, value);
         SortedMap<String, String> more = new TreeMap<>(fields);
         if (more.putIfAbsent(name, value) != null) {
             throw new IllegalArgumentException("business field '" + name + "' is given twice");
         }
         return new BusinessFields(operation, more);
+    }
+
+    private static void checkPairs(String field, String text) {
+        if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
+            throw new IllegalArgumentException("business field '" + field
+                    + "' has half a surrogate pair in it, so that it is no text; mend where it comes from");
+        }
     }
 
     /**

@@ -222,4 +222,14 @@ class IdempotenceIdGeneratorTest {
             return this;
         }
     }
+
+    /** As UTF-8 it would be a question mark, and so the value of somebody else. */
+    @Test
+    void halfASurrogatePairIsNoValue() {
+        BusinessFields fields = IdempotenceIdGenerator.fromFields("register-phone");
+        assertThatThrownBy(() -> fields.with("number", "\ud800"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("'number'");
+        assertThat(fields.with("number", "\ud83d\ude00").generateId()).isNotNull();
+    }
 }

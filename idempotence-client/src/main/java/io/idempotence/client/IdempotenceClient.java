@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
  * <p>The ID is that of an {@link OutcomeUnknown}, or one that {@link IdempotenceScope#saving} stored before a crash. The call must be the same: the
  * same method of the same client with the same arguments, or the server half refuses it as {@code key-reused}. If the first one was carried out, its
  * answer comes back; if not, it is carried out now; in either case once.
+ *
+ * <p>The call is one that takes its ID in this thread: a Feign call, also one that returns a future, or OkHttp's {@code execute}. With OkHttp's {@code enqueue}, use
+ * {@link IdempotenceScope#with(IdempotenceId, Work)}.
  */
 public final class IdempotenceClient {
     private IdempotenceClient() {}

@@ -27,7 +27,10 @@ public final class Execution implements IdempotentExecution {
     private final IdempotencePolicy policy;
     private final Leases leases;
     private final Waiters waiters;
-    private volatile long renewedAt = System.nanoTime();
+    /** When the claim or its latest renewal left for the storage, at the latest. */
+    private volatile long heldFrom = System.nanoTime();
+
+    private volatile long renewedAt = heldFrom;
     private volatile boolean renewalInTrouble;
     private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean finished = new AtomicBoolean();
@@ -186,6 +189,19 @@ public final class Execution implements IdempotentExecution {
         return policy.lease();
     }
 
+    /**
+     * Whether the lease may have run out, so that another owner may have taken over. By this machine's monotonic clock, without a look at the storage.
+     *
+     * @return false if this owner certainly holds its claim still
+     */
+    public boolean leaseMayBeOver() {
+        return System.nanoTime() - heldFrom >= policy.lease().toNanos();
+    }
+
+    long renewedAt() {
+        return renewedAt;
+    }
+
     boolean isRenewalDue(long now) {
         return now - renewedAt >= policy.lease().toNanos() / 3;
     }
@@ -215,6 +231,7 @@ public final class Execution implements IdempotentExecution {
             return;
         }
         renewedAt = now;
+        heldFrom = now;
         renewalInTrouble = false;
         if (!(renewed instanceof WriteResult.Done) && !finished()) {
             leases.ended(this);

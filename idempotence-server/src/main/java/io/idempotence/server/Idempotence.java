@@ -142,8 +142,10 @@ public final class Idempotence implements AutoCloseable {
                 false);
         // Others take an ID that is there for done, and forget their message: it must not be there for a moment only.
         BooleanSupplier isThere = () -> storage.find(request.key()).isPresent();
+        // Asked on both sides of the claim: it may be given back while the claim is under way.
+        boolean undone = undoing.containsKey(request.key());
         boolean saved = claim(id, request, isThere) instanceof ClaimResult.Claimed;
-        if (!saved && undoing.containsKey(request.key())) {
+        if (!saved && (undone || undoing.containsKey(request.key()))) {
             throw new StorageUnavailableException(
                     "this ID may have been saved in vain when the storage did not answer, and is being given back; ask again",
                     null);

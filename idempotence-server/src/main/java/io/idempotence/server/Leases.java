@@ -2,6 +2,9 @@ package io.idempotence.server;
 
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -89,7 +92,9 @@ final class Leases implements AutoCloseable {
             planned = false;
         }
         try {
-            for (Execution execution : running.values()) {
+            List<Execution> longestAgoFirst = new ArrayList<>(running.values());
+            longestAgoFirst.sort(Comparator.comparingLong(Execution::renewedAt));
+            for (Execution execution : longestAgoFirst) {
                 if (execution.isRenewalDue(System.nanoTime()) && execution.beginRenewal()) {
                     due.add(execution);
                     renewers.execute(this::renewAllDue);

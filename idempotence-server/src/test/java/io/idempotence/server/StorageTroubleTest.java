@@ -11,6 +11,7 @@ import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
@@ -31,6 +32,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -214,6 +216,38 @@ class StorageTroubleTest {
             return saved.get();
         });
         assertThat(idempotence.saveIfAbsent(id)).isFalse();
+    }
+
+    @Test
+    void anIdThatIsGivenBackWhileItIsAskedForIsNotCalledSeen() {
+        AtomicInteger claims = new AtomicInteger();
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && claims.incrementAndGet() <= 2) {
+                throw unavailable();
+            }
+            if (call == Call.CLAIM && Thread.currentThread().getName().equals("redelivery")) {
+                // The answer "it is there" is under way while the ID is given back.
+                await().until(() -> memory.find(StorageKey.of("default", "", Idempotence.SAVED, id))
+                                .map(IdempotenceRecord::state)
+                                .orElse(RecordState.RELEASED)
+                        == RecordState.RELEASED);
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(50));
+            }
+        });
+        Idempotence idempotence = idempotence();
+        assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(StorageUnavailableException.class);
+        CompletableFuture<Object> answer = new CompletableFuture<>();
+        new Thread(
+                        () -> {
+                            try {
+                                answer.complete(idempotence.saveIfAbsent(id));
+                            } catch (StorageUnavailableException e) {
+                                answer.complete(e);
+                            }
+                        },
+                        "redelivery")
+                .start();
+        assertThat(answer.orTimeout(20, TimeUnit.SECONDS).join()).isNotEqualTo(false);
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import feign.AsyncClient;
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.retry.LayerAbove;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -33,7 +34,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         CompletableFuture<Response> wire;
         observed.starts();
         try {
-            wire = delegate.execute(observed.request(), observed.options(), context);
+            wire = LayerAbove.sends(() -> delegate.execute(observed.request(), observed.options(), context));
         } catch (Throwable t) {
             fail(observed, answer, t);
             return;

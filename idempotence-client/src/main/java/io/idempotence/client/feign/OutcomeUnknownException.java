@@ -29,13 +29,17 @@ public final class OutcomeUnknownException extends RetryableException implements
             IdempotenceId id,
             int attempts,
             Instant firstSentAt,
+            boolean leftWithoutId,
             Request request,
             Throwable cause) {
         super(
                 status,
                 "it is not known whether " + method + " was carried out, after " + attempts
                         + (attempts == 1 ? " attempt" : " attempts")
-                        + "; call again with the same ID",
+                        + (leftWithoutId
+                                ? "; a redirect took it to another origin, which does not know its ID: do not call again, look into"
+                                        + " the business data"
+                                : "; call again with the same ID"),
                 request.httpMethod(),
                 cause,
                 (Long) null,

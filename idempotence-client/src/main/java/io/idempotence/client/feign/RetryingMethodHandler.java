@@ -124,6 +124,7 @@ final class RetryingMethodHandler implements MethodHandler {
                     id,
                     call.logical().attempts(),
                     call.logical().firstSentAt(),
+                    !seen.mayBeSentAgain(),
                     lastRequest(),
                     cause);
         }

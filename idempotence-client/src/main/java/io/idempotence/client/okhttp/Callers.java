@@ -14,7 +14,6 @@ final class Callers implements EventListener.Factory {
     private final EventListener.Factory delegate;
     private final WeakIdentityMap<Call, Caller> callers = new WeakIdentityMap<>();
     private final AtomicBoolean told = new AtomicBoolean();
-    private volatile boolean asked;
 
     Callers(EventListener.Factory delegate) {
         this.delegate = delegate;
@@ -22,21 +21,18 @@ final class Callers implements EventListener.Factory {
 
     @Override
     public EventListener create(Call call) {
-        asked = true;
-        Caller caller = Caller.current();
-        if (caller != Caller.NOBODY) {
-            callers.put(call, caller);
-        }
+        callers.put(call, Caller.current());
         return delegate.create(call);
     }
 
     /** Of this thread first: a call may be made here and executed there. */
     Caller of(Call call) {
-        if (!asked && told.compareAndSet(false, true)) {
+        Caller made = callers.get(call);
+        if (made == null && told.compareAndSet(false, true)) {
             LOG.warn("Another event listener was set after IdempotentOkHttp.install: calls that are enqueued inside an"
                     + " IdempotenceScope will NOT carry its ID; call IdempotentOkHttp.install(builder) last");
         }
-        Caller made = callers.get(call);
+        callers.remove(call);
         return made == null ? Caller.current() : Caller.current().or(made);
     }
 }

@@ -1,11 +1,8 @@
 package io.idempotence.client.okhttp;
 
-import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
-
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.CallLoop;
-import io.idempotence.client.retry.Observation;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import okhttp3.Interceptor;
@@ -26,14 +23,14 @@ final class IdempotenceInterceptor implements Interceptor {
     @Override
     public Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
-        if (request.header(IDEMPOTENCY_ATTEMPT) != null) {
-            // An attempt already, of the Feign half above: it keeps its ID, and is tried again there.
-            OkHttpAttempt attempt = new OkHttpAttempt(new Observation(), null, null);
-            return attempt.send(
-                    chain,
-                    request.newBuilder().tag(OkHttpAttempt.class, attempt).build());
+        Caller caller = callers.of(chain.call());
+        if (caller.layerAbove()) {
+            // An attempt already, of the Feign half: it has its ID, follows redirects itself, and is tried again there.
+            return chain.proceed(request);
         }
-        Caller caller = HttpMethods.isSafe(request.method()) ? Caller.NOBODY : callers.of(chain.call());
+        if (HttpMethods.isSafe(request.method())) {
+            caller = Caller.NOBODY;
+        }
         OkHttpTarget target = targets.of(request.url(), HttpMethods.label(request.method()));
         OkHttpCall call = new OkHttpCall(chain, target, caller);
         try {

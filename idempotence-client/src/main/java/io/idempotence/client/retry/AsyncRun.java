@@ -104,11 +104,13 @@ final class AsyncRun {
             exchange.discard(value);
             return;
         }
-        call.exit();
-        if (thrown == null) {
-            result.complete(value);
-        } else {
-            result.completeExceptionally(thrown);
+        try {
+            call.exit();
+        } finally {
+            boolean wanted = thrown == null ? result.complete(value) : result.completeExceptionally(thrown);
+            if (!wanted) {
+                exchange.discard(value);
+            }
         }
     }
 

@@ -91,7 +91,8 @@ public final class Observation {
         return earlierDoubt;
     }
 
-    boolean mayBeSentAgain() {
+    /** False after {@link #mustNotBeSentAgain}. */
+    public boolean mayBeSentAgain() {
         return !once;
     }
 

@@ -333,6 +333,19 @@ class AsyncCallTest extends FeignTestBase {
         assertThat(events).hasSize(200);
     }
 
+    /** A metrics library of the wrong version, say. */
+    @Test
+    void errorOfAListenerDoesNotLeaveTheFutureOpen() throws Exception {
+        AsyncOrders orders = async(
+                IdempotenceClientConfig.builder()
+                        .listener(event -> {
+                            throw new NoSuchMethodError("listener");
+                        })
+                        .build(),
+                b -> b);
+        assertThat(get(orders.create("x"))).isEqualTo("ok");
+    }
+
     @Test
     void exceptionOfAListenerOrACallbackDoesNotLoseTheCall() {
         AsyncOrders orders = async(

@@ -287,6 +287,13 @@ final class Exchange {
             byPolicy = Verdict.UNKNOWN;
         }
         if (deferred instanceof HeldResponse.Deferred.Failure failure && execution.verdict(byPolicy) == Verdict.KEEP) {
+            if (execution.leaseMayBeOver()) {
+                // Whoever took over may have an answer: a page of ours must not be given in its place (T14).
+                if (!gave(execution.finish(byPolicy, error(failure.status(), failure.message())))) {
+                    response.deliver();
+                }
+                return;
+            }
             awaitErrorPage(byPolicy, failure.status(), failure.message());
             response.deliver();
             return;
@@ -323,6 +330,9 @@ final class Exchange {
                 ? Verdict.UNKNOWN
                 : config.policy().ofException(exception);
         if (execution.verdict(byPolicy) == Verdict.KEEP) {
+            if (execution.leaseMayBeOver()) {
+                return gave(execution.finish(byPolicy, error(HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null)));
+            }
             awaitErrorPage(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null);
             return false;
         }
@@ -332,10 +342,13 @@ final class Exchange {
     }
 
     private void awaitErrorPage(Verdict byPolicy, int status, @Nullable String message) {
-        byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
-        StoredResponse error = new StoredResponse(StoredResponse.Form.ERROR, status, keptHeaders(response), text);
         awaitsErrorPage = true;
-        execution.finishLater(ERROR_PAGE_PATIENCE, byPolicy, error.toBytes());
+        execution.finishLater(ERROR_PAGE_PATIENCE, byPolicy, error(status, message));
+    }
+
+    private byte[] error(int status, @Nullable String message) {
+        byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
+        return new StoredResponse(StoredResponse.Form.ERROR, status, keptHeaders(response), text).toBytes();
     }
 
     boolean awaitsErrorPage() {

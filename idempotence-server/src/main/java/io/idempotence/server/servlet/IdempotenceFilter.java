@@ -23,12 +23,10 @@ import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
-import jakarta.servlet.http.Part;
 import java.io.IOException;
 import java.net.URI;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
@@ -206,13 +204,14 @@ public final class IdempotenceFilter implements Filter {
         }
         byte[] body = null;
         Fingerprint fingerprint;
-        Collection<Part> parts = parts(request);
-        if (parts != null) {
-            fingerprint = RequestFingerprint.of(request, parts, cap);
+        Parts parts = Parts.of(request);
+        if (parts.parsed() != null) {
+            fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
         } else {
             body = request.getInputStream().readNBytes(cap + 1);
             boolean form = MediaTypes.isForm(request.getContentType());
             if (body.length == 0 && (form || request.getContentLengthLong() > 0)) {
+                parts.throwRefusal();
                 fingerprint = ofConsumed(request);
                 body = null;
             } else {
@@ -247,33 +246,6 @@ public final class IdempotenceFilter implements Filter {
                 new Exchange(execution, config, problems, () -> seesAsyncDispatches, request, body, response);
         request.setAttribute(EXCHANGE, exchange);
         exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
-    }
-
-    /** The parts of a multipart request, if its servlet has the container parse them; a container parses before or never. */
-    private static @Nullable Collection<Part> parts(HttpServletRequest request) throws IOException, ServletException {
-        if (!"multipart/form-data".equals(MediaTypes.withoutParameters(request.getContentType()))) {
-            return null;
-        }
-        try {
-            return request.getParts();
-        } catch (IllegalStateException | ServletException e) {
-            if (!causedByState(e)) {
-                throw e;
-            }
-            LOG.debug("the servlet has no multipart configuration: it reads the body itself", e);
-            return null;
-        }
-    }
-
-    /** A servlet without multipart configuration is an IllegalStateException (Servlet 6, getParts), which Jetty wraps. */
-    private static boolean causedByState(Throwable e) {
-        int depth = 0;
-        for (Throwable t = e; t != null && depth < 10; t = t.getCause(), depth++) {
-            if (t instanceof IllegalStateException) {
-                return true;
-            }
-        }
-        return false;
     }
 
     private static Fingerprint ofConsumed(HttpServletRequest request) {

@@ -63,6 +63,8 @@ class PublicTypesTest {
                 retry.CallLoop
                 retry.Deadline
                 retry.Exchange
+                retry.LayerAbove
+                retry.LayerAbove.Sending
                 retry.LogicalCall
                 retry.Observation
                 retry.Outcome

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
 import feign.Feign;
+import feign.FeignException;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
@@ -177,6 +178,32 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         }
         assertOneId();
         assertThat(elsewhere).hasSize(1);
-        assertThat(elsewhere.get(0).header("Idempotency-Key")).isNotEqualTo(ids().get(0));
+        assertThat(elsewhere.get(0).header("Idempotency-Key")).isNull();
+    }
+
+    /** The interceptor below would give the stranger an ID of its own, and try again. */
+    @Test
+    void whatFeignSentToAnotherOriginIsNotTriedAgainBelowFeign() {
+        try (RawServer other = elsewhere(answering("503 No"))) {
+            redirects(307, other.url() + "/orders");
+            OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
+            Orders orders = target(IdempotentFeign.install(
+                    Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        }
+        assertThat(elsewhere).hasSize(1);
+    }
+
+    @Test
+    void requestsOfFeignWithoutAnIdAreNotTriedAgainBelowFeignEither() {
+        OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
+        Orders orders = target(
+                IdempotentFeign.install(Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
+        alwaysGet(status(503));
+        assertThatThrownBy(orders::list).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(received()).hasSize(3);
+        provider.resetRequests();
+        assertThatThrownBy(() -> orders.unprotected("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(ids()).containsExactly("");
     }
 }

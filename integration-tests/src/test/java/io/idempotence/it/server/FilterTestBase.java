@@ -62,7 +62,7 @@ abstract class FilterTestBase {
     final String id = UUID.randomUUID().toString();
     IdempotencePolicy policy;
     String errorPage;
-    boolean multipart;
+    MultipartConfigElement multipart;
 
     @Parameter
     Container container;
@@ -133,8 +133,8 @@ abstract class FilterTestBase {
                             context.addServlet("handler", ServletServer.servlet(counted(handler)));
                     servlet.setAsyncSupported(true);
                     servlet.addMapping("/*");
-                    if (multipart) {
-                        servlet.setMultipartConfig(new MultipartConfigElement(""));
+                    if (multipart != null) {
+                        servlet.setMultipartConfig(multipart);
                     }
                 },
                 errorPage);

@@ -10,11 +10,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterRegistration;
+import jakarta.servlet.MultipartConfigElement;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.http.HttpRequest;
@@ -87,7 +89,7 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("Rule 7: parts that the container parses reach the handler and are compared")
     void partsParsedByTheContainerReachTheHandlerAndAreCompared() {
-        multipart = true;
+        multipart = new MultipartConfigElement("");
         ServletServer server = serve((request, response) -> answer(
                 response,
                 200,
@@ -206,5 +208,26 @@ class FingerprintIT extends FilterTestBase {
     private static HttpResponse<byte[]> sendMixed(ServletServer server, String key, String boundary, String content) {
         String body = "--" + boundary + "  \r\n\r\n" + content + "\r\n--" + boundary + "--\r\n";
         return post(server.uri("/p"), key, body, "Content-Type", "multipart/mixed; boundary=" + boundary);
+    }
+
+    /** A container that refuses parts for their size says so with the exception of a servlet without multipart configuration. */
+    @Test
+    void partsThatAreTooLargeForTheContainerGetItsAnswer() {
+        multipart = new MultipartConfigElement("", 1_000, 1_000, 0);
+        Handler handler =
+                (request, response) -> answer(response, 200, request.getParts().size() + " parts");
+        int bare = upload(start(handler, context -> {}), "x".repeat(5_000)).statusCode();
+        ServletServer server = serve(handler);
+        assertThat(upload(server, "x".repeat(5_000)).statusCode())
+                .isEqualTo(bare)
+                .isGreaterThanOrEqualTo(400);
+        assertThat(upload(server, "small").statusCode()).isEqualTo(200);
+    }
+
+    private HttpResponse<byte[]> upload(ServletServer server, String content) {
+        String body =
+                "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n" + content + "\r\n--b--\r\n";
+        return post(
+                server.uri("/upload"), id + content.length(), body, "Content-Type", "multipart/form-data; boundary=b");
     }
 }

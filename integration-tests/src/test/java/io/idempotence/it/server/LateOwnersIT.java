@@ -10,8 +10,11 @@ import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -61,6 +64,42 @@ class LateOwnersIT extends FilterTestBase {
         assertThat(runs).hasValue(2);
     }
 
+    @Test
+    @DisplayName("Rule 2, T14: a late owner that ends with an error page gives the answer of the one that took over")
+    void aLateOwnersErrorPageIsNotGivenInPlaceOfTheAnswer() {
+        lateEnd = response -> response.sendError(402, "declined");
+        ServletServer server = serveOvertaken("paid by the second", 1000);
+        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server);
+        assertThat(text(awaitEnd(server))).isEqualTo("paid by the second");
+        mayEnd.countDown();
+        assertThat(text(late.join())).isEqualTo("paid by the second");
+        assertThat(text(call(server))).isEqualTo("paid by the second");
+    }
+
+    @Test
+    @DisplayName("Rule 2, T14: nor does a late owner whose kept exception becomes an error page")
+    void aLateOwnersExceptionIsNotGivenInPlaceOfTheAnswer() {
+        policy = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(200))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .exception(IllegalStateException.class, Verdict.KEEP)
+                .build();
+        lateEnd = response -> {
+            throw new IllegalStateException("declined");
+        };
+        ServletServer server = serveOvertaken("paid by the second", 1000);
+        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server);
+        assertThat(text(awaitEnd(server))).isEqualTo("paid by the second");
+        mayEnd.countDown();
+        assertThat(text(late.join())).isEqualTo("paid by the second");
+    }
+
+    private interface End {
+        void end(HttpServletResponse response) throws IOException;
+    }
+
+    private End lateEnd = response -> answer(response, 201, "paid by the first");
+
     private ServletServer serveOvertaken(String second, int maxResponseBody) {
         FaultyStorage noRenewals = new FaultyStorage(redisStorage()).before((call, key) -> {
             if (call == FaultyStorage.Call.RENEW) {
@@ -73,7 +112,7 @@ class LateOwnersIT extends FilterTestBase {
                     if (runs.get() == 1) {
                         started.countDown();
                         awaitLatch(mayEnd);
-                        answer(response, 201, "paid by the first");
+                        lateEnd.end(response);
                     } else {
                         answer(response, 201, second);
                     }

@@ -1,0 +1,59 @@
+package io.idempotence.server.servlet;
+
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.Part;
+import java.io.IOException;
+import java.util.Collection;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The parts of a multipart request, if its servlet has the container parse them; a container parses before or never.
+ *
+ * @param parsed null if there are none
+ * @param refusal what the container said instead: that the servlet has no multipart configuration, or that the parts are too large. Both are an
+ *     IllegalStateException (Servlet 6, getParts); after the second one the body is consumed
+ */
+record Parts(@Nullable Collection<Part> parsed, @Nullable Exception refusal) {
+    private static final Logger LOG = LoggerFactory.getLogger(Parts.class);
+
+    static Parts of(HttpServletRequest request) throws IOException, ServletException {
+        if (!"multipart/form-data".equals(MediaTypes.withoutParameters(request.getContentType()))) {
+            return new Parts(null, null);
+        }
+        try {
+            return new Parts(request.getParts(), null);
+        } catch (IllegalStateException | ServletException e) {
+            if (!causedByState(e)) {
+                throw e;
+            }
+            LOG.debug(
+                    "the servlet has no multipart configuration and reads the body itself, or the parts are too large",
+                    e);
+            return new Parts(null, e);
+        }
+    }
+
+    /** The body is gone: what the container said is its answer, as it would be without this filter. */
+    void throwRefusal() throws ServletException {
+        if (refusal instanceof RuntimeException e) {
+            throw e;
+        }
+        if (refusal instanceof ServletException e) {
+            throw e;
+        }
+    }
+
+    /** Jetty wraps it. */
+    private static boolean causedByState(Throwable e) {
+        int depth = 0;
+        for (Throwable t = e; t != null && depth < 10; t = t.getCause(), depth++) {
+            if (t instanceof IllegalStateException) {
+                return true;
+            }
+        }
+        return false;
+    }
+}
