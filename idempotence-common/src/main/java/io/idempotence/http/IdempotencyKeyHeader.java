@@ -3,7 +3,6 @@ package io.idempotence.http;
 import io.idempotence.IdempotenceId;
 import java.util.List;
 import java.util.Optional;
-import java.util.regex.Pattern;
 
 /**
  * Reads and writes the field {@code Idempotency-Key}.
@@ -18,8 +17,6 @@ import java.util.regex.Pattern;
 public final class IdempotencyKeyHeader {
     private static final IdempotencyKeyHeader STANDARD =
             new IdempotencyKeyHeader(true, 1, IdempotenceId.MAX_LENGTH, false);
-    private static final Pattern BARE = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._~:+/=-]*");
-
     /** Longer lines are refused unread: twice the longest ID, as each character may be escaped, and room for parameters. */
     private static final int MAX_LINE = 1024;
 
@@ -140,7 +137,7 @@ public final class IdempotencyKeyHeader {
         if (style == Style.QUOTED) {
             return StructuredString.format(value);
         }
-        if (!BARE.matcher(value).matches()) {
+        if (!isBare(value)) {
             throw new IllegalArgumentException(
                     "the ID has a character that a bare Idempotency-Key cannot have; use the quoted style");
         }
@@ -151,7 +148,7 @@ public final class IdempotencyKeyHeader {
         if (!bareAccepted) {
             throw new InvalidIdempotencyKeyException("the value must be a quoted string (RFC 9651, section 3.3.3)");
         }
-        if (!BARE.matcher(value).matches()) {
+        if (!isBare(value)) {
             throw new InvalidIdempotencyKeyException(
                     "a value without quotes begins with a letter or digit and has only letters, digits and . _ ~ : + / = -");
         }
@@ -167,6 +164,18 @@ public final class IdempotencyKeyHeader {
             throw new InvalidIdempotencyKeyException("the ID has a space, allowed are visible ASCII characters");
         }
         return new IdempotenceId(id);
+    }
+
+    /** Asked for every request. */
+    private static boolean isBare(String value) {
+        for (int i = 0; i < value.length(); i++) {
+            char c = value.charAt(i);
+            boolean alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+            if (!alphanumeric && (i == 0 || "._~:+/=-".indexOf(c) < 0)) {
+                return false;
+            }
+        }
+        return !value.isEmpty();
     }
 
     private static boolean isBlank(char c) {

@@ -8,6 +8,7 @@ import java.security.NoSuchAlgorithmException;
 /** SHA-256 over fields, each with its length in front, so that no field can run into the next. Not thread-safe. */
 public final class FieldDigest {
     private final MessageDigest digest = sha256();
+    private final byte[] length = new byte[Long.BYTES];
 
     /**
      * Adds a text as UTF-8.
@@ -36,7 +37,8 @@ public final class FieldDigest {
      * @return this
      */
     public FieldDigest length(long length) {
-        digest.update(ByteBuffer.allocate(Long.BYTES).putLong(length).array());
+        ByteBuffer.wrap(this.length).putLong(length);
+        digest.update(this.length);
         return this;
     }
 

@@ -28,8 +28,8 @@ final class Leases implements AutoCloseable {
     /** How many renewals that failed before may be tried at once; the other threads stay free. */
     private static final int MOST_IN_TROUBLE = 4;
 
-    private static final Duration SHORTEST_TICK = Duration.ofMillis(2);
-    private static final Duration LONGEST_TICK = Duration.ofSeconds(1);
+    private static final long SHORTEST_TICK = TimeUnit.MILLISECONDS.toNanos(2);
+    private static final long LONGEST_TICK = TimeUnit.SECONDS.toNanos(1);
 
     private final Background background;
     private final Map<StorageKey, Execution> running = new ConcurrentHashMap<>();
@@ -37,9 +37,9 @@ final class Leases implements AutoCloseable {
     private final Queue<Execution> due = new ConcurrentLinkedQueue<>();
     private final ThreadPoolExecutor renewers;
 
-    // Guarded by this object's lock, never across I/O.
-    private Duration tick = LONGEST_TICK;
-    private boolean planned;
+    // Written under this object's lock, which is never held across I/O.
+    private volatile long tick = LONGEST_TICK;
+    private volatile boolean planned;
     private long latestPlan;
 
     Leases(Background background) {
@@ -61,7 +61,11 @@ final class Leases implements AutoCloseable {
 
     void started(Execution execution) {
         running.put(execution.key(), execution);
-        plan(execution.lease().dividedBy(6));
+        long atMost = execution.lease().toNanos() / 6;
+        // A look takes its plan away before it begins: one that is planned still will see this execution.
+        if (!planned || atMost < tick) {
+            plan(atMost);
+        }
     }
 
     boolean isRunning(StorageKey key) {
@@ -72,15 +76,15 @@ final class Leases implements AutoCloseable {
         running.remove(execution.key(), execution);
     }
 
-    private synchronized void plan(Duration atMost) {
-        boolean shorter = atMost.compareTo(tick) < 0;
+    private synchronized void plan(long atMost) {
+        boolean shorter = atMost < tick;
         if (shorter) {
-            tick = atMost.compareTo(SHORTEST_TICK) < 0 ? SHORTEST_TICK : atMost;
+            tick = Math.max(atMost, SHORTEST_TICK);
         }
         if (shorter || !planned) {
             // A look that was planned for a longer lease would come too late for a shorter one: this plan replaces it.
             long plan = ++latestPlan;
-            planned = background.tryLater(tick, () -> renewDue(plan));
+            planned = background.tryLater(Duration.ofNanos(tick), () -> renewDue(plan));
         }
     }
 

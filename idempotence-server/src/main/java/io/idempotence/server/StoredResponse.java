@@ -158,7 +158,9 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
             if (status < 100 || status > 999) {
                 throw new CorruptRecordException("a stored answer has status " + status);
             }
-            return new StoredResponse(form, status, headers, in.readAllBytes());
+            byte[] body = new byte[in.available()];
+            in.readFully(body);
+            return new StoredResponse(form, status, headers, body);
         } catch (IOException e) {
             throw new CorruptRecordException("a stored answer ends too early: " + bytes.length + " bytes");
         }

@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.RecordState;
@@ -52,6 +53,16 @@ final class RecordHeader {
         };
         Duration retentionLeft = ttlMillis < 0 ? Duration.ofDays(36_525) : Duration.ofMillis(ttlMillis);
         return Optional.of(new IdempotenceRecord(key, shown, fence, leaseLeft, retentionLeft));
+    }
+
+    /** What stands in a record behind format and state while the claim is its owner's, and after it has completed. */
+    static byte[] claim(Claim claim) {
+        return ByteBuffer.allocate(BYTES - FENCE_AT)
+                .putInt((int) claim.fence())
+                .putLong(claim.owner().high())
+                .putLong(claim.owner().low())
+                .put(claim.fingerprint().toBytes())
+                .array();
     }
 
     private static CorruptRecordException corrupt(String what) {

@@ -183,7 +183,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public ClaimResult claim(ClaimRequest request) {
-        List<?> reply = (List<?>) runReplicated(
+        List<?> reply = list(runReplicated(
                 "claim",
                 CLAIM,
                 request.key(),
@@ -191,12 +191,10 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
                 request.fingerprint().toBytes(),
                 number(millis(request.lease())),
                 number(millis(request.retention())),
-                number(request.takeOver() ? 1 : 0));
+                number(request.takeOver() ? 1 : 0)));
         return switch (text(reply.get(0))) {
-            case "claimed" ->
-                new ClaimResult.Claimed(
-                        new Claim(request.key(), request.fingerprint(), request.owner(), (Long) reply.get(1)),
-                        (Long) reply.get(2) == 1);
+            case "first" -> claimed(request, 1, false);
+            case "claimed" -> claimed(request, (Long) reply.get(1), (Long) reply.get(2) == 1);
             case "in-progress" -> new ClaimResult.InProgress(Duration.ofMillis((Long) reply.get(1)));
             case "completed" -> new ClaimResult.Completed((byte[]) reply.get(1));
             case "mismatch" -> new ClaimResult.Mismatch();
@@ -204,6 +202,11 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
             case "unknown" -> new ClaimResult.Unknown();
             default -> throw unreadable(reply);
         };
+    }
+
+    private static ClaimResult claimed(ClaimRequest request, long fence, boolean takenOver) {
+        return new ClaimResult.Claimed(
+                new Claim(request.key(), request.fingerprint(), request.owner(), fence), takenOver);
     }
 
     @Override
@@ -315,14 +318,12 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     }
 
     private WriteResult write(String action, byte[] op, Claim claim, long millis, byte[]... result) {
-        byte[][] args = new byte[5 + result.length][];
+        byte[][] args = new byte[3 + result.length][];
         args[0] = op;
-        args[1] = claim.owner().toBytes();
-        args[2] = number(claim.fence());
-        args[3] = claim.fingerprint().toBytes();
-        args[4] = number(millis);
-        System.arraycopy(result, 0, args, 5, result.length);
-        List<?> reply = (List<?>) runReplicated(action, WRITE, claim.key(), args);
+        args[1] = RecordHeader.claim(claim);
+        args[2] = number(millis);
+        System.arraycopy(result, 0, args, 3, result.length);
+        List<?> reply = list(runReplicated(action, WRITE, claim.key(), args));
         return switch (text(reply.get(0))) {
             case "done" -> new WriteResult.Done();
             case "stored-after-loss" -> new WriteResult.StoredAfterLoss();
@@ -436,6 +437,11 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     private static byte[] number(long value) {
         return Long.toString(value).getBytes(StandardCharsets.US_ASCII);
+    }
+
+    /** What has nothing to add to its name comes without a list, which costs the server less. */
+    private static List<?> list(Object reply) {
+        return reply instanceof List<?> list ? list : List.of(reply);
     }
 
     private static String text(@Nullable Object bytes) {

@@ -405,8 +405,11 @@ final class Exchange {
             headers.add(new StoredResponse.Header("Content-Type", type));
         }
         for (String name : config.keptHeaders()) {
-            for (String value : answer.getHeaders(name)) {
-                headers.add(new StoredResponse.Header(name, value));
+            // Most are not there, and containers make a list even of nothing.
+            if (answer.getHeader(name) != null) {
+                for (String value : answer.getHeaders(name)) {
+                    headers.add(new StoredResponse.Header(name, value));
+                }
             }
         }
         return headers;

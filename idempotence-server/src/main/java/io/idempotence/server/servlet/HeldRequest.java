@@ -11,6 +11,7 @@ import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.UnsupportedEncodingException;
 import java.net.URLDecoder;
 import java.nio.charset.Charset;
@@ -213,6 +214,21 @@ final class HeldRequest extends HttpServletRequestWrapper {
         @Override
         public int read(byte[] buffer, int offset, int length) {
             return bytes.read(buffer, offset, length);
+        }
+
+        @Override
+        public byte[] readAllBytes() {
+            return bytes.readAllBytes();
+        }
+
+        @Override
+        public int readNBytes(byte[] buffer, int offset, int length) {
+            return bytes.readNBytes(buffer, offset, length);
+        }
+
+        @Override
+        public long transferTo(OutputStream out) throws IOException {
+            return bytes.transferTo(out);
         }
 
         @Override

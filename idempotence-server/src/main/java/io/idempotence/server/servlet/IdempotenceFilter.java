@@ -208,7 +208,7 @@ public final class IdempotenceFilter implements Filter {
         if (parts.parsed() != null) {
             fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
         } else {
-            body = request.getInputStream().readNBytes(cap + 1);
+            body = RequestBody.read(request.getInputStream(), request.getContentLengthLong(), cap);
             boolean form = MediaTypes.isForm(request.getContentType());
             if (body.length == 0 && (form || request.getContentLengthLong() > 0)) {
                 parts.throwRefusal();

@@ -20,7 +20,11 @@ public record Owner(long high, long low) {
      * @return the token
      */
     public static Owner random(RandomGenerator random) {
-        return new Owner(random.nextLong(), random.nextLong());
+        // All bytes at once: a SecureRandom has much to do for each call.
+        byte[] bytes = new byte[BYTES];
+        random.nextBytes(bytes);
+        ByteBuffer buffer = ByteBuffer.wrap(bytes);
+        return new Owner(buffer.getLong(), buffer.getLong());
     }
 
     /**

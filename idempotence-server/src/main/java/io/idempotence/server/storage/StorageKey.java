@@ -3,7 +3,6 @@ package io.idempotence.server.storage;
 import io.idempotence.IdempotenceId;
 import io.idempotence.internal.FieldDigest;
 import java.util.Base64;
-import java.util.regex.Pattern;
 
 /**
  * Where the record of one ID lives: {@code idem:<namespace>:<digest>}.
@@ -15,7 +14,7 @@ import java.util.regex.Pattern;
  * @param value the whole key
  */
 public record StorageKey(String value) {
-    private static final Pattern NAMESPACE = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+    private static final int MAX_NAMESPACE = 64;
 
     /**
      * The key of an ID.
@@ -28,14 +27,14 @@ public record StorageKey(String value) {
      * @throws IllegalArgumentException if {@code namespace} is not of its form
      */
     public static StorageKey of(String namespace, String scope, String operation, IdempotenceId id) {
+        String prefix = prefix(namespace);
         byte[] digest = new FieldDigest()
-                .add(checkedNamespace(namespace))
+                .add(namespace)
                 .add(scope)
                 .add(operation)
                 .add(id.value())
                 .digest();
-        return new StorageKey(
-                prefix(namespace) + Base64.getUrlEncoder().withoutPadding().encodeToString(digest));
+        return new StorageKey(prefix + Base64.getUrlEncoder().withoutPadding().encodeToString(digest));
     }
 
     /**
@@ -57,12 +56,27 @@ public record StorageKey(String value) {
      * @throws IllegalArgumentException if it is not of that form
      */
     public static String checkedNamespace(String namespace) {
-        if (!NAMESPACE.matcher(namespace).matches()) {
+        if (!isNamespace(namespace)) {
             throw new IllegalArgumentException(
                     "namespace must be 1 to 64 characters, a letter or digit first, then letters,"
                             + " digits, '.', '_' or '-'; name the service, for example 'payments'");
         }
         return namespace;
+    }
+
+    /** Asked for every key. */
+    private static boolean isNamespace(String name) {
+        if (name.isEmpty() || name.length() > MAX_NAMESPACE) {
+            return false;
+        }
+        for (int i = 0; i < name.length(); i++) {
+            char c = name.charAt(i);
+            boolean alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+            if (!alphanumeric && (i == 0 || (c != '.' && c != '_' && c != '-'))) {
+                return false;
+            }
+        }
+        return true;
     }
 
     @Override

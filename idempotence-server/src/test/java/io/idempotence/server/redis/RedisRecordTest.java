@@ -89,6 +89,27 @@ class RedisRecordTest {
         assertThat(roundTrips()).as("after find").isEqualTo(5);
     }
 
+    @Test
+    void firstRequestCostsTwoCommandsInEachScript() {
+        storage.complete(Claims.claim(storage, Claims.newKey()), new byte[1], Claims.RETENTION);
+        jedis.configResetStat();
+
+        Claim claim = Claims.claim(storage, key);
+        assertThat(commandsInScripts()).containsExactlyInAnyOrder("time:calls=1", "set:calls=1");
+        jedis.configResetStat();
+        storage.complete(claim, new byte[100], Claims.RETENTION);
+        assertThat(commandsInScripts()).containsExactlyInAnyOrder("getrange:calls=1", "set:calls=1");
+    }
+
+    private static List<String> commandsInScripts() {
+        return jedis.info("commandstats")
+                .lines()
+                .filter(line -> line.startsWith("cmdstat_"))
+                .map(line -> line.substring("cmdstat_".length(), line.indexOf(',')))
+                .filter(call -> !call.startsWith("evalsha") && !call.startsWith("config") && !call.startsWith("info"))
+                .toList();
+    }
+
     /** Calls of EVALSHA; EVAL must not occur, and what a script calls inside the server is no round trip. */
     private static int roundTrips() {
         String stats = jedis.info("commandstats");

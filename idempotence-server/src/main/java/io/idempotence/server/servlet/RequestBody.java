@@ -1,0 +1,37 @@
+package io.idempotence.server.servlet;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Arrays;
+
+/** Reads request bodies into memory. */
+final class RequestBody {
+    /** What is reserved at most before the first byte has come, whatever length the caller declares. */
+    private static final int FIRST = 8192;
+
+    private RequestBody() {}
+
+    /**
+     * The whole body; {@code cap + 1} bytes of it if it has more than {@code cap}. Reserves at most twice what has come, or 8 KiB.
+     *
+     * @param declared the length the caller declares, which need not be true; negative if it declares none
+     */
+    static byte[] read(InputStream in, long declared, int cap) throws IOException {
+        byte[] bytes = new byte[(int) Math.min(declared < 0 ? FIRST : Math.min(declared, FIRST), cap)];
+        int length = in.readNBytes(bytes, 0, bytes.length);
+        while (length == bytes.length) {
+            // A body of the length it declared ends here, in an array of its size.
+            int next = in.read();
+            if (next < 0) {
+                return bytes;
+            }
+            bytes = Arrays.copyOf(bytes, (int) Math.min(Math.max(FIRST, 2L * length), cap + 1L));
+            bytes[length++] = (byte) next;
+            if (length > cap) {
+                return bytes;
+            }
+            length += in.readNBytes(bytes, length, bytes.length - length);
+        }
+        return Arrays.copyOf(bytes, length);
+    }
+}
