@@ -13,18 +13,16 @@ import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
+import feign.BaseBuilder;
 import feign.ExceptionPropagationPolicy;
-import feign.Feign;
 import feign.FeignException;
 import feign.Request;
-import feign.RequestLine;
 import feign.Response;
 import feign.RetryableException;
 import feign.codec.DecodeException;
 import feign.jackson.JacksonDecoder;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
-import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.client.feign.RequestRefusedException;
 import io.idempotence.http.Refusal;
@@ -43,7 +41,6 @@ import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -88,9 +85,7 @@ abstract class AttemptContract extends WireMockTestBase {
         try (FullBacklog full = new FullBacklog()) {
             Request.Options options = new Request.Options(200, TimeUnit.MILLISECONDS, 200, TimeUnit.MILLISECONDS, true);
             Orders orders = target(
-                    IdempotentFeign.install(
-                            feign().options(options), fast().maxAttempts(2).build()),
-                    full.url());
+                    install(feign().options(options), fast().maxAttempts(2).build()), full.url());
             assertThatThrownBy(() -> orders.put("x")).isExactlyInstanceOf(RetryableException.class);
             assertEnd(FAILED, 1);
             events.clear();
@@ -452,7 +447,7 @@ abstract class AttemptContract extends WireMockTestBase {
         ResponseDefinitionBuilder inProgress = refusal("in-progress", 409).withHeader("Retry-After-Ms", "2");
         requestsGet(inProgress, inProgress, inProgress, inProgress, inProgress);
         IdempotenceClientConfig config = fast().maxAttempts(1).budget(5, 5, 0).build();
-        Orders orders = target(IdempotentFeign.install(feign(), config));
+        Orders orders = target(install(feign(), config));
         assertThat(orders.create("x")).isEqualTo(OK);
         assertThat(received()).hasSize(6);
         assertOneId();
@@ -490,9 +485,8 @@ abstract class AttemptContract extends WireMockTestBase {
     @Test
     void answerThatCannotBeDecodedIsFinal() {
         alwaysGet(ok().withBody("{ this is no json"));
-        NumbersClient numbers = IdempotentFeign.install(feign().decoder(new JacksonDecoder()), fast().build())
-                .target(NumbersClient.class, "http://127.0.0.1:" + provider.port());
-        assertThatThrownBy(() -> numbers.create("x"))
+        Orders orders = orders(builder -> builder.decoder(new JacksonDecoder()));
+        assertThatThrownBy(() -> orders.number("x"))
                 .isInstanceOf(FeignException.class)
                 .isNotInstanceOf(OutcomeUnknownException.class);
         assertThat(received()).hasSize(1);
@@ -508,11 +502,6 @@ abstract class AttemptContract extends WireMockTestBase {
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(DecodeException.class);
         assertThat(received()).hasSize(1);
         assertEnd(FAILED, 1);
-    }
-
-    interface NumbersClient {
-        @RequestLine("POST /numbers")
-        Map<String, Integer> create(String body);
     }
 
     /** Fact 11: UNWRAP throws causes, which have no status. */
@@ -623,16 +612,20 @@ abstract class AttemptContract extends WireMockTestBase {
         await().until(() -> received().size() == 1 && caller.getState() == Thread.State.TIMED_WAITING);
         caller.interrupt();
         caller.join(20_000);
-        assertThat(thrown.get()).isInstanceOf(FeignException.class);
+        assertThat(thrown.get()).isInstanceOf(whatInterruptedCallersSee());
         assertThat(flag).isTrue();
         assertThat(received()).hasSize(1);
+    }
+
+    Class<? extends Throwable> whatInterruptedCallersSee() {
+        return FeignException.class;
     }
 
     @Test
     void emptyBudgetEndsTheRetries() {
         alwaysGet(status(500));
         IdempotenceClientConfig config = fast().maxAttempts(9).budget(10, 5, 1).build();
-        Orders orders = target(IdempotentFeign.install(feign(), config));
+        Orders orders = target(install(feign(), config));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.InternalServerError.class);
         assertThat(received()).hasSize(3);
         assertThat(config.budget("orders").available()).isZero();
@@ -647,8 +640,8 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(UNKNOWN, 1);
     }
 
-    private Feign.Builder installed(IdempotenceClientConfig.Builder config) {
-        return IdempotentFeign.install(feign(), config.build());
+    private BaseBuilder<?, ?> installed(IdempotenceClientConfig.Builder config) {
+        return install(feign(), config.build());
     }
 
     private static String text(Response response) throws IOException {

@@ -18,6 +18,7 @@ import feign.Capability;
 import feign.Client;
 import feign.FeignException;
 import feign.InvocationHandlerFactory;
+import feign.InvocationHandlerFactory.MethodHandler;
 import feign.Request;
 import feign.RequestInterceptor;
 import feign.RetryableException;
@@ -26,7 +27,6 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotenceCapability;
-import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
@@ -45,6 +45,8 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -312,7 +314,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     void capabilityAddedAfterOursNeverMakesACallWithoutAnId() {
         requestsGet(status(404), status(404));
         try {
-            target(IdempotentFeign.install(feign(), fast().build()).addCapability(new RetryCapability(3)))
+            target(install(feign(), fast().build()).addCapability(new RetryCapability(3)))
                     .create("x");
         } catch (RuntimeException e) {
             // refusing the builder or the call is as good
@@ -360,7 +362,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     void methodsOfObjectOpenNoCallAndProxiesCompareByTheirTargets() {
         Orders one = orders();
         Orders same = orders();
-        Orders other = target(IdempotentFeign.install(feign(), fast().build()), "http://127.0.0.1:1");
+        Orders other = target(install(feign(), fast().build()), "http://127.0.0.1:1");
         assertThat(one).isEqualTo(same).hasSameHashCodeAs(same).isNotEqualTo(other);
         assertThat(one.equals(null)).isFalse();
         assertThat(one.toString()).isNotEmpty();
@@ -643,17 +645,35 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
 
         @Override
         public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
-            return (target, dispatch) -> (proxy, method, args) -> {
-                for (int attempt = 1; ; attempt++) {
-                    try {
-                        return dispatch.get(method).invoke(args);
-                    } catch (FeignException e) {
-                        if (attempt == attempts) {
-                            throw e;
-                        }
-                    }
+            return (target, dispatch) -> (proxy, method, args) -> attempt(dispatch.get(method), args, attempts);
+        }
+
+        private static Object attempt(MethodHandler handler, Object[] args, int left) throws Throwable {
+            Object answer;
+            try {
+                answer = handler.invoke(args);
+            } catch (FeignException e) {
+                if (left == 1) {
+                    throw e;
                 }
-            };
+                return attempt(handler, args, left - 1);
+            }
+            return answer instanceof CompletableFuture<?> later ? later(later, handler, args, left) : answer;
+        }
+
+        private static CompletableFuture<?> later(
+                CompletableFuture<?> answer, MethodHandler handler, Object[] args, int left) {
+            return answer.handle((value, thrown) -> {
+                        if (!(thrown instanceof FeignException) || left == 1) {
+                            return answer;
+                        }
+                        try {
+                            return (CompletableFuture<?>) attempt(handler, args, left - 1);
+                        } catch (Throwable t) {
+                            throw new CompletionException(t);
+                        }
+                    })
+                    .thenCompose(last -> last);
         }
     }
 
@@ -666,14 +686,20 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
             return (target, dispatch) -> (proxy, method, args) -> {
                 try {
-                    Object result = dispatch.get(method).invoke(args);
-                    successes.incrementAndGet();
-                    return result;
+                    Object answer = dispatch.get(method).invoke(args);
+                    if (answer instanceof CompletableFuture<?> later) {
+                        return later.handle((value, thrown) -> counted(value, thrown));
+                    }
+                    return counted(answer, null);
                 } catch (FeignException e) {
-                    failures.incrementAndGet();
-                    return "fallback";
+                    return counted(null, e);
                 }
             };
+        }
+
+        private Object counted(Object value, Throwable thrown) {
+            (thrown == null ? successes : failures).incrementAndGet();
+            return thrown == null ? value : "fallback";
         }
     }
 }
