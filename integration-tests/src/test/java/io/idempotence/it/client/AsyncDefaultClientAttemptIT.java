@@ -28,4 +28,9 @@ class AsyncDefaultClientAttemptIT extends AttemptContract {
     Class<? extends Throwable> whatInterruptedCallersSee() {
         return CancellationException.class;
     }
+
+    @Override
+    boolean noticesCutHeaders() {
+        return false;
+    }
 }

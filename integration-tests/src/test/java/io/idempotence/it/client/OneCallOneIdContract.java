@@ -14,6 +14,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
+import feign.AsyncClient;
 import feign.Capability;
 import feign.Client;
 import feign.FeignException;
@@ -23,6 +24,7 @@ import feign.Request;
 import feign.RequestInterceptor;
 import feign.RetryableException;
 import feign.Retryer;
+import feign.codec.Decoder;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
@@ -320,6 +322,30 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
             // refusing the builder or the call is as good
         }
         assertThat(ids()).doesNotContain("");
+    }
+
+    /** As the capabilities of caching and of Micrometer: they wrap what is there, and drop nothing. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void capabilitiesThatWrapMaySitOnEitherSide(boolean before) {
+        attemptsUpTo(2, status(500));
+        WrappingCapability wrapping = new WrappingCapability();
+        Orders orders = before
+                ? orders(builder -> builder.addCapability(wrapping))
+                : target(install(feign(), fast().build()).addCapability(wrapping));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertThat(wrapping.calls).hasValue(1);
+        assertThat(wrapping.requests).hasValue(3);
+        assertThat(wrapping.decoded).hasValue(1);
+        assertEnd(SUCCEEDED, 3);
+
+        orders.tick();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertThat(received()).hasSize(6);
+        assertThat(Set.copyOf(ids())).hasSize(2);
+        assertThat(wrapping.calls).hasValue(2);
     }
 
     // ---- fact 6
@@ -700,6 +726,50 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         private Object counted(Object value, Throwable thrown) {
             (thrown == null ? successes : failures).incrementAndGet();
             return thrown == null ? value : "fallback";
+        }
+    }
+
+    /** As CachingCapability and MicrometerCapability. Public because Feign calls it by reflection. */
+    public static final class WrappingCapability implements Capability {
+        final AtomicInteger calls = new AtomicInteger();
+        final AtomicInteger requests = new AtomicInteger();
+        final AtomicInteger decoded = new AtomicInteger();
+
+        @Override
+        public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
+            return (target, dispatch) -> {
+                InvocationHandler wrapped = factory.create(target, dispatch);
+                return (proxy, method, args) -> {
+                    if (method.getDeclaringClass() != Object.class) {
+                        calls.incrementAndGet();
+                    }
+                    return wrapped.invoke(proxy, method, args == null ? new Object[0] : args);
+                };
+            };
+        }
+
+        @Override
+        public Client enrich(Client client) {
+            return (request, options) -> {
+                requests.incrementAndGet();
+                return client.execute(request, options);
+            };
+        }
+
+        @Override
+        public AsyncClient<Object> enrich(AsyncClient<Object> client) {
+            return (request, options, context) -> {
+                requests.incrementAndGet();
+                return client.execute(request, options, context).thenApply(response -> response);
+            };
+        }
+
+        @Override
+        public Decoder enrich(Decoder decoder) {
+            return (response, type) -> {
+                decoded.incrementAndGet();
+                return decoder.decode(response, type);
+            };
         }
     }
 }

@@ -44,7 +44,7 @@ abstract class WireMockTestBase {
     static WireMockServer provider;
 
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
-    private final OkHttpClient okHttp = new OkHttpClient();
+    final OkHttpClient okHttp = new OkHttpClient();
 
     @BeforeAll
     static void startProvider() {
