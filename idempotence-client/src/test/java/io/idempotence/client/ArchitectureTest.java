@@ -3,10 +3,16 @@ package io.idempotence.client;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaCodeUnitAccess;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.lang.ConditionEvents;
+import com.tngtech.archunit.lang.SimpleConditionEvent;
+import java.util.Arrays;
 
 /** The arrows between the packages of this module, and the Feign types it may use. */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ImportOption.DoNotIncludeTests.class)
@@ -42,4 +48,46 @@ class ArchitectureTest {
             .dependOnClassesThat()
             .haveNameMatching("feign\\.(RequestInterceptors|ResponseInterceptors|DefaultRetryer|DefaultClient"
                     + "|DefaultInvocationHandlerFactory|interceptor\\..*)");
+
+    /**
+     * Times are measured by the monotonic clock, so that a jump of the other one neither cuts a call short nor drags it out. That one is read where
+     * the protocol speaks of dates: Retry-After, the time of the first request, the server's retention. What Retry-After comes to is capped by the
+     * deadline.
+     */
+    @ArchTest
+    static final ArchRule theWallClockIsReadForDatesOnly = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.client..")
+            .should(readTheWallClockOutsideOf(
+                    "io.idempotence.client.retry.CallSteps.poll",
+                    "io.idempotence.client.retry.RetryDecision.waitOrStop",
+                    "io.idempotence.client.retry.LogicalCall.<init>",
+                    "io.idempotence.client.retry.LogicalCall.countRequest",
+                    "io.idempotence.client.feign.FeignCall.idOf",
+                    "io.idempotence.client.okhttp.OkHttpCall.checkRetention"));
+
+    private static ArchCondition<JavaClass> readTheWallClockOutsideOf(String... places) {
+        return new ArchCondition<>("read the wall clock elsewhere") {
+            @Override
+            public void check(JavaClass type, ConditionEvents events) {
+                for (JavaCodeUnitAccess<?> access : type.getCodeUnitAccessesFromSelf()) {
+                    String from = access.getOwner().getOwner().getName() + "."
+                            + access.getOwner().getName();
+                    if (isWallClock(access) && Arrays.stream(places).noneMatch(from::startsWith)) {
+                        events.add(SimpleConditionEvent.satisfied(access, access.getDescription()));
+                    }
+                }
+            }
+        };
+    }
+
+    private static boolean isWallClock(JavaCodeUnitAccess<?> access) {
+        String type = access.getTargetOwner().getName();
+        String name = access.getTarget().getName();
+        return (type.startsWith("java.time.") && (name.equals("now") || name.startsWith("system")))
+                || (type.equals("java.lang.System") && name.equals("currentTimeMillis"))
+                || (type.equals("java.util.Date")
+                        && access.getTarget().getRawParameterTypes().isEmpty())
+                || (type.equals("java.util.Calendar") && name.equals("getInstance"));
+    }
 }

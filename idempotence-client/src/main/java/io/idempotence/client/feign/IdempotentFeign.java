@@ -46,7 +46,11 @@ import java.util.Objects;
  * <p><b>Calls that return a future</b> (of {@code AsyncFeign}) follow the same rules, without a thread that waits. Every failure
  * is in the future. The first attempt begins in the caller's thread, later ones in {@link IdempotenceClientConfig#executor()}.
  * Cancelling the future, or completing it in another way, cancels the request that is out, and none follows; the listener is
- * told {@code UNKNOWN} then, as the operation may have been carried out.
+ * told {@code UNKNOWN} then, as the operation may have been carried out. Feign's client for OkHttp has no way to cancel a
+ * request: it goes on to its end or its timeout, and its answer is let go.
+ *
+ * <p><b>What the deadline does not end:</b> a status line or headers that drip, so that no read times out. OkHttp's own {@code
+ * callTimeout} does end them.
  *
  * <p><b>Redirects</b> of requests with an ID are followed here if the client's options say so, and the HTTP client is told not
  * to: 307 and 308 with the same request, 301, 302 and 303 with a GET without the ID. Another origin (scheme, host or port)

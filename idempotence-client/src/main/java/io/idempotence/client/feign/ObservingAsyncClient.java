@@ -4,18 +4,25 @@ import feign.AsyncClient;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.retry.LayerAbove;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
 /** As {@link ObservingClient}, for clients that answer later. */
 final class ObservingAsyncClient<C> implements AsyncClient<C> {
+    /** The first cannot cancel, the others hand no cancellation down. */
+    private static final List<String> DEAF_PACKAGES =
+            List.of("feign.okhttp.", "feign.micrometer.", "feign.metrics4.", "feign.metrics5.");
+
     private final AsyncClient<C> delegate;
     private final Installation installation;
+    private final boolean cancels;
 
     ObservingAsyncClient(AsyncClient<C> delegate, Installation installation) {
         this.delegate = delegate;
         this.installation = installation;
+        this.cancels = DEAF_PACKAGES.stream().noneMatch(delegate.getClass().getName()::startsWith);
     }
 
     @Override
@@ -40,7 +47,9 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
             return;
         }
         answer.whenComplete((response, thrown) -> {
-            if (answer.isCancelled()) {
+            // A client that does not heed it would give its answer, and the connection, to nobody; so we wait and close
+            // it.
+            if (cancels && answer.isCancelled()) {
                 wire.cancel(true);
             }
         });

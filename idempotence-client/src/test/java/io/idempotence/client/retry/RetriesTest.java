@@ -192,4 +192,18 @@ class RetriesTest {
         IdempotenceClientConfig none = config.toBuilder().jitter(0).build();
         assertThat(Retries.backoff(none, () -> 0.7).apply(2, null)).isEqualTo(200);
     }
+
+    /** Full jitter: anything from nothing to the bound, so that callers who failed together do not come back together. */
+    @Test
+    void waitsAreSpreadOverTheWholeOfTheirBound() {
+        IntervalBiFunction<Object> interval =
+                new Retries("orders", config).of("create").getRetryConfig().getIntervalBiFunction();
+        List<Long> waits = new ArrayList<>();
+        for (int i = 0; i < 500; i++) {
+            waits.add(interval.apply(2, null));
+        }
+        assertThat(waits).allMatch(wait -> wait >= 0 && wait <= 200);
+        assertThat(waits).anyMatch(wait -> wait < 50).anyMatch(wait -> wait > 150);
+        assertThat(waits.stream().distinct().count()).isGreaterThan(50);
+    }
 }

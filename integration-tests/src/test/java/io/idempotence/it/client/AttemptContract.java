@@ -13,23 +13,22 @@ import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
+import feign.BaseBuilder;
 import feign.ExceptionPropagationPolicy;
-import feign.Feign;
 import feign.FeignException;
 import feign.Request;
-import feign.RequestLine;
 import feign.Response;
 import feign.RetryableException;
 import feign.codec.DecodeException;
 import feign.jackson.JacksonDecoder;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
-import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.client.feign.RequestRefusedException;
 import io.idempotence.http.Refusal;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -43,8 +42,10 @@ import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -63,6 +64,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 abstract class AttemptContract extends WireMockTestBase {
     private static final String CUT = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhal";
     private static final String WHOLE = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nwhole";
+
+    private static final List<Integer> STATUSES_TO_TRY_AGAIN = List.of(408, 425, 429, 500, 502, 503, 504);
 
     // ---- no connection
 
@@ -88,9 +91,7 @@ abstract class AttemptContract extends WireMockTestBase {
         try (FullBacklog full = new FullBacklog()) {
             Request.Options options = new Request.Options(200, TimeUnit.MILLISECONDS, 200, TimeUnit.MILLISECONDS, true);
             Orders orders = target(
-                    IdempotentFeign.install(
-                            feign().options(options), fast().maxAttempts(2).build()),
-                    full.url());
+                    install(feign().options(options), fast().maxAttempts(2).build()), full.url());
             assertThatThrownBy(() -> orders.put("x")).isExactlyInstanceOf(RetryableException.class);
             assertEnd(FAILED, 1);
             events.clear();
@@ -188,6 +189,78 @@ abstract class AttemptContract extends WireMockTestBase {
             assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
         }
         assertEnd(UNKNOWN, 3);
+    }
+
+    /** What is no HTTP, in the place of an answer. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "SSH-2.0-OpenSSH_9.6\r\n",
+                "HTTP/1.1 abc OK\r\n\r\n",
+                "HTTP/1.1\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+            })
+    void answerThatIsNoneIsAskedForAgainAndUnknownAtTheEnd(String garbage) {
+        AtomicBoolean better = new AtomicBoolean(true);
+        Set<String> ids = ConcurrentHashMap.newKeySet();
+        try (RawServer server = RawServer.start((request, client) -> {
+            ids.add(request.header("Idempotency-Key"));
+            boolean first = request.header("Idempotency-Attempt").equals("1");
+            String answer = first || !better.get() ? garbage : WHOLE;
+            client.getOutputStream().write(answer.getBytes(StandardCharsets.ISO_8859_1));
+        })) {
+            Orders orders = target(installed(fast()), server.url());
+            assertThat(orders.create("x")).isEqualTo("whole");
+            assertEnd(SUCCEEDED, 2);
+            events.clear();
+            better.set(false);
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertEnd(UNKNOWN, 3);
+        }
+        assertThat(ids).hasSize(2);
+    }
+
+    @Test
+    void answerThatIsCutInItsHeadersIsAskedForAgain() {
+        try (RawServer server = RawServer.start((request, client) -> {
+            boolean first = request.header("Idempotency-Attempt").equals("1");
+            String answer = first ? "HTTP/1.1 200 OK\r\nContent-Le" : WHOLE;
+            client.getOutputStream().write(answer.getBytes(StandardCharsets.ISO_8859_1));
+        })) {
+            String answer = target(installed(fast()), server.url()).create("x");
+            assertThat(answer).isEqualTo(noticesCutHeaders() ? "whole" : "");
+        }
+    }
+
+    /** HttpURLConnection does not: it takes what came for the whole, and that nothing says how long the body is for an empty one. */
+    boolean noticesCutHeaders() {
+        return true;
+    }
+
+    /** No read waits for long, so no timeout sees it. What is dripped to the end past the deadline is no answer any more. */
+    @Test
+    void answerWhoseHeadersDripPastTheDeadlineIsUnknown() {
+        try (RawServer server = RawServer.start((request, client) -> {
+            String drops = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Drip: " + "x".repeat(30) + "\r\n\r\nwhole";
+            for (byte drop : drops.getBytes(StandardCharsets.ISO_8859_1)) {
+                client.getOutputStream().write(drop);
+                client.getOutputStream().flush();
+                pauseOf(10);
+            }
+        })) {
+            Orders orders = target(installed(fast().deadline(Duration.ofMillis(400))), server.url());
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        }
+        assertEnd(UNKNOWN, 1);
+    }
+
+    /** What lies between two drops. */
+    static void pauseOf(long millis) throws IOException {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            throw new InterruptedIOException();
+        }
     }
 
     /** Fact 11: the exception of a lost body holds the request's headers where the answer's belong. */
@@ -336,6 +409,90 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(SUCCEEDED, 2);
     }
 
+    /** Row 3, with everything that can stand beside it: with "try again", or with what says nothing. */
+    @ParameterizedTest
+    @CsvSource({
+        "Retry-After,0",
+        "Retry-After,-1",
+        "Retry-After,past",
+        "Retry-After,now",
+        "Retry-After,1.5",
+        "Retry-After-Ms,0",
+        "Retry-After-Ms,7",
+        "Retry-After-Ms,-7",
+        "Retry-After-Ms,"
+    })
+    void everyStatusToTryAgainObeysTheTimeBesideIt(String header, String value) {
+        for (int status : STATUSES_TO_TRY_AGAIN) {
+            provider.resetAll();
+            everythingIsFine();
+            events.clear();
+            attempt(1, status(status).withHeader(header, text(value)));
+            assertThat(orders().create("x")).isEqualTo(OK);
+            assertOneId();
+            assertThat(attempts()).as("status %s", status).containsExactly("1", "2");
+            assertEnd(SUCCEEDED, 2);
+        }
+    }
+
+    /** A time beyond the deadline, however absurd: the call ends, with the answer or with the doubt of a client that could not read it. */
+    @ParameterizedTest
+    @CsvSource({"Retry-After,3600", "Retry-After,future", "Retry-After,end", "Retry-After-Ms,99999999999999999999"})
+    void everyStatusToTryAgainEndsTheCallWithATimeBeyondTheDeadlineBesideIt(String header, String value) {
+        for (int status : STATUSES_TO_TRY_AGAIN) {
+            provider.resetAll();
+            events.clear();
+            alwaysGet(status(status).withHeader(header, text(value)));
+            Orders orders = orders();
+            assertThatThrownBy(() -> orders.create("x"))
+                    .isInstanceOfSatisfying(
+                            FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
+            assertThat(attempts()).as("status %s", status).containsExactly("1");
+            assertEnd(status == 502 || status == 504 ? UNKNOWN : FAILED, 1);
+        }
+    }
+
+    /** OkHttp cannot read it, beside a status after which it tries again by itself, and throws. */
+    @ParameterizedTest
+    @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
+    void absurdNumberOfSecondsEndsTheCall(int status) {
+        alwaysGet(status(status).withHeader("Retry-After", "99999999999999999999"));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.class);
+        assertOneId();
+        assertThat(events).hasSize(1);
+    }
+
+    @Test
+    void serverIsNotAskedBeforeTheTimeItNames() {
+        List<Long> arrivals = new CopyOnWriteArrayList<>();
+        try (RawServer server = RawServer.start((request, client) -> {
+            arrivals.add(System.nanoTime());
+            String answer = request.header("Idempotency-Attempt").equals("1")
+                    ? "HTTP/1.1 429 Slow\r\nRetry-After-Ms: 400\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    : WHOLE;
+            client.getOutputStream().write(answer.getBytes(StandardCharsets.ISO_8859_1));
+        })) {
+            assertThat(target(installed(fast()), server.url()).create("x")).isEqualTo("whole");
+        }
+        assertThat(arrivals).hasSize(2);
+        assertThat(TimeUnit.NANOSECONDS.toMillis(arrivals.get(1) - arrivals.get(0)))
+                .isGreaterThanOrEqualTo(400);
+    }
+
+    /** A date, as HTTP writes it; other values stay as they are. */
+    private static String text(String value) {
+        ZonedDateTime now = ZonedDateTime.now(ZoneOffset.UTC);
+        ZonedDateTime date = switch (value == null ? "" : value) {
+            case "now" -> now;
+            case "past" -> now.minusYears(1);
+            case "future" -> now.plusHours(1);
+            case "end" -> now.withYear(9999);
+            default -> null;
+        };
+        return date != null ? DateTimeFormatter.RFC_1123_DATE_TIME.format(date) : value == null ? "" : value;
+    }
+
     /** The server's time is a lower bound: what does not fit into the deadline is not tried. */
     @ParameterizedTest
     @CsvSource({"Retry-After,3600", "Retry-After,2147483647", "Retry-After-Ms,3600000", "Retry-After,date"})
@@ -452,7 +609,7 @@ abstract class AttemptContract extends WireMockTestBase {
         ResponseDefinitionBuilder inProgress = refusal("in-progress", 409).withHeader("Retry-After-Ms", "2");
         requestsGet(inProgress, inProgress, inProgress, inProgress, inProgress);
         IdempotenceClientConfig config = fast().maxAttempts(1).budget(5, 5, 0).build();
-        Orders orders = target(IdempotentFeign.install(feign(), config));
+        Orders orders = target(install(feign(), config));
         assertThat(orders.create("x")).isEqualTo(OK);
         assertThat(received()).hasSize(6);
         assertOneId();
@@ -473,6 +630,22 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(UNKNOWN, 1);
     }
 
+    /** The server's clock is another one: a date that has passed means soon, and one that is far off does not outlast the deadline. */
+    @Test
+    void dateOfAWrongClockNeitherHurriesNorHoldsWhoAsksWhatIsInProgress() {
+        requestsGet(refusal("in-progress", 409).withHeader("Retry-After", text("past")));
+        assertThat(orders().create("x")).isEqualTo(OK);
+        assertEnd(SUCCEEDED, 1);
+
+        events.clear();
+        provider.resetRequests();
+        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After", text("end")));
+        Orders orders = orders();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(received()).hasSize(1);
+        assertEnd(UNKNOWN, 1);
+    }
+
     @Test
     void businessAnswerAfterInProgressIsTheAnswer() {
         requestsGet(
@@ -490,9 +663,8 @@ abstract class AttemptContract extends WireMockTestBase {
     @Test
     void answerThatCannotBeDecodedIsFinal() {
         alwaysGet(ok().withBody("{ this is no json"));
-        NumbersClient numbers = IdempotentFeign.install(feign().decoder(new JacksonDecoder()), fast().build())
-                .target(NumbersClient.class, "http://127.0.0.1:" + provider.port());
-        assertThatThrownBy(() -> numbers.create("x"))
+        Orders orders = orders(builder -> builder.decoder(new JacksonDecoder()));
+        assertThatThrownBy(() -> orders.number("x"))
                 .isInstanceOf(FeignException.class)
                 .isNotInstanceOf(OutcomeUnknownException.class);
         assertThat(received()).hasSize(1);
@@ -508,11 +680,6 @@ abstract class AttemptContract extends WireMockTestBase {
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(DecodeException.class);
         assertThat(received()).hasSize(1);
         assertEnd(FAILED, 1);
-    }
-
-    interface NumbersClient {
-        @RequestLine("POST /numbers")
-        Map<String, Integer> create(String body);
     }
 
     /** Fact 11: UNWRAP throws causes, which have no status. */
@@ -623,19 +790,107 @@ abstract class AttemptContract extends WireMockTestBase {
         await().until(() -> received().size() == 1 && caller.getState() == Thread.State.TIMED_WAITING);
         caller.interrupt();
         caller.join(20_000);
-        assertThat(thrown.get()).isInstanceOf(FeignException.class);
+        assertThat(thrown.get()).isInstanceOf(whatInterruptedCallersSee());
         assertThat(flag).isTrue();
         assertThat(received()).hasSize(1);
+    }
+
+    /** Between polls. */
+    @Test
+    void interruptedCallerOfAnExecutionInProgressAsksNoMoreAndKeepsItsFlag() throws InterruptedException {
+        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After", "20"));
+        Interruptible caller = new Interruptible(orders());
+        await().until(() -> received().size() == 1 && caller.thread.getState() == Thread.State.TIMED_WAITING);
+        caller.interrupt();
+        assertThat(caller.thrown).isInstanceOf(whatInterruptedCallersSee());
+        assertThat(caller.flag).isTrue();
+        assertThat(received()).hasSize(1);
+        await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
+    }
+
+    /** While a request is out, whether or not its client notices. */
+    @Test
+    void callerInterruptedWhileARequestIsOutMakesNoFurtherAttemptAndKeepsItsFlag() throws InterruptedException {
+        CountDownLatch arrived = new CountDownLatch(1);
+        CountDownLatch interrupted = new CountDownLatch(1);
+        AtomicInteger requests = new AtomicInteger();
+        try (RawServer server = RawServer.start((request, client) -> {
+            requests.incrementAndGet();
+            arrived.countDown();
+            awaitLatch(interrupted);
+            client.getOutputStream()
+                    .write("HTTP/1.1 503 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                            .getBytes(StandardCharsets.ISO_8859_1));
+        })) {
+            Interruptible caller = new Interruptible(target(installed(fast()), server.url()));
+            awaitLatch(arrived);
+            caller.thread.interrupt();
+            interrupted.countDown();
+            caller.interrupt();
+            assertThat(caller.thrown).isInstanceOf(whatInterruptedCallersSee());
+            assertThat(caller.flag).isTrue();
+            await().until(() -> events.size() == 1);
+        }
+        assertThat(requests).hasValue(1);
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** A thread in a call. */
+    private static final class Interruptible {
+        final Thread thread;
+        volatile Throwable thrown;
+        volatile boolean flag;
+
+        Interruptible(Orders orders) {
+            thread = new Thread(() -> {
+                try {
+                    orders.create("x");
+                } catch (RuntimeException e) {
+                    thrown = e;
+                }
+                flag = Thread.currentThread().isInterrupted();
+            });
+            thread.start();
+        }
+
+        void interrupt() throws InterruptedException {
+            thread.interrupt();
+            thread.join(20_000);
+            assertThat(thread.isAlive()).isFalse();
+        }
+    }
+
+    Class<? extends Throwable> whatInterruptedCallersSee() {
+        return FeignException.class;
     }
 
     @Test
     void emptyBudgetEndsTheRetries() {
         alwaysGet(status(500));
         IdempotenceClientConfig config = fast().maxAttempts(9).budget(10, 5, 1).build();
-        Orders orders = target(IdempotentFeign.install(feign(), config));
+        Orders orders = target(install(feign(), config));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.InternalServerError.class);
         assertThat(received()).hasSize(3);
         assertThat(config.budget("orders").available()).isZero();
+    }
+
+    /** It is the target's, not the client's. */
+    @Test
+    void budgetIsSharedByTheClientsOfATarget() {
+        alwaysGet(status(500));
+        IdempotenceClientConfig config = fast().maxAttempts(9).budget(10, 5, 1).build();
+        Orders one = target(install(feign(), config));
+        Orders other = target(install(feign(), config));
+        assertThatThrownBy(() -> one.create("x")).isInstanceOf(FeignException.InternalServerError.class);
+        assertThatThrownBy(() -> other.create("x")).isInstanceOf(FeignException.InternalServerError.class);
+        assertThat(received()).hasSize(4);
     }
 
     @Test
@@ -647,8 +902,8 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(UNKNOWN, 1);
     }
 
-    private Feign.Builder installed(IdempotenceClientConfig.Builder config) {
-        return IdempotentFeign.install(feign(), config.build());
+    private BaseBuilder<?, ?> installed(IdempotenceClientConfig.Builder config) {
+        return install(feign(), config.build());
     }
 
     private static String text(Response response) throws IOException {

@@ -1,10 +1,17 @@
 package io.idempotence.it.client;
 
+import feign.BaseBuilder;
 import feign.Client;
+import feign.Feign;
 
 class DefaultClientAttemptIT extends AttemptContract {
     @Override
-    Client client() {
-        return new Client.Default(null, null);
+    BaseBuilder<?, ?> builder() {
+        return Feign.builder().client(new Client.Default(null, null));
+    }
+
+    @Override
+    boolean noticesCutHeaders() {
+        return false;
     }
 }

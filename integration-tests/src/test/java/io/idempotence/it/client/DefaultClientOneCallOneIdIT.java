@@ -1,10 +1,12 @@
 package io.idempotence.it.client;
 
+import feign.BaseBuilder;
 import feign.Client;
+import feign.Feign;
 
 class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
     @Override
-    Client client() {
-        return new Client.Default(null, null);
+    BaseBuilder<?, ?> builder() {
+        return Feign.builder().client(new Client.Default(null, null));
     }
 }

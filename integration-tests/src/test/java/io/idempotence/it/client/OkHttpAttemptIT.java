@@ -1,10 +1,11 @@
 package io.idempotence.it.client;
 
-import feign.Client;
+import feign.BaseBuilder;
+import feign.Feign;
 
 class OkHttpAttemptIT extends AttemptContract {
     @Override
-    Client client() {
-        return okHttp();
+    BaseBuilder<?, ?> builder() {
+        return Feign.builder().client(okHttp());
     }
 }

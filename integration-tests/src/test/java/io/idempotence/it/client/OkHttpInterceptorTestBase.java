@@ -2,7 +2,8 @@ package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import feign.Client;
+import feign.BaseBuilder;
+import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
@@ -29,8 +30,8 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
     private final List<OkHttpClient> clients = new ArrayList<>();
 
     @Override
-    final Client client() {
-        return okHttp();
+    final BaseBuilder<?, ?> builder() {
+        return Feign.builder().client(okHttp());
     }
 
     @AfterEach

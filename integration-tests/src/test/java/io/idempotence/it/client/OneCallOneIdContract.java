@@ -14,19 +14,21 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
+import feign.AsyncClient;
 import feign.Capability;
 import feign.Client;
 import feign.FeignException;
 import feign.InvocationHandlerFactory;
+import feign.InvocationHandlerFactory.MethodHandler;
 import feign.Request;
 import feign.RequestInterceptor;
 import feign.RetryableException;
 import feign.Retryer;
+import feign.codec.Decoder;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotenceCapability;
-import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
@@ -45,6 +47,8 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -312,12 +316,36 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     void capabilityAddedAfterOursNeverMakesACallWithoutAnId() {
         requestsGet(status(404), status(404));
         try {
-            target(IdempotentFeign.install(feign(), fast().build()).addCapability(new RetryCapability(3)))
+            target(install(feign(), fast().build()).addCapability(new RetryCapability(3)))
                     .create("x");
         } catch (RuntimeException e) {
             // refusing the builder or the call is as good
         }
         assertThat(ids()).doesNotContain("");
+    }
+
+    /** As the capabilities of caching and of Micrometer: they wrap what is there, and drop nothing. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void capabilitiesThatWrapMaySitOnEitherSide(boolean before) {
+        attemptsUpTo(2, status(500));
+        WrappingCapability wrapping = new WrappingCapability();
+        Orders orders = before
+                ? orders(builder -> builder.addCapability(wrapping))
+                : target(install(feign(), fast().build()).addCapability(wrapping));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertThat(wrapping.calls).hasValue(1);
+        assertThat(wrapping.requests).hasValue(3);
+        assertThat(wrapping.decoded).hasValue(1);
+        assertEnd(SUCCEEDED, 3);
+
+        orders.tick();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertThat(received()).hasSize(6);
+        assertThat(Set.copyOf(ids())).hasSize(2);
+        assertThat(wrapping.calls).hasValue(2);
     }
 
     // ---- fact 6
@@ -360,7 +388,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     void methodsOfObjectOpenNoCallAndProxiesCompareByTheirTargets() {
         Orders one = orders();
         Orders same = orders();
-        Orders other = target(IdempotentFeign.install(feign(), fast().build()), "http://127.0.0.1:1");
+        Orders other = target(install(feign(), fast().build()), "http://127.0.0.1:1");
         assertThat(one).isEqualTo(same).hasSameHashCodeAs(same).isNotEqualTo(other);
         assertThat(one.equals(null)).isFalse();
         assertThat(one.toString()).isNotEmpty();
@@ -643,17 +671,35 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
 
         @Override
         public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
-            return (target, dispatch) -> (proxy, method, args) -> {
-                for (int attempt = 1; ; attempt++) {
-                    try {
-                        return dispatch.get(method).invoke(args);
-                    } catch (FeignException e) {
-                        if (attempt == attempts) {
-                            throw e;
-                        }
-                    }
+            return (target, dispatch) -> (proxy, method, args) -> attempt(dispatch.get(method), args, attempts);
+        }
+
+        private static Object attempt(MethodHandler handler, Object[] args, int left) throws Throwable {
+            Object answer;
+            try {
+                answer = handler.invoke(args);
+            } catch (FeignException e) {
+                if (left == 1) {
+                    throw e;
                 }
-            };
+                return attempt(handler, args, left - 1);
+            }
+            return answer instanceof CompletableFuture<?> later ? later(later, handler, args, left) : answer;
+        }
+
+        private static CompletableFuture<?> later(
+                CompletableFuture<?> answer, MethodHandler handler, Object[] args, int left) {
+            return answer.handle((value, thrown) -> {
+                        if (!(thrown instanceof FeignException) || left == 1) {
+                            return answer;
+                        }
+                        try {
+                            return (CompletableFuture<?>) attempt(handler, args, left - 1);
+                        } catch (Throwable t) {
+                            throw new CompletionException(t);
+                        }
+                    })
+                    .thenCompose(last -> last);
         }
     }
 
@@ -666,13 +712,63 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
             return (target, dispatch) -> (proxy, method, args) -> {
                 try {
-                    Object result = dispatch.get(method).invoke(args);
-                    successes.incrementAndGet();
-                    return result;
+                    Object answer = dispatch.get(method).invoke(args);
+                    if (answer instanceof CompletableFuture<?> later) {
+                        return later.handle((value, thrown) -> counted(value, thrown));
+                    }
+                    return counted(answer, null);
                 } catch (FeignException e) {
-                    failures.incrementAndGet();
-                    return "fallback";
+                    return counted(null, e);
                 }
+            };
+        }
+
+        private Object counted(Object value, Throwable thrown) {
+            (thrown == null ? successes : failures).incrementAndGet();
+            return thrown == null ? value : "fallback";
+        }
+    }
+
+    /** As CachingCapability and MicrometerCapability. Public because Feign calls it by reflection. */
+    public static final class WrappingCapability implements Capability {
+        final AtomicInteger calls = new AtomicInteger();
+        final AtomicInteger requests = new AtomicInteger();
+        final AtomicInteger decoded = new AtomicInteger();
+
+        @Override
+        public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
+            return (target, dispatch) -> {
+                InvocationHandler wrapped = factory.create(target, dispatch);
+                return (proxy, method, args) -> {
+                    if (method.getDeclaringClass() != Object.class) {
+                        calls.incrementAndGet();
+                    }
+                    return wrapped.invoke(proxy, method, args == null ? new Object[0] : args);
+                };
+            };
+        }
+
+        @Override
+        public Client enrich(Client client) {
+            return (request, options) -> {
+                requests.incrementAndGet();
+                return client.execute(request, options);
+            };
+        }
+
+        @Override
+        public AsyncClient<Object> enrich(AsyncClient<Object> client) {
+            return (request, options, context) -> {
+                requests.incrementAndGet();
+                return client.execute(request, options, context).thenApply(response -> response);
+            };
+        }
+
+        @Override
+        public Decoder enrich(Decoder decoder) {
+            return (response, type) -> {
+                decoded.incrementAndGet();
+                return decoder.decode(response, type);
             };
         }
     }

@@ -5,6 +5,7 @@ import feign.Param;
 import feign.RequestLine;
 import feign.Response;
 import io.idempotence.Idempotent;
+import java.util.Map;
 
 /** The client interface of these tests. */
 interface Orders {
@@ -49,6 +50,9 @@ interface Orders {
     @Idempotent
     @RequestLine("GET /orders")
     String list();
+
+    @RequestLine("POST /numbers")
+    Map<String, Integer> number(String body);
 
     default String twice() {
         return create("a") + create("b");

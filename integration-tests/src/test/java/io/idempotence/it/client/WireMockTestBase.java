@@ -13,7 +13,8 @@ import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.HttpHeader;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
-import feign.Client;
+import feign.AsyncFeign.AsyncBuilder;
+import feign.BaseBuilder;
 import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
@@ -43,7 +44,7 @@ abstract class WireMockTestBase {
     static WireMockServer provider;
 
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
-    private final OkHttpClient okHttp = new OkHttpClient();
+    final OkHttpClient okHttp = new OkHttpClient();
 
     @BeforeAll
     static void startProvider() {
@@ -73,10 +74,10 @@ abstract class WireMockTestBase {
         okHttp.connectionPool().evictAll();
     }
 
-    /** The HTTP client under Feign. */
-    abstract Client client();
+    /** A Feign with the HTTP client that is tested under it. */
+    abstract BaseBuilder<?, ?> builder();
 
-    final Client okHttp() {
+    final feign.okhttp.OkHttpClient okHttp() {
         return new feign.okhttp.OkHttpClient(okHttp);
     }
 
@@ -146,28 +147,36 @@ abstract class WireMockTestBase {
         return orders(config, builder -> builder);
     }
 
-    Orders orders(IdempotenceClientConfig.Builder config, UnaryOperator<Feign.Builder> before) {
-        return target(IdempotentFeign.install(before.apply(feign()), config.build()));
+    Orders orders(IdempotenceClientConfig.Builder config, UnaryOperator<BaseBuilder<?, ?>> before) {
+        return target(install(before.apply(feign()), config.build()));
     }
 
-    Orders orders(UnaryOperator<Feign.Builder> before) {
+    Orders orders(UnaryOperator<BaseBuilder<?, ?>> before) {
         return orders(fast(), before);
     }
 
-    Feign.Builder feign() {
-        return Feign.builder().client(client()).options(readTimeout(20_000));
+    final BaseBuilder<?, ?> feign() {
+        return builder().options(readTimeout(20_000));
+    }
+
+    static BaseBuilder<?, ?> install(BaseBuilder<?, ?> builder, IdempotenceClientConfig config) {
+        return builder instanceof AsyncBuilder<?> async
+                ? IdempotentFeign.install(async, config)
+                : IdempotentFeign.install((Feign.Builder) builder, config);
     }
 
     static Request.Options readTimeout(long millis) {
         return new Request.Options(5, TimeUnit.SECONDS, millis, TimeUnit.MILLISECONDS, true);
     }
 
-    Orders target(Feign.Builder builder) {
+    static Orders target(BaseBuilder<?, ?> builder) {
         return target(builder, "http://127.0.0.1:" + provider.port());
     }
 
-    static Orders target(Feign.Builder builder, String url) {
-        return builder.target(new HardCodedTarget<>(Orders.class, "orders", url));
+    static Orders target(BaseBuilder<?, ?> builder, String url) {
+        return builder instanceof AsyncBuilder<?> async
+                ? AsyncOrders.waitingFor(async.target(new HardCodedTarget<>(AsyncOrders.class, "orders", url)))
+                : ((Feign.Builder) builder).target(new HardCodedTarget<>(Orders.class, "orders", url));
     }
 
     /** What the provider received, in order. */

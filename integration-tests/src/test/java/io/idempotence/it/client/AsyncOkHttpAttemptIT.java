@@ -1,0 +1,19 @@
+package io.idempotence.it.client;
+
+import feign.AsyncFeign;
+import feign.BaseBuilder;
+import java.util.concurrent.CancellationException;
+
+/** Feign's own client for OkHttp is one that answers later as well. */
+class AsyncOkHttpAttemptIT extends AttemptContract {
+    @Override
+    BaseBuilder<?, ?> builder() {
+        return AsyncFeign.builder().client(okHttp());
+    }
+
+    /** It waits for a future, and cancels it. */
+    @Override
+    Class<? extends Throwable> whatInterruptedCallersSee() {
+        return CancellationException.class;
+    }
+}

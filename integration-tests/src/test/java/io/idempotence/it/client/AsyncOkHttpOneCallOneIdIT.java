@@ -1,0 +1,12 @@
+package io.idempotence.it.client;
+
+import feign.AsyncFeign;
+import feign.BaseBuilder;
+
+/** Feign's own client for OkHttp is one that answers later as well. */
+class AsyncOkHttpOneCallOneIdIT extends OneCallOneIdContract {
+    @Override
+    BaseBuilder<?, ?> builder() {
+        return AsyncFeign.builder().client(okHttp());
+    }
+}

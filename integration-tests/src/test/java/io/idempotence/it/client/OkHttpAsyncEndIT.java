@@ -1,0 +1,117 @@
+package io.idempotence.it.client;
+
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import feign.AsyncFeign;
+import feign.AsyncFeign.AsyncBuilder;
+import feign.BaseBuilder;
+import feign.Feign;
+import feign.Response;
+import feign.Target.HardCodedTarget;
+import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.it.wire.RawServer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** How a call ends whose caller holds a future, over Feign's client for OkHttp. */
+class OkHttpAsyncEndIT extends WireMockTestBase {
+    @Override
+    BaseBuilder<?, ?> builder() {
+        return AsyncFeign.builder().client(okHttp());
+    }
+
+    private AsyncOrders async(String url) {
+        return ((AsyncBuilder<?>) install(feign(), fast().build()))
+                .target(new HardCodedTarget<>(AsyncOrders.class, "orders", url));
+    }
+
+    private AsyncOrders async() {
+        return async("http://127.0.0.1:" + provider.port());
+    }
+
+    /** Feign gives nobody the call of OkHttp to cancel, so an answer may come; it is let go. */
+    @Test
+    void answerThatComesAfterTheCallerWentAwayLeavesNoConnectionBehind() {
+        alwaysGet(ok().withFixedDelay(500));
+        CompletableFuture<String> answer = async().create("x");
+        await().until(() -> okHttp.connectionPool().connectionCount() == 1);
+        assertThat(answer.cancel(true)).isTrue();
+        await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
+        await().until(() -> okHttp.connectionPool().idleConnectionCount() == 1);
+        assertThat(received()).hasSize(1);
+    }
+
+    @Test
+    void callThatIsCancelledWhileItWaitsSendsNothingMore() {
+        alwaysGet(status(503).withHeader("Retry-After-Ms", "300"));
+        AsyncOrders orders = async();
+        CompletableFuture<String> answer = orders.create("cancelled");
+        await().until(() -> okHttp.connectionPool().idleConnectionCount() == 1);
+        assertThat(answer.cancel(true)).isTrue();
+        // The other call waits as long as the first one would have.
+        assertThatThrownBy(() -> orders.create("not").get(20, TimeUnit.SECONDS)).hasMessageContaining("503");
+        assertThat(bodies()).containsExactly("cancelled", "not", "not", "not");
+    }
+
+    @Test
+    void callersTimeoutEndsThePolling() {
+        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
+        CompletableFuture<String> answer = async().create("x").orTimeout(500, TimeUnit.MILLISECONDS);
+        assertThatThrownBy(() -> answer.get(20, TimeUnit.SECONDS)).hasCauseInstanceOf(TimeoutException.class);
+        await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
+    }
+
+    /** As read by its caller: each answer that is not the last was closed. */
+    @Test
+    void responsesThatAreTriedAgainAreClosed() throws Exception {
+        attemptsUpTo(2, status(503));
+        try (Response response = async().raw("x").get(20, TimeUnit.SECONDS)) {
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(new String(response.body().asInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                    .isEqualTo(OK);
+        }
+        await().until(() -> okHttp.connectionPool().idleConnectionCount()
+                == okHttp.connectionPool().connectionCount());
+    }
+
+    /** Nothing in Feign ends a status line that drips for ever; OkHttp's own {@code callTimeout} does, and it is kept. */
+    @Test
+    void headersThatDripForEverEndWithTheCallTimeoutOfOkHttp() {
+        AtomicInteger requests = new AtomicInteger();
+        CountDownLatch over = new CountDownLatch(1);
+        try (RawServer server = RawServer.start((request, client) -> {
+            requests.incrementAndGet();
+            while (over.getCount() > 0) {
+                client.getOutputStream().write('H');
+                client.getOutputStream().flush();
+                AttemptContract.pauseOf(10);
+            }
+        })) {
+            feign.okhttp.OkHttpClient timed = new feign.okhttp.OkHttpClient(
+                    okHttp.newBuilder().callTimeout(Duration.ofMillis(300)).build());
+            AsyncOrders later = ((AsyncBuilder<?>) install(
+                            AsyncFeign.builder().client(timed),
+                            fast().maxAttempts(2).build()))
+                    .target(new HardCodedTarget<>(AsyncOrders.class, "orders", server.url()));
+            assertThatThrownBy(() -> later.create("x").get(20, TimeUnit.SECONDS))
+                    .hasCauseInstanceOf(OutcomeUnknownException.class);
+            assertEnd(UNKNOWN, 2);
+            events.clear();
+            Orders now = target(
+                    install(Feign.builder().client(timed), fast().maxAttempts(2).build()), server.url());
+            assertThatThrownBy(() -> now.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertEnd(UNKNOWN, 2);
+            over.countDown();
+        }
+        assertThat(requests).hasValue(4);
+    }
+}
