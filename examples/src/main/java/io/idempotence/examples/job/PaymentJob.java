@@ -65,13 +65,12 @@ public final class PaymentJob {
         for (DueOrder due : book.due()) {
             try {
                 book.paid(due.order(), pay(due));
-            } catch (
-                    FeignException
-                            e) { // of OutcomeUnknownException, too: the ID is in the book, the next run asks again
+            } catch (FeignException e) {
+                // Above all an OutcomeUnknownException: the ID is in the book, so the next run asks again.
                 LOG.warn("order {} is still due: {}", due.order().order(), e.getMessage());
-            } catch (IllegalStateException e) { // the ID is too old to ask with
-                LOG.error(
-                        "order {}: find out in the provider's data", due.order().order(), e);
+            } catch (IllegalStateException e) {
+                // The ID is too old: asking under it could pay again.
+                LOG.error("order {} is for a person: {}", due.order().order(), e.getMessage());
             }
         }
         return book.due().size();
