@@ -18,7 +18,7 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule consumerKnowsNoServer = noClasses()
             .that()
-            .resideInAPackage("io.idempotence.examples.payments.consumer..")
+            .resideInAnyPackage("io.idempotence.examples.payments.consumer..", "io.idempotence.examples.job..")
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.idempotence.server..", "io.idempotence.examples.payments.provider..");
