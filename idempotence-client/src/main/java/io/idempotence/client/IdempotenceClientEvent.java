@@ -18,13 +18,13 @@ public final class IdempotenceClientEvent {
 
     /** What the caller got. */
     public enum Result {
-        /** A first answer. */
+        /** A first answer of the operation, 2xx. */
         SUCCEEDED,
         /** A stored answer (promise P4). */
         REPLAYED,
         /** A refusal of the server half. */
         REFUSED,
-        /** An exception of the HTTP client, of the operation, or of the caller's own code. */
+        /** An error status that is no stored answer, or an exception of the HTTP client or of the caller's own code. */
         FAILED,
         /** Nothing certain (promise P7). */
         UNKNOWN

@@ -33,6 +33,7 @@ public final class Execution implements IdempotentExecution {
     private volatile long renewedAt = heldFrom;
     private volatile boolean renewalInTrouble;
     private final AtomicBoolean renewing = new AtomicBoolean();
+    private final AtomicBoolean alarmed = new AtomicBoolean();
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile @Nullable Verdict decided;
     private volatile boolean overtaken;
@@ -303,12 +304,19 @@ public final class Execution implements IdempotentExecution {
 
     private Optional<byte[]> judge(WriteResult written) {
         if (written instanceof WriteResult.Fenced fenced) {
-            events.publish(IdempotenceEvent.FENCED, id, "a late owner tried to finish and was stopped");
+            alarm(IdempotenceEvent.FENCED, "a late owner tried to finish and was stopped");
             return Optional.ofNullable(fenced.result());
         }
         if (written instanceof WriteResult.StoredAfterLoss || written instanceof WriteResult.Lost) {
-            events.publish(IdempotenceEvent.LOST, id, "the record vanished while its handler ran");
+            alarm(IdempotenceEvent.LOST, "the record vanished while its handler ran");
         }
         return Optional.empty();
+    }
+
+    /** A renewal and the end may find the same; it pages once. */
+    private void alarm(IdempotenceEvent event, String message) {
+        if (alarmed.compareAndSet(false, true)) {
+            events.publish(event, id, message);
+        }
     }
 }

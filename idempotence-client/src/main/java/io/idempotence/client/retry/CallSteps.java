@@ -182,7 +182,8 @@ final class CallSteps {
     }
 
     private Step answer(Ended ended) {
-        call.ended(ended.seen.isReplayed() ? Result.REPLAYED : Result.SUCCEEDED, null);
+        Result first = ended.outcome == Outcome.SUCCESS ? Result.SUCCEEDED : Result.FAILED;
+        call.ended(ended.seen.isReplayed() ? Result.REPLAYED : first, null);
         return new Step.Return(ended.value);
     }
 

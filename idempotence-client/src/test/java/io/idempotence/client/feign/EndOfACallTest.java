@@ -501,7 +501,7 @@ class EndOfACallTest extends FeignTestBase {
         }
         assertThat(server.requests()).hasSize(3);
         assertThat(closed.get()).isGreaterThanOrEqualTo(2);
-        assertEnd(SUCCEEDED, 3, 3);
+        assertEnd(FAILED, 3, 3);
     }
 
     @Test

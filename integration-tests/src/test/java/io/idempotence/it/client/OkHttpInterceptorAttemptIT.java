@@ -184,7 +184,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(status(installed(), order().put(RequestBody.create("x", TEXT))))
                 .isEqualTo(status);
         assertThat(received()).hasSize(1);
-        assertEnd(SUCCEEDED, 1);
+        assertEnd(FAILED, 1);
     }
 
     /** As OkHttp does: an error status is an answer. */
