@@ -60,6 +60,16 @@ class InheritedClientTest extends FeignTestBase {
         String delete();
     }
 
+    interface Redeclaring extends Base {
+        @Override
+        @RequestLine("POST /never")
+        String never();
+
+        @Override
+        @RequestLine("PUT /always")
+        String always(String body);
+    }
+
     private <T extends Base> List<Boolean> carried(Class<T> type) {
         int before = server.requests().size();
         T client = client(type);
@@ -86,6 +96,7 @@ class InheritedClientTest extends FeignTestBase {
         assertThat(carried(Plain.class)).containsExactly(true, false, false, false, false, true);
         assertThat(carried(Protected.class)).containsExactly(true, true, true, false, false, true);
         assertThat(carried(Unprotected.class)).containsExactly(false, false, false, false, false, true);
+        assertThat(carried(Redeclaring.class)).containsExactly(true, false, false, false, false, true);
         assertThat(carried(Overriding.class)).containsExactly(true, true, false, false, true, true);
     }
 
