@@ -17,7 +17,8 @@ import java.util.Objects;
  * with {@link io.idempotence.Idempotent}, and unsafe calls whose caller gives an {@code Idempotency-Key} header. GET, HEAD,
  * OPTIONS and TRACE never get one.
  *
- * <p><b>Which ID:</b> the caller's header argument, else {@link io.idempotence.client.IdempotenceScope}, else a new one.
+ * <p><b>Which ID:</b> the caller's header argument, else that of {@link io.idempotence.client.IdempotenceScope}, else one derived from the {@link
+ * io.idempotence.InboundRequest} whose handler makes the call, else a new one.
  *
  * <p><b>What is tried again:</b> requests that certainly were not sent; with an ID, or where the HTTP method is safe, also I/O
  * failures after connecting and the statuses of {@link IdempotenceClientConfig#statuses()} unless the answer is a stored one.
