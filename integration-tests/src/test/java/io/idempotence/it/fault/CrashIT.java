@@ -16,6 +16,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -79,6 +81,27 @@ class CrashIT {
             HttpResponse<byte[]> answer = retry(other);
             assertThat(Http.replayed(answer)).isTrue();
             assertThat(text(answer)).isEqualTo("paid");
+        }
+        assertThat(Files.readAllLines(ledger)).hasSize(1);
+    }
+
+    /** SIGSTOP: neither the handler nor its renewals go on, so another instance takes over. */
+    @Test
+    void stalledPastItsLeaseTheLateOwnerWritesNothingAndItsCallerGetsTheOthersAnswer() throws Exception {
+        try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.RE_EXECUTE);
+                ProviderProcess late = ProviderProcess.start(redis.address(), ledger, OnAbandoned.RE_EXECUTE)) {
+            CompletableFuture<HttpResponse<byte[]>> first = Http.sendAsync(
+                    request("POST", late.uri("/payments"), id, "{\"amount\":5}", "X-Hold", "after-first"));
+            late.awaitHold();
+            late.pause();
+
+            HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+            assertThat(text(answer)).isEqualTo("paid, taken over");
+            late.resume();
+
+            assertThat(text(first.get(30, TimeUnit.SECONDS))).isEqualTo("paid, taken over");
+            assertThat(Http.replayed(first.get())).isTrue();
+            assertThat(text(retry(late))).isEqualTo("paid, taken over");
         }
         assertThat(Files.readAllLines(ledger)).hasSize(1);
     }
