@@ -26,21 +26,19 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.client.feign.RequestRefusedException;
 import io.idempotence.http.Refusal;
+import io.idempotence.it.wire.Drip;
+import io.idempotence.it.wire.FullBacklog;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.net.ServerSocket;
-import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -242,25 +240,12 @@ abstract class AttemptContract extends WireMockTestBase {
     void answerWhoseHeadersDripPastTheDeadlineIsUnknown() {
         try (RawServer server = RawServer.start((request, client) -> {
             String drops = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Drip: " + "x".repeat(30) + "\r\n\r\nwhole";
-            for (byte drop : drops.getBytes(StandardCharsets.ISO_8859_1)) {
-                client.getOutputStream().write(drop);
-                client.getOutputStream().flush();
-                pauseOf(10);
-            }
+            Drip.write(client, drops);
         })) {
             Orders orders = target(installed(fast().deadline(Duration.ofMillis(400))), server.url());
             assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
         }
         assertEnd(UNKNOWN, 1);
-    }
-
-    /** What lies between two drops. */
-    static void pauseOf(long millis) throws IOException {
-        try {
-            Thread.sleep(millis);
-        } catch (InterruptedException e) {
-            throw new InterruptedIOException();
-        }
     }
 
     /** Fact 11: the exception of a lost body holds the request's headers where the answer's belong. */
@@ -914,37 +899,6 @@ abstract class AttemptContract extends WireMockTestBase {
     private static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();
-        }
-    }
-
-    /** A listener that accepts nothing and whose backlog is full, so that further connections wait. */
-    private static final class FullBacklog implements AutoCloseable {
-        private final ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-        private final List<Socket> fillers = new ArrayList<>();
-
-        FullBacklog() throws IOException {
-            for (boolean full = false; !full; ) {
-                assertThat(fillers).as("connections that a backlog of 1 takes").hasSizeLessThan(100);
-                Socket filler = new Socket();
-                fillers.add(filler);
-                try {
-                    filler.connect(new InetSocketAddress(listener.getInetAddress(), listener.getLocalPort()), 200);
-                } catch (SocketTimeoutException e) {
-                    full = true;
-                }
-            }
-        }
-
-        String url() {
-            return "http://127.0.0.1:" + listener.getLocalPort();
-        }
-
-        @Override
-        public void close() throws IOException {
-            for (Socket filler : fillers) {
-                filler.close();
-            }
-            listener.close();
         }
     }
 }

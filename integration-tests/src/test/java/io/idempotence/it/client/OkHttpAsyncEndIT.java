@@ -12,11 +12,11 @@ import feign.Feign;
 import feign.Response;
 import feign.Target.HardCodedTarget;
 import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.RawServer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -87,14 +87,9 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     @Test
     void headersThatDripForEverEndWithTheCallTimeoutOfOkHttp() {
         AtomicInteger requests = new AtomicInteger();
-        CountDownLatch over = new CountDownLatch(1);
         try (RawServer server = RawServer.start((request, client) -> {
             requests.incrementAndGet();
-            while (over.getCount() > 0) {
-                client.getOutputStream().write('H');
-                client.getOutputStream().flush();
-                AttemptContract.pauseOf(10);
-            }
+            Drip.forEver(client);
         })) {
             feign.okhttp.OkHttpClient timed = new feign.okhttp.OkHttpClient(
                     okHttp.newBuilder().callTimeout(Duration.ofMillis(300)).build());
@@ -110,7 +105,6 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
                     install(Feign.builder().client(timed), fast().maxAttempts(2).build()), server.url());
             assertThatThrownBy(() -> now.create("x")).isInstanceOf(OutcomeUnknownException.class);
             assertEnd(UNKNOWN, 2);
-            over.countDown();
         }
         assertThat(requests).hasValue(4);
     }

@@ -17,15 +17,12 @@ import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.client.okhttp.RequestRefusedException;
 import io.idempotence.http.Refusal;
+import io.idempotence.it.wire.FullBacklog;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.net.ssl.SSLException;
@@ -498,36 +495,5 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     private static void assertNothingIsHeld(OkHttpClient client) {
         assertThat(client.connectionPool().idleConnectionCount())
                 .isEqualTo(client.connectionPool().connectionCount());
-    }
-
-    /** A listener that accepts nothing and whose backlog is full, so that further connections wait. */
-    private static final class FullBacklog implements AutoCloseable {
-        private final ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-        private final List<Socket> fillers = new ArrayList<>();
-
-        FullBacklog() throws IOException {
-            for (boolean full = false; !full; ) {
-                assertThat(fillers).as("connections that a backlog of 1 takes").hasSizeLessThan(100);
-                Socket filler = new Socket();
-                fillers.add(filler);
-                try {
-                    filler.connect(new InetSocketAddress(listener.getInetAddress(), listener.getLocalPort()), 200);
-                } catch (SocketTimeoutException e) {
-                    full = true;
-                }
-            }
-        }
-
-        String url() {
-            return "http://127.0.0.1:" + listener.getLocalPort();
-        }
-
-        @Override
-        public void close() throws IOException {
-            for (Socket filler : fillers) {
-                filler.close();
-            }
-            listener.close();
-        }
     }
 }

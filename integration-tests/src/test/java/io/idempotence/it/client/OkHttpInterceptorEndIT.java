@@ -9,6 +9,7 @@ import static org.awaitility.Awaitility.await;
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -125,11 +126,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     @Test
     void callTimeoutThatEndsTheCallKeepsTheTypeAsItsCause() {
         try (RawServer server = RawServer.start((request, client) -> {
-            while (true) {
-                client.getOutputStream().write('H');
-                client.getOutputStream().flush();
-                drip();
-            }
+            Drip.forEver(client);
         })) {
             OkHttpClient client = installed(fast(), builder -> builder.callTimeout(Duration.ofMillis(600)));
             assertThatThrownBy(() -> send(client, to(server.url())))
@@ -188,15 +185,6 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
             assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-        }
-    }
-
-    /** The time between two bytes of a slow server. */
-    private static void drip() throws IOException {
-        try {
-            Thread.sleep(20);
-        } catch (InterruptedException e) {
-            throw new InterruptedIOException();
         }
     }
 }
