@@ -1,7 +1,7 @@
 package io.idempotence.examples.operator;
 
+import io.idempotence.examples.console.Consoles;
 import java.io.Console;
-import java.lang.reflect.Method;
 
 /** Where a person can be asked. */
 interface Terminal {
@@ -14,21 +14,9 @@ interface Terminal {
     /** The terminal this process was started on, if it was. */
     static Terminal system() {
         return new Terminal() {
-            /** From Java 22 on there may be a console without a terminal; it says so itself. Before, there is none. */
             @Override
             public boolean isThere() {
-                Console console = System.console();
-                if (console == null) {
-                    return false;
-                }
-                try {
-                    Method isTerminal = Console.class.getMethod("isTerminal");
-                    return Boolean.TRUE.equals(isTerminal.invoke(console));
-                } catch (NoSuchMethodException beforeJava22) {
-                    return true;
-                } catch (ReflectiveOperationException e) {
-                    return false;
-                }
+                return Consoles.isTerminal();
             }
 
             @Override

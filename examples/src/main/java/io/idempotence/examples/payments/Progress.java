@@ -1,8 +1,7 @@
 package io.idempotence.examples.payments;
 
-import java.io.Console;
+import io.idempotence.examples.console.Consoles;
 import java.io.PrintStream;
-import java.lang.reflect.Method;
 import java.util.concurrent.atomic.AtomicInteger;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
@@ -27,23 +26,7 @@ abstract class Progress implements AutoCloseable {
     }
 
     static Progress show(String task, int max, PrintStream out) {
-        return isTerminal() ? new Bar(task, max, out) : new Lines(task, max, out);
-    }
-
-    /** From Java 22 on there may be a console without a terminal; it says so itself. Before, there is none. */
-    private static boolean isTerminal() {
-        Console console = System.console();
-        if (console == null) {
-            return false;
-        }
-        try {
-            Method isTerminal = Console.class.getMethod("isTerminal");
-            return Boolean.TRUE.equals(isTerminal.invoke(console));
-        } catch (NoSuchMethodException beforeJava22) {
-            return true;
-        } catch (ReflectiveOperationException e) {
-            return false;
-        }
+        return Consoles.isTerminal() ? new Bar(task, max, out) : new Lines(task, max, out);
     }
 
     private static final class Bar extends Progress {
