@@ -2,6 +2,7 @@ package io.idempotence.examples.job;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.examples.RedisForATest;
 import io.idempotence.examples.job.HoldingNetwork.Where;
 import io.idempotence.examples.payments.api.Payment;
 import io.idempotence.examples.payments.api.PaymentOrder;
@@ -10,8 +11,6 @@ import io.idempotence.examples.payments.provider.PaymentProvider;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,7 +24,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import redis.embedded.RedisServer;
 
 /** The job as a process, killed and started again, against the provider on a real Redis. */
 @Timeout(120)
@@ -34,24 +32,15 @@ class PaymentJobTest {
     private Path directory;
 
     private Path book;
-    private RedisServer redis;
+    private RedisForATest redis;
     private Idempotence idempotence;
     private final Ledger ledger = new Ledger();
     private PaymentProvider provider;
 
     @BeforeEach
     void start() throws IOException {
-        int port;
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
-            port = socket.getLocalPort();
-        }
-        redis = RedisServer.newRedisServer()
-                .port(port)
-                .bind("127.0.0.1")
-                .setting("save \"\"")
-                .build();
-        redis.start();
-        idempotence = Idempotence.over(RedisIdempotenceStorage.connect("127.0.0.1:" + port));
+        redis = RedisForATest.start();
+        idempotence = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()));
         provider = PaymentProvider.startProtected("provider", ledger, idempotence);
         book = directory.resolve("book");
         try (OrderBook orders = OrderBook.open(book)) {
@@ -65,7 +54,7 @@ class PaymentJobTest {
     void stop() throws IOException {
         provider.close();
         idempotence.close();
-        redis.stop();
+        redis.close();
     }
 
     @ParameterizedTest

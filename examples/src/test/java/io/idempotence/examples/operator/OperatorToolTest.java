@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.idempotence.IdempotenceId;
+import io.idempotence.examples.RedisForATest;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotencePolicy;
@@ -40,7 +41,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import redis.embedded.RedisServer;
 
 /** The commands, on a real Redis that wants a password. */
 class OperatorToolTest {
@@ -49,7 +49,7 @@ class OperatorToolTest {
     private static final Duration RETENTION = Duration.ofHours(1);
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    private static RedisServer redis;
+    private static RedisForATest redis;
     private static String address;
 
     private final String namespace = "n" + UUID.randomUUID();
@@ -63,23 +63,13 @@ class OperatorToolTest {
 
     @BeforeAll
     static void startRedis() throws IOException {
-        int port;
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
-            port = socket.getLocalPort();
-        }
-        redis = RedisServer.newRedisServer()
-                .port(port)
-                .bind("127.0.0.1")
-                .setting("save \"\"")
-                .setting("requirepass " + PASSWORD)
-                .build();
-        redis.start();
-        address = "127.0.0.1:" + port;
+        redis = RedisForATest.start("requirepass " + PASSWORD);
+        address = redis.address();
     }
 
     @AfterAll
     static void stopRedis() throws IOException {
-        redis.stop();
+        redis.close();
     }
 
     @BeforeEach
