@@ -3,42 +3,17 @@ package io.idempotence.server.redis;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.FormatOne;
 import io.idempotence.server.storage.StorageKey;
-import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Stream;
 import org.assertj.core.api.Assertions;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import redis.clients.jedis.Jedis;
 import redis.clients.jedis.params.SetParams;
 
 /** What other versions have stored in Redis. */
-class RedisFormatTest {
-    private static EmbeddedRedis redis;
-    private static RedisIdempotenceStorage storage;
-    private static Jedis jedis;
-
-    private final StorageKey key = Claims.newKey();
-    private final byte[] rawKey = key.value().getBytes(StandardCharsets.US_ASCII);
-
-    @BeforeAll
-    static void start() {
-        redis = EmbeddedRedis.start();
-        storage = RedisIdempotenceStorage.connect(redis.address());
-        jedis = redis.jedis();
-    }
-
-    @AfterAll
-    static void stop() {
-        jedis.close();
-        storage.close();
-        redis.close();
-    }
-
+class RedisFormatTest extends RedisTestBase {
     static Stream<List<String>> records() {
         return FormatOne.records("redis-format-1.txt");
     }

@@ -8,7 +8,6 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -17,34 +16,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import redis.clients.jedis.Jedis;
 
 /** What is in Redis, and what it costs. */
-class RedisRecordTest {
-    private static EmbeddedRedis redis;
-    private static RedisIdempotenceStorage storage;
-    private static Jedis jedis;
-
-    private final StorageKey key = Claims.newKey();
-    private final byte[] rawKey = key.value().getBytes(StandardCharsets.US_ASCII);
-
-    @BeforeAll
-    static void start() {
-        redis = EmbeddedRedis.start();
-        storage = RedisIdempotenceStorage.connect(redis.address());
-        jedis = redis.jedis();
-    }
-
-    @AfterAll
-    static void stop() {
-        jedis.close();
-        storage.close();
-        redis.close();
-    }
-
+class RedisRecordTest extends RedisTestBase {
     @Test
     void completedRecordWithAHundredBytesCostsAtMostThreeHundred() {
         assertThat(key.value()).matches("idem:payments:.{43}");
