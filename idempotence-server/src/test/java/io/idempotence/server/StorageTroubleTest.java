@@ -159,11 +159,7 @@ class StorageTroubleTest {
     @Test
     @DisplayName("T14, P4: those who wait are told the result of the one that overtook a late owner")
     void theResultOfAFencedOwnerIsNobodysAnswer() {
-        storage.before((call, which) -> {
-            if (call == Call.RENEW) {
-                throw unavailable();
-            }
-        });
+        storage.withoutRenewals();
         Idempotence late = idempotence(SHORT_LEASE);
         Idempotence other = over(
                 memory,
@@ -277,11 +273,7 @@ class StorageTroubleTest {
     @Test
     @DisplayName("T14: a late owner whose overtaker's result was not kept gives its own")
     void aLateOwnerIsNotGivenAResultThatWasNotKept() throws Exception {
-        storage.before((call, which) -> {
-            if (call == Call.RENEW) {
-                throw unavailable();
-            }
-        });
+        storage.withoutRenewals();
         Idempotence other = over(memory, SHORT_LEASE);
         ResultCodec<String> failing = ResultCodec.of(
                 text -> {

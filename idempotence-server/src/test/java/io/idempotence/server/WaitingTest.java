@@ -11,7 +11,6 @@ import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.StorageKey;
-import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -320,12 +319,7 @@ class WaitingTest {
                 .lease(Duration.ofMillis(500))
                 .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                 .build();
-        FaultyStorage cutOff = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()))
-                .before((what, key) -> {
-                    if (what == FaultyStorage.Call.RENEW) {
-                        throw new StorageUnavailableException("the cable is out", null);
-                    }
-                });
+        FaultyStorage cutOff = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address())).withoutRenewals();
         Idempotence first = Idempotence.over(cutOff);
         open.add(first);
         Execution late = ((Decision.Run) first.claim(call, shortLease)).execution();

@@ -38,6 +38,15 @@ public final class FaultyStorage implements IdempotenceStorage {
         return this;
     }
 
+    /** Loses every renewal, so that whoever runs for longer than a lease is overtaken. */
+    public FaultyStorage withoutRenewals() {
+        return before((call, key) -> {
+            if (call == Call.RENEW) {
+                throw new StorageUnavailableException("the cable is out", null);
+            }
+        });
+    }
+
     /** What happens to answers. */
     public FaultyStorage after(Fault fault) {
         after = fault;

@@ -12,7 +12,6 @@ import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.FaultyStorage;
-import io.idempotence.server.storage.StorageUnavailableException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.http.HttpResponse;
@@ -29,21 +28,22 @@ class LateOwnersIT extends FilterTestBase {
     private final CountDownLatch started = new CountDownLatch(1);
     private final CountDownLatch mayEnd = new CountDownLatch(1);
 
+    private static IdempotencePolicy.Builder shortLease() {
+        return IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(200))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+    }
+
     @BeforeEach
     void abandonedRequestsRunAgain() {
-        policy = IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(200))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
-                .build();
+        policy = shortLease().build();
     }
 
     @Test
     @DisplayName("Rule 2, T7, T14: a late owner's caller gets the answer of the one that took over")
     void aLateOwnersCallerGetsTheAnswerOfTheOneThatTookOver() {
         ServletServer server = serveOvertaken("paid by the second", 1000);
-        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server);
-        assertThat(text(awaitEnd(server))).isEqualTo("paid by the second");
-        mayEnd.countDown();
+        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second");
         assertThat(text(late.join())).isEqualTo("paid by the second");
         assertThat(replayed(late.join())).isTrue();
         assertThat(runs).hasValue(2);
@@ -54,9 +54,7 @@ class LateOwnersIT extends FilterTestBase {
     @DisplayName("Rule 2, T14: a late owner's caller gets its own answer if the canonical one was not kept")
     void aLateOwnersCallerGetsItsOwnAnswerIfTheCanonicalOneWasNotKept() {
         ServletServer server = serveOvertaken("paid by the second, in many words", 20);
-        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server);
-        assertThat(text(awaitEnd(server))).isEqualTo("paid by the second, in many words");
-        mayEnd.countDown();
+        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second, in many words");
         assertThat(late.join().statusCode()).isEqualTo(201);
         assertThat(text(late.join())).isEqualTo("paid by the first");
         assertThat(replayed(late.join())).isFalse();
@@ -69,9 +67,7 @@ class LateOwnersIT extends FilterTestBase {
     void aLateOwnersErrorPageIsNotGivenInPlaceOfTheAnswer() {
         lateEnd = response -> response.sendError(402, "declined");
         ServletServer server = serveOvertaken("paid by the second", 1000);
-        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server);
-        assertThat(text(awaitEnd(server))).isEqualTo("paid by the second");
-        mayEnd.countDown();
+        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second");
         assertThat(text(late.join())).isEqualTo("paid by the second");
         assertThat(text(call(server))).isEqualTo("paid by the second");
     }
@@ -79,18 +75,14 @@ class LateOwnersIT extends FilterTestBase {
     @Test
     @DisplayName("Rule 2, T14: nor does a late owner whose kept exception becomes an error page")
     void aLateOwnersExceptionIsNotGivenInPlaceOfTheAnswer() {
-        policy = IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(200))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+        policy = shortLease()
                 .exception(IllegalStateException.class, Verdict.KEEP)
                 .build();
         lateEnd = response -> {
             throw new IllegalStateException("declined");
         };
         ServletServer server = serveOvertaken("paid by the second", 1000);
-        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server);
-        assertThat(text(awaitEnd(server))).isEqualTo("paid by the second");
-        mayEnd.countDown();
+        CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second");
         assertThat(text(late.join())).isEqualTo("paid by the second");
     }
 
@@ -101,13 +93,8 @@ class LateOwnersIT extends FilterTestBase {
     private End lateEnd = response -> answer(response, 201, "paid by the first");
 
     private ServletServer serveOvertaken(String second, int maxResponseBody) {
-        FaultyStorage noRenewals = new FaultyStorage(redisStorage()).before((call, key) -> {
-            if (call == FaultyStorage.Call.RENEW) {
-                throw new StorageUnavailableException("not now", null);
-            }
-        });
         return serve(
-                idempotence(noRenewals),
+                idempotence(new FaultyStorage(redisStorage()).withoutRenewals()),
                 (request, response) -> {
                     if (runs.get() == 1) {
                         started.countDown();
@@ -120,10 +107,13 @@ class LateOwnersIT extends FilterTestBase {
                 filter -> filter.maxResponseBody(maxResponseBody));
     }
 
-    private CompletableFuture<HttpResponse<byte[]>> callOvertaken(ServletServer server) {
+    /** The late owner's answer, after another one has taken over and ended with its own. */
+    private CompletableFuture<HttpResponse<byte[]>> callOvertaken(ServletServer server, String second) {
         CompletableFuture<HttpResponse<byte[]>> late =
                 Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
         awaitLatch(started);
+        assertThat(text(awaitEnd(server))).isEqualTo(second);
+        mayEnd.countDown();
         return late;
     }
 }

@@ -16,7 +16,6 @@ import io.idempotence.server.jdbc.ExecutionOvertakenException;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.FaultyStorage;
-import io.idempotence.server.storage.StorageUnavailableException;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.http.HttpServletRequest;
@@ -76,13 +75,8 @@ class OvertakenOwnersIT extends FilterTestBase {
     }
 
     private ServletServer serveOvertaken(Handler first) {
-        FaultyStorage noRenewals = new FaultyStorage(storage).before((call, key) -> {
-            if (call == FaultyStorage.Call.RENEW) {
-                throw new StorageUnavailableException("not now", null);
-            }
-        });
         return serve(
-                idempotence(noRenewals),
+                idempotence(new FaultyStorage(storage).withoutRenewals()),
                 (request, response) -> {
                     if (runs.get() == 1) {
                         firstStarted.countDown();
