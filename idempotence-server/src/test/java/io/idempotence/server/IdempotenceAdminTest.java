@@ -288,16 +288,7 @@ class IdempotenceAdminTest {
 
     private Refusal refusalOf(IdempotenceId id) {
         // Not closed: that would close the storage.
-        try {
-            idempotence().execute(id, () -> {
-                throw new AssertionError("it ran");
-            });
-        } catch (ExecutionRefusedException e) {
-            return e.refusal();
-        } catch (Exception e) {
-            throw new AssertionError(e);
-        }
-        throw new AssertionError("not refused");
+        return Refusals.refusalOf(() -> idempotence().execute(id, () -> "it ran"));
     }
 
     private Claim abandon(IdempotenceId id) {

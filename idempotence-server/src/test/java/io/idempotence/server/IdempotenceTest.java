@@ -1,5 +1,6 @@
 package io.idempotence.server;
 
+import static io.idempotence.server.Refusals.refusalOf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
@@ -67,13 +68,6 @@ class IdempotenceTest {
 
     private String work() {
         return "run " + runs.incrementAndGet();
-    }
-
-    private static Refusal refusalOf(Callable<?> call) {
-        List<Refusal> refusals = new ArrayList<>();
-        assertThatThrownBy(call::call)
-                .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> refusals.add(e.refusal()));
-        return refusals.get(0);
     }
 
     // ---- saveIfAbsent and delete

@@ -1,5 +1,6 @@
 package io.idempotence.server;
 
+import static io.idempotence.server.Refusals.refusalOf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
@@ -101,10 +102,7 @@ class RecoveryTest {
     }
 
     private void assertRefused(Idempotence idempotence, Refusal refusal) {
-        assertThatThrownBy(() -> idempotence.execute(id, this::work))
-                .isInstanceOfSatisfying(
-                        ExecutionRefusedException.class,
-                        e -> assertThat(e.refusal()).isEqualTo(refusal));
+        assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(refusal);
     }
 
     @Test

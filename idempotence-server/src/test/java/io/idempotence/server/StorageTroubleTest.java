@@ -1,5 +1,6 @@
 package io.idempotence.server;
 
+import static io.idempotence.server.Refusals.refusalOf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
@@ -88,10 +89,7 @@ class StorageTroubleTest {
     }
 
     private Refusal refusal(Idempotence idempotence) {
-        List<Refusal> refusals = new ArrayList<>();
-        assertThatThrownBy(() -> idempotence.execute(id, this::work))
-                .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> refusals.add(e.refusal()));
-        return refusals.get(0);
+        return refusalOf(() -> idempotence.execute(id, this::work));
     }
 
     // ---- leases

@@ -1,7 +1,7 @@
 package io.idempotence.server.redis;
 
+import static io.idempotence.server.Refusals.refusalOf;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
@@ -80,10 +80,7 @@ class RedisTroubleTest {
     }
 
     private void assertRefused(Idempotence idempotence, Refusal refusal) {
-        assertThatThrownBy(() -> idempotence.execute(id, this::work))
-                .isInstanceOfSatisfying(
-                        ExecutionRefusedException.class,
-                        e -> assertThat(e.refusal()).isEqualTo(refusal));
+        assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(refusal);
     }
 
     /** The result, once nobody is told any more that another attempt runs. */
@@ -174,10 +171,8 @@ class RedisTroubleTest {
 
             assertThat(result).isEqualTo("run 1");
             assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.STORAGE_ERROR);
-            assertThatThrownBy(() -> idempotence.execute(IdempotenceId.of("order-2"), this::work))
-                    .isInstanceOfSatisfying(
-                            ExecutionRefusedException.class,
-                            e -> assertThat(e.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE));
+            assertThat(refusalOf(() -> idempotence.execute(IdempotenceId.of("order-2"), this::work)))
+                    .isEqualTo(Refusal.STORAGE_UNAVAILABLE);
             assertThat(runs).hasValue(1);
 
             jedis.replicaofNoOne();
