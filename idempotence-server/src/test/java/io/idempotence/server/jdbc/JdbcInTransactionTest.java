@@ -181,14 +181,13 @@ class JdbcInTransactionTest {
             takeEffect(business, key);
             storage.markApplied(business, key, claim.fence());
 
-            long start = System.nanoTime();
+            // Whatever waited for the open transaction would end in the statement timeout.
             assertThat(storage.renew(claim, Claims.LEASE)).isEqualTo(new WriteResult.Done());
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
             assertThat(storage.find(key)).isPresent();
             assertThat(storage.renew(claim, Duration.ofMillis(1))).isEqualTo(new WriteResult.Done());
             databases.letPass(Duration.ofMillis(2));
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(1));
             business.rollback();
         }
     }

@@ -18,7 +18,9 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class IdempotenceMetricsTest {
@@ -76,16 +78,23 @@ class IdempotenceMetricsTest {
             }
         });
         IdempotenceId id = new IdempotenceId("order-1");
+        AtomicReference<Duration> handler = new AtomicReference<>();
+        AtomicReference<Duration> refusal = new AtomicReference<>();
+        Duration run;
+        Duration replay;
         try (Idempotence idempotence = Idempotence.builder(slow)
                 .listener(IdempotenceMetrics.of(registry))
                 .build()) {
-            idempotence.execute(id, () -> {
-                takeAtLeast(Duration.ofSeconds(2));
-                assertThatThrownBy(() -> idempotence.execute(id, () -> "never"))
-                        .isInstanceOf(ExecutionRefusedException.class);
+            run = took(() -> idempotence.execute(id, () -> {
+                handler.set(took(() -> {
+                    takeAtLeast(Duration.ofMillis(100));
+                    refusal.set(took(() -> assertThatThrownBy(() -> idempotence.execute(id, () -> "never"))
+                            .isInstanceOf(ExecutionRefusedException.class)));
+                    return "done";
+                }));
                 return "done";
-            });
-            idempotence.execute(id, () -> "never");
+            }));
+            replay = took(() -> idempotence.execute(id, () -> "never"));
         }
 
         assertThat(registry.getMeters().stream()
@@ -95,17 +104,25 @@ class IdempotenceMetricsTest {
                         assertThat(meter.getTags()).extracting(Tag::getKey).containsExactly("outcome"))
                 .extracting(meter -> meter.getTag("outcome"))
                 .containsExactlyInAnyOrder("run", "replay", "refuse");
-        assertOverhead("run", 40);
-        assertOverhead("replay", 20);
-        assertOverhead("refuse", 20);
+        assertOverhead("run", Duration.ofMillis(40), run.minus(handler.get()));
+        assertOverhead("replay", Duration.ofMillis(20), replay);
+        assertOverhead("refuse", Duration.ofMillis(20), refusal.get());
     }
 
-    private void assertOverhead(String outcome, long atLeast) {
+    private void assertOverhead(String outcome, Duration atLeast, Duration atMost) {
         Timer timer = registry.get("idempotence.server.overhead")
                 .tag("outcome", outcome)
                 .timer();
         assertThat(timer.count()).as(outcome).isEqualTo(1);
-        assertThat(timer.totalTime(TimeUnit.MILLISECONDS)).as(outcome).isBetween((double) atLeast, 1_900.0);
+        assertThat(Duration.ofNanos((long) timer.totalTime(TimeUnit.NANOSECONDS)))
+                .as(outcome)
+                .isBetween(atLeast, atMost);
+    }
+
+    private static Duration took(Callable<?> call) throws Exception {
+        long start = System.nanoTime();
+        call.call();
+        return Duration.ofNanos(System.nanoTime() - start);
     }
 
     private static void takeAtLeast(Duration duration) {

@@ -41,7 +41,7 @@ class RedisFaultsTest {
 
             long start = System.nanoTime();
             assertUnavailable(() -> storage.claim(Claims.request(key)), "no connection");
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(2));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
 
             redis.restart();
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
@@ -161,7 +161,7 @@ class RedisFaultsTest {
             redis.pause();
             long start = System.nanoTime();
             assertUnavailable(() -> storage.claim(request), "no answer in time");
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofMillis(1_500));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
             redis.resume();
 
             // The claim may have arrived although its reply was lost: the same owner may run (T2).
@@ -234,7 +234,7 @@ class RedisFaultsTest {
 
             long start = System.nanoTime();
             assertUnavailable(() -> storage.claim(Claims.request(key)), "no connection");
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(8));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
         }
     }
 
