@@ -19,6 +19,7 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.MultipartConfigElement;
 import jakarta.servlet.ServletRegistration;
 import jakarta.servlet.http.HttpServletRequest;
@@ -28,6 +29,7 @@ import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -140,6 +142,20 @@ abstract class FilterTestBase {
                 errorPage);
         toClose.add(server);
         return server;
+    }
+
+    /** A server in which a filter in front of ours has read the parameters of a form before ours looks at it. */
+    ServletServer serveBehindAParserOfForms(Handler handler) {
+        Idempotence idempotence = idempotence();
+        return start(handler, context -> {
+            FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
+                assertThat(request.getParameter("a")).isNotNull();
+                chain.doFilter(request, response);
+            });
+            early.setAsyncSupported(true);
+            early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+            IdempotenceFilter.install(context, idempotence);
+        });
     }
 
     Handler counted(Handler handler) {

@@ -11,18 +11,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
-import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
-import io.idempotence.server.servlet.IdempotenceFilter;
-import jakarta.servlet.DispatcherType;
-import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.MultipartConfigElement;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -165,17 +160,8 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("Rule 7: a chunked form that a filter in front has parsed is still compared")
     void aChunkedFormThatAFilterInFrontHasParsedIsStillCompared() {
-        Idempotence idempotence = idempotence();
         ServletServer server =
-                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
-                    FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
-                        assertThat(request.getParameter("a")).isNotNull();
-                        chain.doFilter(request, response);
-                    });
-                    early.setAsyncSupported(true);
-                    early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
-                    IdempotenceFilter.install(context, idempotence);
-                });
+                serveBehindAParserOfForms((request, response) -> answer(response, 200, request.getParameter("a")));
         assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
         assertThat(Http.raw(server.port(), chunkedForm("a=2"))).startsWith("HTTP/1.1 422");
         assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");

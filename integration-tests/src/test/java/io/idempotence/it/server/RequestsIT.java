@@ -11,13 +11,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.http.HeaderVector;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
-import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
-import jakarta.servlet.DispatcherType;
-import jakarta.servlet.FilterRegistration;
 import java.net.http.HttpResponse;
 import java.util.Arrays;
-import java.util.EnumSet;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -156,17 +152,8 @@ class RequestsIT extends FilterTestBase {
     @Test
     @DisplayName("Rule 7: a form that a filter in front has parsed is still compared and served")
     void aFormThatAFilterInFrontHasParsedIsStillComparedAndServed() {
-        Idempotence idempotence = idempotence();
         ServletServer server =
-                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
-                    FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
-                        assertThat(request.getParameter("a")).isNotNull();
-                        chain.doFilter(request, response);
-                    });
-                    early.setAsyncSupported(true);
-                    early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
-                    IdempotenceFilter.install(context, idempotence);
-                });
+                serveBehindAParserOfForms((request, response) -> answer(response, 200, request.getParameter("a")));
         String form = "application/x-www-form-urlencoded";
         assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", form)))
                 .isEqualTo("1");
