@@ -44,13 +44,6 @@ class FeignHttp2IT extends WireMockTestBase {
         return target(install(feign(), fast().build()), server.url());
     }
 
-    private static List<String> values(Http2Server server, String header) {
-        return server.requests().stream()
-                .map(headers -> String.valueOf(headers.get(header)))
-                .distinct()
-                .toList();
-    }
-
     @ParameterizedTest
     @CsvSource({
         "REFUSED_STREAM_ERROR, false",
@@ -64,16 +57,16 @@ class FeignHttp2IT extends WireMockTestBase {
         try (Http2Server server = Http2Server.start(
                 headers -> headers.get("Idempotency-Attempt").equals("1") ? error.code : Http2Server.ANSWER)) {
             orders(server, later).create("x");
-            assertThat(values(server, "Idempotency-Key")).hasSize(1).doesNotContain("null");
-            assertThat(values(server, "Idempotency-Attempt")).containsExactly("1", "2");
+            assertThat(server.values("Idempotency-Key")).hasSize(1).doesNotContain("null");
+            assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2");
             assertEnd(SUCCEEDED, 2);
         }
         events.clear();
         try (Http2Server server = Http2Server.start(headers -> error.code)) {
             Orders orders = orders(server, later);
             assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
-            assertThat(values(server, "Idempotency-Key")).hasSize(1).doesNotContain("null");
-            assertThat(values(server, "Idempotency-Attempt")).containsExactly("1", "2", "3");
+            assertThat(server.values("Idempotency-Key")).hasSize(1).doesNotContain("null");
+            assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2", "3");
             assertEnd(UNKNOWN, 3);
         }
     }

@@ -27,21 +27,14 @@ class OkHttpInterceptorHttp2IT extends OkHttpInterceptorTestBase {
         return installed(fast(), builder -> builder.protocols(List.of(Protocol.H2_PRIOR_KNOWLEDGE)));
     }
 
-    private static List<String> values(Http2Server server, String header) {
-        return server.requests().stream()
-                .map(headers -> String.valueOf(headers.get(header)))
-                .distinct()
-                .toList();
-    }
-
     @ParameterizedTest
     @EnumSource(names = {"REFUSED_STREAM_ERROR", "CANCEL_STREAM_ERROR", "INTERNAL_ERROR"})
     void resetStreamIsAskedForAgainWithTheSameId(ErrorCode error) throws IOException {
         try (Http2Server server = Http2Server.start(
                 headers -> headers.get("Idempotency-Attempt").equals("1") ? error.code : Http2Server.ANSWER)) {
             assertThat(status(http2(), to(server.url()))).isEqualTo(200);
-            assertThat(values(server, "Idempotency-Key")).hasSize(1).doesNotContain("null");
-            assertThat(values(server, "Idempotency-Attempt")).containsExactly("1", "2");
+            assertThat(server.values("Idempotency-Key")).hasSize(1).doesNotContain("null");
+            assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2");
             assertEnd(SUCCEEDED, 2);
             assertThat(events.get(0).requests()).isEqualTo(server.requests().size());
         }
@@ -53,8 +46,8 @@ class OkHttpInterceptorHttp2IT extends OkHttpInterceptorTestBase {
         try (Http2Server server = Http2Server.start(headers -> error.code)) {
             OkHttpClient client = http2();
             assertThatThrownBy(() -> send(client, to(server.url()))).isInstanceOf(OutcomeUnknownException.class);
-            assertThat(values(server, "Idempotency-Key")).hasSize(1);
-            assertThat(values(server, "Idempotency-Attempt")).containsExactly("1", "2", "3");
+            assertThat(server.values("Idempotency-Key")).hasSize(1);
+            assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2", "3");
             assertEnd(UNKNOWN, 3);
         }
     }

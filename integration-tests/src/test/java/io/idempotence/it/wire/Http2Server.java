@@ -59,6 +59,14 @@ public final class Http2Server implements AutoCloseable {
         return requests;
     }
 
+    /** The values of a header in what came in, each once; "null" where there is none. */
+    public List<String> values(String header) {
+        return requests.stream()
+                .map(headers -> String.valueOf(headers.get(header)))
+                .distinct()
+                .toList();
+    }
+
     private Stream.Listener opened(Stream stream, HeadersFrame frame) {
         HttpFields headers = frame.getMetaData().getHttpFields();
         requests.add(headers);
