@@ -13,8 +13,10 @@ import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.HttpHeader;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
+import feign.AsyncClient;
 import feign.AsyncFeign.AsyncBuilder;
 import feign.BaseBuilder;
+import feign.Client;
 import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
@@ -26,6 +28,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import okhttp3.OkHttpClient;
@@ -45,6 +49,7 @@ abstract class WireMockTestBase {
 
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
     final OkHttpClient okHttp = new OkHttpClient();
+    private final ExecutorService threads = Executors.newCachedThreadPool();
 
     @BeforeAll
     static void startProvider() {
@@ -69,6 +74,11 @@ abstract class WireMockTestBase {
     }
 
     @AfterEach
+    void stopThreads() {
+        threads.shutdownNow();
+    }
+
+    @AfterEach
     void closeOkHttp() {
         okHttp.dispatcher().executorService().shutdown();
         okHttp.connectionPool().evictAll();
@@ -79,6 +89,11 @@ abstract class WireMockTestBase {
 
     final feign.okhttp.OkHttpClient okHttp() {
         return new feign.okhttp.OkHttpClient(okHttp);
+    }
+
+    /** Feign's own client, for which a thread waits where the caller does not. */
+    final AsyncClient<Object> waitingClient() {
+        return new AsyncClient.Default<>(new Client.Default(null, null), threads);
     }
 
     static ResponseDefinitionBuilder ok() {
