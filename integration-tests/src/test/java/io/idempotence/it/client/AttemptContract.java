@@ -6,6 +6,7 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -31,8 +32,6 @@ import io.idempotence.it.wire.FullBacklog;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
 import java.net.ConnectException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -47,7 +46,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -70,7 +68,7 @@ abstract class AttemptContract extends WireMockTestBase {
     /** Row 1: certainly not sent. */
     @Test
     void refusedConnectionIsTriedAgainEvenWithoutAnIdAndNothingIsUnknown() throws IOException {
-        String nobody = "http://127.0.0.1:" + freePort();
+        String nobody = nobody();
         Orders orders = target(installed(fast()), nobody);
         assertThatThrownBy(() -> orders.put("x"))
                 .isExactlyInstanceOf(RetryableException.class)
@@ -762,22 +760,11 @@ abstract class AttemptContract extends WireMockTestBase {
     void interruptedCallerMakesNoFurtherAttemptAndKeepsItsFlag() throws InterruptedException {
         alwaysGet(status(503).withHeader("Retry-After", "20"));
         Orders orders = orders();
-        AtomicReference<Throwable> thrown = new AtomicReference<>();
-        AtomicBoolean flag = new AtomicBoolean();
-        Thread caller = new Thread(() -> {
-            try {
-                orders.create("x");
-            } catch (RuntimeException e) {
-                thrown.set(e);
-            }
-            flag.set(Thread.currentThread().isInterrupted());
-        });
-        caller.start();
-        await().until(() -> received().size() == 1 && caller.getState() == Thread.State.TIMED_WAITING);
+        InterruptedCaller caller = new InterruptedCaller(() -> orders.create("x"));
+        await().until(() -> received().size() == 1 && caller.waits());
         caller.interrupt();
-        caller.join(20_000);
-        assertThat(thrown.get()).isInstanceOf(whatInterruptedCallersSee());
-        assertThat(flag).isTrue();
+        assertThat(caller.thrown()).isInstanceOf(whatInterruptedCallersSee());
+        assertThat(caller.keptItsFlag()).isTrue();
         assertThat(received()).hasSize(1);
     }
 
@@ -785,11 +772,12 @@ abstract class AttemptContract extends WireMockTestBase {
     @Test
     void interruptedCallerOfAnExecutionInProgressAsksNoMoreAndKeepsItsFlag() throws InterruptedException {
         alwaysGet(refusal("in-progress", 409).withHeader("Retry-After", "20"));
-        Interruptible caller = new Interruptible(orders());
-        await().until(() -> received().size() == 1 && caller.thread.getState() == Thread.State.TIMED_WAITING);
+        Orders orders = orders();
+        InterruptedCaller caller = new InterruptedCaller(() -> orders.create("x"));
+        await().until(() -> received().size() == 1 && caller.waits());
         caller.interrupt();
-        assertThat(caller.thrown).isInstanceOf(whatInterruptedCallersSee());
-        assertThat(caller.flag).isTrue();
+        assertThat(caller.thrown()).isInstanceOf(whatInterruptedCallersSee());
+        assertThat(caller.keptItsFlag()).isTrue();
         assertThat(received()).hasSize(1);
         await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
     }
@@ -808,49 +796,16 @@ abstract class AttemptContract extends WireMockTestBase {
                     .write("HTTP/1.1 503 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                             .getBytes(StandardCharsets.ISO_8859_1));
         })) {
-            Interruptible caller = new Interruptible(target(installed(fast()), server.url()));
+            Orders orders = target(installed(fast()), server.url());
+            InterruptedCaller caller = new InterruptedCaller(() -> orders.create("x"));
             awaitLatch(arrived);
-            caller.thread.interrupt();
-            interrupted.countDown();
             caller.interrupt();
-            assertThat(caller.thrown).isInstanceOf(whatInterruptedCallersSee());
-            assertThat(caller.flag).isTrue();
+            interrupted.countDown();
+            assertThat(caller.thrown()).isInstanceOf(whatInterruptedCallersSee());
+            assertThat(caller.keptItsFlag()).isTrue();
             await().until(() -> events.size() == 1);
         }
         assertThat(requests).hasValue(1);
-    }
-
-    private static void awaitLatch(CountDownLatch latch) {
-        try {
-            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    /** A thread in a call. */
-    private static final class Interruptible {
-        final Thread thread;
-        volatile Throwable thrown;
-        volatile boolean flag;
-
-        Interruptible(Orders orders) {
-            thread = new Thread(() -> {
-                try {
-                    orders.create("x");
-                } catch (RuntimeException e) {
-                    thrown = e;
-                }
-                flag = Thread.currentThread().isInterrupted();
-            });
-            thread.start();
-        }
-
-        void interrupt() throws InterruptedException {
-            thread.interrupt();
-            thread.join(20_000);
-            assertThat(thread.isAlive()).isFalse();
-        }
     }
 
     Class<? extends Throwable> whatInterruptedCallersSee() {
@@ -894,11 +849,5 @@ abstract class AttemptContract extends WireMockTestBase {
 
     private static String text(Response response) throws IOException {
         return new String(response.body().asInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        }
     }
 }

@@ -2,6 +2,7 @@ package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
@@ -18,8 +19,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
 import okhttp3.Call;
 import okhttp3.OkHttpClient;
 import okhttp3.Response;
@@ -142,22 +141,11 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     void interruptedCallerMakesNoFurtherAttemptAndKeepsItsFlag() throws InterruptedException {
         alwaysGet(status(503).withHeader("Retry-After", "25"));
         OkHttpClient client = installed();
-        AtomicReference<Throwable> thrown = new AtomicReference<>();
-        AtomicBoolean flag = new AtomicBoolean();
-        Thread caller = new Thread(() -> {
-            try {
-                send(client, order()).close();
-            } catch (IOException e) {
-                thrown.set(e);
-            }
-            flag.set(Thread.currentThread().isInterrupted());
-        });
-        caller.start();
-        await().until(() -> received().size() == 1 && caller.getState() == Thread.State.TIMED_WAITING);
+        InterruptedCaller caller = new InterruptedCaller(() -> status(client, order()));
+        await().until(() -> received().size() == 1 && caller.waits());
         caller.interrupt();
-        caller.join(20_000);
-        assertThat(thrown.get()).isExactlyInstanceOf(InterruptedIOException.class);
-        assertThat(flag).isTrue();
+        assertThat(caller.thrown()).isExactlyInstanceOf(InterruptedIOException.class);
+        assertThat(caller.keptItsFlag()).isTrue();
         assertThat(received()).hasSize(1);
     }
 
@@ -177,14 +165,6 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
             return e.getCause();
         } catch (Exception e) {
             throw new AssertionError("the call does not end", e);
-        }
-    }
-
-    private static void awaitLatch(CountDownLatch latch) {
-        try {
-            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
         }
     }
 }

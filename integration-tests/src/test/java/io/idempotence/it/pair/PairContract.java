@@ -7,6 +7,7 @@ import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
 import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
 import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_AFTER_FORWARDING;
 import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_BEFORE_FORWARDING;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -162,7 +163,7 @@ abstract class PairContract extends PairTestBase {
             if (order.endsWith("3")) {
                 slow.incrementAndGet();
                 // Some are asked for again while they run, some are not.
-                awaitLatch(askedAgain.get(order), 300);
+                awaitForAMoment(askedAgain.get(order));
             }
             answer(response, 201, ledger.pay(order));
         });
@@ -417,13 +418,9 @@ abstract class PairContract extends PairTestBase {
                 .hasSize(1);
     }
 
-    private static void awaitLatch(CountDownLatch latch) {
-        awaitLatch(latch, 20_000);
-    }
-
-    private static void awaitLatch(CountDownLatch latch, long millis) {
+    private static void awaitForAMoment(CountDownLatch latch) {
         try {
-            latch.await(millis, TimeUnit.MILLISECONDS);
+            latch.await(300, TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

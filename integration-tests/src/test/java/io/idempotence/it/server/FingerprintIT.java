@@ -6,6 +6,7 @@ import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.send;
 import static io.idempotence.it.container.Http.text;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.Http;
