@@ -15,8 +15,6 @@ import io.idempotence.client.okhttp.RequestRefusedException;
 import io.idempotence.http.Refusal;
 import io.idempotence.it.wire.FaultyProxy;
 import io.idempotence.it.wire.FaultyProxy.Fault;
-import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
@@ -29,32 +27,18 @@ import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** OkHttp without Feign and the server half: whatever happens on the way, there are as many payments as orders. */
-class OkHttpInterceptorPairIT extends PairTestBase {
-    private static EmbeddedRedis redis;
+class OkHttpInterceptorPairIT extends RedisPairTestBase {
     private OkHttpClient client;
-
-    @BeforeAll
-    static void startRedis() {
-        redis = EmbeddedRedis.start();
-    }
-
-    @AfterAll
-    static void stopRedis() {
-        redis.close();
-    }
 
     @BeforeEach
     void start() {
-        startProvider(() -> RedisIdempotenceStorage.connect(redis.address()));
         client = client(fast());
     }
 

@@ -25,8 +25,6 @@ import io.idempotence.http.Refusal;
 import io.idempotence.it.wire.FaultyProxy;
 import io.idempotence.it.wire.FaultyProxy.Fault;
 import io.idempotence.it.wire.RawRequest;
-import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -40,9 +38,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -52,25 +47,8 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Promises P1 to P5 and P7 with both halves, over sockets that fail, with two instances of the provider on one Redis. Whatever happens, there are
  * as many payments as orders. Extend it, say which HTTP client.
  */
-abstract class PairContract extends PairTestBase {
-    private static EmbeddedRedis redis;
-
+abstract class PairContract extends RedisPairTestBase {
     abstract Client client();
-
-    @BeforeAll
-    static void startRedis() {
-        redis = EmbeddedRedis.start();
-    }
-
-    @AfterAll
-    static void stopRedis() {
-        redis.close();
-    }
-
-    @BeforeEach
-    void start() {
-        startProvider(() -> RedisIdempotenceStorage.connect(redis.address()));
-    }
 
     private Payments pair(FaultyProxy.Plan plan) {
         return through(plan, fast(), client(), READ_TIMEOUT_MILLIS, instances());
