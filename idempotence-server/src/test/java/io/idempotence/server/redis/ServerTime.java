@@ -6,10 +6,11 @@ import org.awaitility.Awaitility;
 import redis.clients.jedis.Jedis;
 
 /** Waits by a server's own clock. */
-final class ServerTime {
+public final class ServerTime {
     private ServerTime() {}
 
-    static void letPass(EmbeddedRedis redis, Duration duration) {
+    /** Returns when this time has passed on the server. */
+    public static void letPass(EmbeddedRedis redis, Duration duration) {
         try (Jedis jedis = redis.jedis()) {
             // Redis drops a key one millisecond after its time to live.
             long end = millis(jedis) + duration.toMillis() + 2;

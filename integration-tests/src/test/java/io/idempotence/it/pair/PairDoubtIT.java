@@ -18,6 +18,7 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotencePolicy.OnAbandoned;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.redis.ServerTime;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -29,10 +30,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -73,14 +72,9 @@ class PairDoubtIT extends PairTestBase {
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         provider();
-        CountDownLatch never = new CountDownLatch(1);
         handler.set((request, response) -> {
             String order = order(request);
-            try {
-                never.await(3, TimeUnit.SECONDS);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+            ServerTime.letPass(redis, policy.lease().multipliedBy(3));
             answer(response, 201, ledger.pay(order));
         });
         Payments payments = through((request, n) -> NONE, fast(), okHttp(), 500, instances());
