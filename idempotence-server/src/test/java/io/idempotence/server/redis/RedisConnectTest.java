@@ -43,6 +43,7 @@ class RedisConnectTest {
         RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
         storage.find(Claims.newKey());
         assertThat(connections()).isPositive();
+        assertThat(poolThreads()).isPositive();
         storage.close();
         storage.close();
 
@@ -198,9 +199,12 @@ class RedisConnectTest {
     }
 
     private static void awaitNoPoolThread() {
-        Awaitility.await()
-                .pollInterval(Duration.ofMillis(10))
-                .until(() -> Thread.getAllStackTraces().keySet().stream()
-                        .noneMatch(thread -> thread.getName().startsWith("commons-pool")));
+        Awaitility.await().pollInterval(Duration.ofMillis(10)).until(() -> poolThreads() == 0);
+    }
+
+    private static long poolThreads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("commons-pool"))
+                .count();
     }
 }

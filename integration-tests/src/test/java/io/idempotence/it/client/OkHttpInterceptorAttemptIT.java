@@ -476,7 +476,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
                 .isInstanceOf(OutcomeUnknownException.class);
         assertThat(received()).hasSize(3);
         assertThat(writes).hasValue(3);
-        assertThat(events).allMatch(event -> event.attempts() == 1);
+        assertThat(events).hasSize(3).allMatch(event -> event.attempts() == 1);
         assertNothingIsHeld(client);
     }
 

@@ -211,7 +211,7 @@ abstract class PairContract extends RedisPairTestBase {
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
         assertThat(answers.values()).hasSize(100).containsOnly("receipt 1 for order-1");
         // Waiting for the first one costs no attempt.
-        assertThat(events).allMatch(event -> event.attempts() == 1);
+        assertThat(events).hasSize(100).allMatch(event -> event.attempts() == 1);
         assertThat(events.stream().filter(event -> event.result() == SUCCEEDED)).hasSize(1);
     }
 
@@ -232,7 +232,7 @@ abstract class PairContract extends RedisPairTestBase {
         }
         assertThat(runs).hasValue(1);
         assertThat(proxy.requests()).hasSize(2);
-        assertThat(events).allMatch(event -> event.result() == FAILED && event.attempts() == 1);
+        assertThat(events).hasSize(2).allMatch(event -> event.result() == FAILED && event.attempts() == 1);
     }
 
     @Test
