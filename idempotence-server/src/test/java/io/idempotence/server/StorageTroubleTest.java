@@ -33,7 +33,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -201,6 +200,13 @@ class StorageTroubleTest {
         assertThat(idempotence.saveIfAbsent(id)).isFalse();
     }
 
+    /** The thread of the writes waits for one to become due. */
+    private static boolean nothingIsWritten() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("idempotence-writes"))
+                .allMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING);
+    }
+
     @Test
     void anIdThatIsGivenBackWhileItIsAskedForIsNotCalledSeen() {
         AtomicInteger claims = new AtomicInteger();
@@ -214,7 +220,7 @@ class StorageTroubleTest {
                                 .map(IdempotenceRecord::state)
                                 .orElse(RecordState.RELEASED)
                         == RecordState.RELEASED);
-                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(50));
+                await().until(StorageTroubleTest::nothingIsWritten);
             }
         });
         Idempotence idempotence = idempotence();
