@@ -205,10 +205,11 @@ class FingerprintIT extends FilterTestBase {
                 (request, response) -> answer(response, 200, request.getParts().size() + " parts");
         int bare = upload(start(handler, context -> {}), "x".repeat(5_000)).statusCode();
         ServletServer server = serve(handler);
+        assertThat(upload(server, "small").statusCode()).isEqualTo(200);
+        // Last: the container may close a connection whose request it did not read to its end.
         assertThat(upload(server, "x".repeat(5_000)).statusCode())
                 .isEqualTo(bare)
                 .isGreaterThanOrEqualTo(400);
-        assertThat(upload(server, "small").statusCode()).isEqualTo(200);
     }
 
     private HttpResponse<byte[]> upload(ServletServer server, String content) {
