@@ -7,6 +7,9 @@ import java.security.NoSuchAlgorithmException;
 
 /** SHA-256 over fields, each with its length in front, so that no field can run into the next. Not thread-safe. */
 public final class FieldDigest {
+    /** Never updated. */
+    private static final MessageDigest EMPTY = newSha256();
+
     private final MessageDigest digest = sha256();
     private final byte[] length = new byte[Long.BYTES];
 
@@ -64,7 +67,16 @@ public final class FieldDigest {
         return digest.digest();
     }
 
+    /** A copy: the look for a provider would cost more than the digest of a short request. */
     private static MessageDigest sha256() {
+        try {
+            return (MessageDigest) EMPTY.clone();
+        } catch (CloneNotSupportedException e) {
+            return newSha256();
+        }
+    }
+
+    private static MessageDigest newSha256() {
         try {
             return MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {
