@@ -11,7 +11,8 @@ public final class FieldDigest {
     private static final MessageDigest EMPTY = newSha256();
 
     private final MessageDigest digest = sha256();
-    private final byte[] length = new byte[Long.BYTES];
+    /** Short fields are gathered: a digest has much to do for each call. */
+    private final ByteBuffer gathered = ByteBuffer.allocate(256);
 
     /**
      * Adds a text as UTF-8.
@@ -40,8 +41,10 @@ public final class FieldDigest {
      * @return this
      */
     public FieldDigest length(long length) {
-        ByteBuffer.wrap(this.length).putLong(length);
-        digest.update(this.length);
+        if (gathered.remaining() < Long.BYTES) {
+            flush();
+        }
+        gathered.putLong(length);
         return this;
     }
 
@@ -54,7 +57,14 @@ public final class FieldDigest {
      * @return this
      */
     public FieldDigest part(byte[] bytes, int offset, int count) {
-        digest.update(bytes, offset, count);
+        if (gathered.remaining() < count) {
+            flush();
+        }
+        if (gathered.remaining() < count) {
+            digest.update(bytes, offset, count);
+        } else {
+            gathered.put(bytes, offset, count);
+        }
         return this;
     }
 
@@ -64,7 +74,13 @@ public final class FieldDigest {
      * @return 32 bytes
      */
     public byte[] digest() {
+        flush();
         return digest.digest();
+    }
+
+    private void flush() {
+        digest.update(gathered.array(), 0, gathered.position());
+        gathered.clear();
     }
 
     /** A copy: the look for a provider would cost more than the digest of a short request. */
