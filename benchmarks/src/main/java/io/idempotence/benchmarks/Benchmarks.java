@@ -14,6 +14,7 @@ import picocli.CommandLine.Option;
             RecordCommand.class,
             ScaleCommand.class,
             NativeCommand.class,
+            WaitingCommand.class,
             ClientCommand.class,
             JmhCommand.class
         },

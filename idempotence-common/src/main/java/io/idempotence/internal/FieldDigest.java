@@ -7,8 +7,12 @@ import java.security.NoSuchAlgorithmException;
 
 /** SHA-256 over fields, each with its length in front, so that no field can run into the next. Not thread-safe. */
 public final class FieldDigest {
+    /** Never updated. */
+    private static final MessageDigest EMPTY = newSha256();
+
     private final MessageDigest digest = sha256();
-    private final byte[] length = new byte[Long.BYTES];
+    /** Short fields are gathered: a digest has much to do for each call. */
+    private final ByteBuffer gathered = ByteBuffer.allocate(256);
 
     /**
      * Adds a text as UTF-8.
@@ -37,8 +41,10 @@ public final class FieldDigest {
      * @return this
      */
     public FieldDigest length(long length) {
-        ByteBuffer.wrap(this.length).putLong(length);
-        digest.update(this.length);
+        if (gathered.remaining() < Long.BYTES) {
+            flush();
+        }
+        gathered.putLong(length);
         return this;
     }
 
@@ -51,7 +57,14 @@ public final class FieldDigest {
      * @return this
      */
     public FieldDigest part(byte[] bytes, int offset, int count) {
-        digest.update(bytes, offset, count);
+        if (gathered.remaining() < count) {
+            flush();
+        }
+        if (gathered.remaining() < count) {
+            digest.update(bytes, offset, count);
+        } else {
+            gathered.put(bytes, offset, count);
+        }
         return this;
     }
 
@@ -61,10 +74,25 @@ public final class FieldDigest {
      * @return 32 bytes
      */
     public byte[] digest() {
+        flush();
         return digest.digest();
     }
 
+    private void flush() {
+        digest.update(gathered.array(), 0, gathered.position());
+        gathered.clear();
+    }
+
+    /** A copy: the look for a provider would cost more than the digest of a short request. */
     private static MessageDigest sha256() {
+        try {
+            return (MessageDigest) EMPTY.clone();
+        } catch (CloneNotSupportedException e) {
+            return newSha256();
+        }
+    }
+
+    private static MessageDigest newSha256() {
         try {
             return MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {

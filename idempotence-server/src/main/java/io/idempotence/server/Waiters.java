@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Waiters implements AutoCloseable {
     private static final Duration FIRST_POLL = Duration.ofMillis(20);
-    private static final Duration LONGEST_POLL = Duration.ofSeconds(1);
+    private static final Duration LONGEST_POLL = Duration.ofMillis(500);
 
     private final Background background;
     private final Predicate<StorageKey> runsHere;
@@ -88,8 +88,10 @@ final class Waiters implements AutoCloseable {
             if (waiting.get(operation) == together) {
                 Decision decision = runsHere.test(operation.key) ? null : look.get();
                 if (decision == null) {
-                    Duration doubled = delay.multipliedBy(2);
-                    poll(operation, together, look, doubled.compareTo(LONGEST_POLL) < 0 ? doubled : LONGEST_POLL);
+                    // A fifth longer each time: nobody waits more than a fifth longer than the first attempt ran, and a
+                    // long one costs few looks.
+                    Duration longer = delay.multipliedBy(6).dividedBy(5);
+                    poll(operation, together, look, longer.compareTo(LONGEST_POLL) < 0 ? longer : LONGEST_POLL);
                 } else {
                     tell(operation, decision);
                 }

@@ -1,8 +1,11 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.nio.ByteBuffer;
@@ -11,21 +14,24 @@ import java.util.Optional;
 
 /** The first bytes of a record, as laid out in {@code claim.lua}. */
 final class RecordHeader {
-    private static final int FORMAT = 1;
+    private static final byte FORMAT = 2;
+    private static final byte PREVIOUS_FORMAT = 1;
     private static final int FENCE_AT = 2;
     private static final int BYTES = 54;
     private static final int BYTES_WITH_LEASE = BYTES + Long.BYTES;
     private static final long NO_KEY = -2;
+    private static final Duration FOR_EVER = Duration.ofDays(36_525);
 
     private RecordHeader() {}
 
-    /** {@code ttlMillis} and {@code nowMillis} are the server's; a record without time to live counts as living 100 years. */
+    /** {@code ttlMillis} and {@code nowMillis} are the server's; a record without time to live counts as living 100 years, and so does its lease. */
     static Optional<IdempotenceRecord> read(StorageKey key, byte[] head, long ttlMillis, long nowMillis) {
         if (ttlMillis == NO_KEY) {
             return Optional.empty();
         }
-        if (head.length > 0 && head[0] != FORMAT) {
-            throw corrupt("its format is " + (head[0] & 0xff) + ", this version reads " + FORMAT);
+        if (head.length > 0 && head[0] != FORMAT && head[0] != PREVIOUS_FORMAT) {
+            throw corrupt(
+                    "its format is " + (head[0] & 0xff) + ", this version reads " + PREVIOUS_FORMAT + " and " + FORMAT);
         }
         if (head.length < BYTES) {
             throw corrupt("it is too short");
@@ -42,27 +48,43 @@ final class RecordHeader {
         if (head.length != expectedBytes) {
             throw corrupt("its state or its length is wrong");
         }
-        Duration leaseLeft = head.length == BYTES_WITH_LEASE && state != 'C'
-                ? Duration.ofMillis(buffer.getLong(BYTES) - nowMillis)
-                : Duration.ZERO;
+        Duration retentionLeft = ttlMillis < 0 ? FOR_EVER : Duration.ofMillis(ttlMillis);
+        Duration leaseLeft = Duration.ZERO;
+        if (state == 'P' || state == 'T' || state == 'U') {
+            long millis = buffer.getLong(BYTES);
+            leaseLeft = head[0] == PREVIOUS_FORMAT
+                    ? Duration.ofMillis(millis - nowMillis)
+                    : retentionLeft.minusMillis(millis);
+        }
         RecordState shown = switch (state) {
             case 'C' -> RecordState.COMPLETED;
             case 'R' -> RecordState.RELEASED;
             case 'U' -> RecordState.UNKNOWN;
             default -> leaseLeft.toMillis() > 0 ? RecordState.IN_PROGRESS : RecordState.ABANDONED;
         };
-        Duration retentionLeft = ttlMillis < 0 ? Duration.ofDays(36_525) : Duration.ofMillis(ttlMillis);
         return Optional.of(new IdempotenceRecord(key, shown, fence, leaseLeft, retentionLeft));
     }
 
-    /** What stands in a record behind format and state while the claim is its owner's, and after it has completed. */
-    static byte[] claim(Claim claim) {
-        return ByteBuffer.allocate(BYTES - FENCE_AT)
-                .putInt((int) claim.fence())
-                .putLong(claim.owner().high())
-                .putLong(claim.owner().low())
-                .put(claim.fingerprint().toBytes())
+    /** The record of a first claim. */
+    static byte[] claimed(ClaimRequest request, long leaseMillis, long retentionMillis) {
+        return head('P', 1, request.owner(), request.fingerprint(), Long.BYTES)
+                .putLong(Math.max(0, retentionMillis - leaseMillis))
                 .array();
+    }
+
+    /** The record that a claim becomes, up to what its state has more. */
+    static ByteBuffer head(char state, Claim claim, int more) {
+        return head(state, claim.fence(), claim.owner(), claim.fingerprint(), more);
+    }
+
+    private static ByteBuffer head(char state, long fence, Owner owner, Fingerprint fingerprint, int more) {
+        return ByteBuffer.allocate(BYTES + more)
+                .put(FORMAT)
+                .put((byte) state)
+                .putInt((int) fence)
+                .putLong(owner.high())
+                .putLong(owner.low())
+                .put(fingerprint.toBytes());
     }
 
     private static CorruptRecordException corrupt(String what) {

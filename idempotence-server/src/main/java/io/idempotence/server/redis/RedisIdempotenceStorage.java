@@ -40,7 +40,8 @@ import redis.clients.jedis.exceptions.JedisDataException;
  * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads besides the
  * connection pool's own.
  *
- * <p>One key per ID, a binary string; its time to live is the retention. Each call is one script on that key, one round trip (two when
+ * <p>One key per ID, a binary string; its time to live is the retention, and tells how old a claim is: change it by hand on no claim that
+ * may still run. Each call is one script on that key, one round trip (two when
  * the server does not know the script yet). The time is the server's. A completed record costs about 165 bytes of the server's memory
  * beside the result.
  *
@@ -52,8 +53,8 @@ import redis.clients.jedis.exceptions.JedisDataException;
  * time, no free connection in the pool, {@code OOM}, {@code READONLY}, {@code LOADING}, {@code CLUSTERDOWN}, missing rights. A thread
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
  *
- * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval getrange exists set setrange pexpire pttl
- * persist time del}; an operator's also {@code scan}.
+ * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
+ * time del}; an operator's also {@code scan}.
  *
  * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
  * A Cluster call is tried at most 3 times within 4 s.
@@ -66,10 +67,10 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     private static final int PAGE = 500;
 
-    private static final byte[] COMPLETE = {'C'};
-    private static final byte[] RELEASE = {'R'};
-    private static final byte[] UNKNOWN = {'U'};
-    private static final byte[] RENEW = {'L'};
+    private static final byte[] REFUSE = {'0'};
+    private static final byte[] TAKE_OVER = {'1'};
+    private static final byte[] APPLIED = {'C'};
+    private static final byte[] NOT_APPLIED = {'R'};
 
     private static final String CORRUPT = "IDEMCORRUPT ";
     // Redis 6.2 puts the line of the script before the code, and a minus.
@@ -183,17 +184,19 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public ClaimResult claim(ClaimRequest request) {
-        List<?> reply = list(runReplicated(
+        long lease = millis(request.lease());
+        long retention = millis(request.retention());
+        Object answer = runReplicated(
                 "claim",
                 CLAIM,
                 request.key(),
-                request.owner().toBytes(),
-                request.fingerprint().toBytes(),
-                number(millis(request.lease())),
-                number(millis(request.retention())),
-                number(request.takeOver() ? 1 : 0)));
+                RecordHeader.claimed(request, lease, retention),
+                number(retention),
+                request.takeOver() ? TAKE_OVER : REFUSE);
+        if (!(answer instanceof List<?> reply)) {
+            return claimed(request, 1, false);
+        }
         return switch (text(reply.get(0))) {
-            case "first" -> claimed(request, 1, false);
             case "claimed" -> claimed(request, (Long) reply.get(1), (Long) reply.get(2) == 1);
             case "in-progress" -> new ClaimResult.InProgress(Duration.ofMillis((Long) reply.get(1)));
             case "completed" -> new ClaimResult.Completed((byte[]) reply.get(1));
@@ -211,22 +214,28 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public WriteResult complete(Claim claim, byte[] result, Duration retention) {
-        return write("complete", COMPLETE, claim, checkedMillis("retention", retention), result);
+        byte[] record = RecordHeader.head('C', claim, result.length).put(result).array();
+        return write("complete", claim, record, checkedMillis("retention", retention));
     }
 
     @Override
     public WriteResult release(Claim claim, Duration retention) {
-        return write("release", RELEASE, claim, checkedMillis("retention", retention));
+        byte[] record = RecordHeader.head('R', claim, 0).array();
+        return write("release", claim, record, checkedMillis("retention", retention));
     }
 
     @Override
     public WriteResult markUnknown(Claim claim, Duration retention) {
-        return write("mark unknown", UNKNOWN, claim, checkedMillis("retention", retention));
+        long millis = checkedMillis("retention", retention);
+        byte[] record =
+                RecordHeader.head('U', claim, Long.BYTES).putLong(millis).array();
+        return write("mark unknown", claim, record, millis);
     }
 
     @Override
     public WriteResult renew(Claim claim, Duration lease) {
-        return write("renew", RENEW, claim, checkedMillis("lease", lease));
+        byte[] record = RecordHeader.head('L', claim, 0).array();
+        return write("renew", claim, record, checkedMillis("lease", lease));
     }
 
     @Override
@@ -290,8 +299,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
         byte[] millis = number(checkedMillis("retention", retention));
         Object done = resolution == Resolution.APPLIED
-                ? run("resolve", RESOLVE, key, COMPLETE, number(fence), millis, ClaimResult.noResult())
-                : run("resolve", RESOLVE, key, RELEASE, number(fence), millis);
+                ? run("resolve", RESOLVE, key, APPLIED, number(fence), millis, ClaimResult.noResult())
+                : run("resolve", RESOLVE, key, NOT_APPLIED, number(fence), millis);
         return (Long) done == 1;
     }
 
@@ -317,19 +326,17 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         return "RedisIdempotenceStorage[" + name + "]";
     }
 
-    private WriteResult write(String action, byte[] op, Claim claim, long millis, byte[]... result) {
-        byte[][] args = new byte[3 + result.length][];
-        args[0] = op;
-        args[1] = RecordHeader.claim(claim);
-        args[2] = number(millis);
-        System.arraycopy(result, 0, args, 3, result.length);
-        List<?> reply = list(runReplicated(action, WRITE, claim.key(), args));
-        return switch (text(reply.get(0))) {
-            case "done" -> new WriteResult.Done();
-            case "stored-after-loss" -> new WriteResult.StoredAfterLoss();
-            case "lost" -> new WriteResult.Lost();
-            case "fenced" -> new WriteResult.Fenced(reply.size() > 1 ? (byte[]) reply.get(1) : null);
-            default -> throw unreadable(reply);
+    private WriteResult write(String action, Claim claim, byte[] record, long millis) {
+        Object answer = runReplicated(action, WRITE, claim.key(), record, number(millis));
+        if (answer instanceof List<?> reply) {
+            return new WriteResult.Fenced((byte[]) reply.get(1));
+        }
+        return switch (((Long) answer).intValue()) {
+            case 1 -> new WriteResult.Done();
+            case 2 -> new WriteResult.StoredAfterLoss();
+            case 3 -> new WriteResult.Lost();
+            case 4 -> new WriteResult.Fenced(null);
+            default -> throw unreadable(List.of(answer));
         };
     }
 
@@ -437,11 +444,6 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     private static byte[] number(long value) {
         return Long.toString(value).getBytes(StandardCharsets.US_ASCII);
-    }
-
-    /** What has nothing to add to its name comes without a list, which costs the server less. */
-    private static List<?> list(Object reply) {
-        return reply instanceof List<?> list ? list : List.of(reply);
     }
 
     private static String text(@Nullable Object bytes) {

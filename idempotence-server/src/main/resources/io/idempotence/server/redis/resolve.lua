@@ -11,8 +11,9 @@ end
 if head == '' and redis.call('EXISTS', key) == 0 then
   return 0
 end
-if #head > 0 and string.byte(head) ~= 1 then
-  return redis.error_reply('IDEMCORRUPT its format is ' .. string.byte(head) .. ', this version reads 1')
+local format = string.byte(head) or 0
+if #head > 0 and format ~= 1 and format ~= 2 then
+  return redis.error_reply('IDEMCORRUPT its format is ' .. format .. ', this version reads 1 and 2')
 end
 if #head < 54 then
   return redis.error_reply('IDEMCORRUPT it is too short')
@@ -24,14 +25,20 @@ end
 if #head ~= 62 then
   return redis.error_reply('IDEMCORRUPT its state or its length is wrong')
 end
-local time = redis.call('TIME')
-local over = struct.unpack('>I8', head, 55) <= time[1] * 1000 + math.floor(time[2] / 1000)
+local over
+if format == 1 then
+  local time = redis.call('TIME')
+  over = struct.unpack('>I8', head, 55) <= time[1] * 1000 + math.floor(time[2] / 1000)
+else
+  local ttl = redis.call('PTTL', key)
+  over = ttl >= 0 and ttl <= struct.unpack('>I8', head, 55)
+end
 if struct.unpack('>I4', head, 3) ~= tonumber(ARGV[2]) or not (state == 'U' or over) then
   return 0
 end
 -- A late owner must learn that somebody else has decided: it is not the owner of this result.
 local owner = ARGV[1] == 'C' and string.rep('\0', 16) or string.sub(head, 7, 22)
-local value = string.sub(head, 1, 1) .. ARGV[1] .. string.sub(head, 3, 6) .. owner .. string.sub(head, 23, 54) .. (ARGV[4] or '')
+local value = '\2' .. ARGV[1] .. string.sub(head, 3, 6) .. owner .. string.sub(head, 23, 54) .. (ARGV[4] or '')
 -- Never refused for lack of memory: see write.lua.
 local touched = redis.pcall('PEXPIRE', key, ARGV[3])
 if type(touched) == 'table' then

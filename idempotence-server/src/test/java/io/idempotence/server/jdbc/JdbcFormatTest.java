@@ -2,7 +2,7 @@ package io.idempotence.server.jdbc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.idempotence.server.storage.FormatOne;
+import io.idempotence.server.storage.Formats;
 import io.idempotence.server.storage.StorageKey;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -47,10 +47,10 @@ class JdbcFormatTest {
     @EnumSource
     void recordsOfFormatOneAreRead(Databases databases) throws SQLException {
         JdbcIdempotenceStorage storage = storage(databases);
-        for (List<String> record : FormatOne.records("jdbc-format-1.txt").toList()) {
+        for (List<String> record : Formats.records("jdbc-format-1.txt").toList()) {
             StorageKey key = Claims.newKey();
             insert(databases, key, 1, record);
-            FormatOne.assertRead(record.get(0), storage, key);
+            Formats.assertRead(record.get(0), storage, key);
         }
     }
 
@@ -58,10 +58,10 @@ class JdbcFormatTest {
     @EnumSource
     void recordsOfANewerFormatAreRefusedAndLeftAsTheyAre(Databases databases) throws SQLException {
         JdbcIdempotenceStorage storage = storage(databases);
-        for (List<String> record : FormatOne.records("jdbc-format-1.txt").toList()) {
+        for (List<String> record : Formats.records("jdbc-format-1.txt").toList()) {
             StorageKey key = Claims.newKey();
             insert(databases, key, 2, record);
-            FormatOne.assertNewerFormatIsRefused(storage, key);
+            Formats.assertNewerFormatIsRefused(storage, key, "its format is 2, this version reads 1");
             assertThat(databases.number("SELECT COUNT(*) FROM idempotence_record WHERE id = '" + key.value()
                             + "' AND format = 2 AND state = '" + record.get(1) + "' AND fence = " + record.get(3)
                             + " AND lease_until = " + record.get(6) + " AND expires_at = " + IN_2100))

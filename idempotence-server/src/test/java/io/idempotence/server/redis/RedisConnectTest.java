@@ -27,8 +27,9 @@ class RedisConnectTest {
     static void start() {
         redis = EmbeddedRedis.start();
         try (Jedis jedis = redis.jedis()) {
-            jedis.aclSetUser("app", "on", ">s3cret", "~idem:*", "+evalsha", "+eval", "+getrange", "+exists", "+set");
-            jedis.aclSetUser("app", "+setrange", "+pexpire", "+pttl", "+time", "+del", "+select");
+            jedis.aclSetUser(
+                    "app", "on", ">s3cret", "~idem:*", "+evalsha", "+eval", "+get", "+getrange", "+exists", "+set");
+            jedis.aclSetUser("app", "+pexpire", "+pttl", "+time", "+del", "+select");
         }
     }
 

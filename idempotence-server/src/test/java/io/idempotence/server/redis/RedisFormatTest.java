@@ -1,7 +1,7 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.storage.FormatOne;
+import io.idempotence.server.storage.Formats;
 import io.idempotence.server.storage.StorageKey;
 import java.util.HexFormat;
 import java.util.List;
@@ -15,24 +15,24 @@ import redis.clients.jedis.params.SetParams;
 /** What other versions have stored in Redis. */
 class RedisFormatTest extends RedisTestBase {
     static Stream<List<String>> records() {
-        return FormatOne.records("redis-format-1.txt");
+        return Stream.of("redis-format-1.txt", "redis-format-2.txt").flatMap(Formats::records);
     }
 
     @ParameterizedTest
     @MethodSource("records")
-    void recordOfFormatOneIsRead(List<String> record) {
+    void recordIsRead(List<String> record) {
         byte[] value = HexFormat.of().parseHex(record.get(1));
-        jedis.set(rawKey, value, SetParams.setParams().px(Claims.RETENTION.toMillis()));
-        FormatOne.assertRead(record.get(0), storage, key);
+        jedis.set(rawKey, value, SetParams.setParams().px(Formats.RETENTION.toMillis()));
+        Formats.assertRead(record.get(0), storage, key);
     }
 
     @ParameterizedTest
     @MethodSource("records")
     void recordOfANewerFormatIsRefusedAndLeftAsItIs(List<String> record) {
         byte[] value = HexFormat.of().parseHex(record.get(1));
-        value[0] = 2;
+        value[0] = 3;
         jedis.set(rawKey, value);
-        FormatOne.assertNewerFormatIsRefused(storage, key);
+        Formats.assertNewerFormatIsRefused(storage, key, "its format is 3, this version reads 1 and 2");
         Assertions.assertThat(jedis.get(rawKey)).isEqualTo(value);
         Assertions.assertThat(jedis.pttl(rawKey)).isEqualTo(-1);
     }

@@ -2,15 +2,20 @@ package io.idempotence.server.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.WriteResult;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -65,15 +70,15 @@ class RedisRecordTest extends RedisTestBase {
     }
 
     @Test
-    void firstRequestCostsTwoCommandsInEachScript() {
+    void firstRequestCostsOneCommandToClaimAndTwoToComplete() {
         storage.complete(Claims.claim(storage, Claims.newKey()), new byte[1], Claims.RETENTION);
         jedis.configResetStat();
 
         Claim claim = Claims.claim(storage, key);
-        assertThat(commandsInScripts()).containsExactlyInAnyOrder("time:calls=1", "set:calls=1");
+        assertThat(commandsInScripts()).containsExactly("set:calls=1");
         jedis.configResetStat();
         storage.complete(claim, new byte[100], Claims.RETENTION);
-        assertThat(commandsInScripts()).containsExactlyInAnyOrder("getrange:calls=1", "set:calls=1");
+        assertThat(commandsInScripts()).containsExactlyInAnyOrder("get:calls=1", "set:calls=1");
     }
 
     private static List<String> commandsInScripts() {
@@ -122,7 +127,7 @@ class RedisRecordTest extends RedisTestBase {
         values.put("a release with something behind", Arrays.copyOf(header('R'), 55));
         values.put("an unknown with something behind", Arrays.copyOf(header('U'), 63));
         byte[] newer = header('C');
-        newer[0] = 2;
+        newer[0] = 3;
         values.put("a newer format", newer);
         byte[] format0 = header('C');
         format0[0] = 0;
@@ -149,7 +154,7 @@ class RedisRecordTest extends RedisTestBase {
         newer[0] = 7;
         jedis.set(rawKey, newer);
         for (ThrowingCallable call : everyCall()) {
-            assertThatThrownBy(call).hasMessageContaining("format is 7, this version reads 1");
+            assertThatThrownBy(call).hasMessageContaining("format is 7, this version reads 1 and 2");
         }
     }
 
@@ -173,8 +178,36 @@ class RedisRecordTest extends RedisTestBase {
         assertThat(storage.find(key).orElseThrow().retentionLeft()).isGreaterThan(Claims.RETENTION);
     }
 
+    /** Nothing tells its age any more, and the owner may live. */
     @Test
-    void layoutOfFormatOneNeverChanges() {
+    void claimThatAnOperatorMadeToLiveForEverIsNeverTakenOver() {
+        ClaimRequest shortLived =
+                new ClaimRequest(key, Fingerprint.NONE, new Owner(1, 2), Duration.ofMillis(1), Claims.RETENTION, false);
+        Claim claim = ((ClaimResult.Claimed) storage.claim(shortLived)).claim();
+        await().until(() -> storage.find(key).orElseThrow().state() == RecordState.ABANDONED);
+        jedis.persist(rawKey);
+
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+        assertThat(storage.claim(
+                        new ClaimRequest(key, Fingerprint.NONE, new Owner(3, 4), Claims.LEASE, Claims.RETENTION, true)))
+                .isInstanceOf(ClaimResult.InProgress.class);
+        assertThat(storage.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION))
+                .isFalse();
+        assertThat(storage.complete(claim, new byte[1], Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+    }
+
+    @Test
+    void renewedLeaseMayBeLongerThanWhatTheRecordHadToLive() {
+        Claim claim = Claims.claim(storage, key);
+        jedis.pexpire(rawKey, 5_000);
+
+        assertThat(storage.renew(claim, Duration.ofMinutes(10))).isEqualTo(new WriteResult.Done());
+        assertThat(jedis.pttl(rawKey)).isGreaterThan(500_000);
+        assertThat(storage.find(key).orElseThrow().leaseLeft()).isGreaterThan(Duration.ofMinutes(9));
+    }
+
+    @Test
+    void layoutOfFormatTwoNeverChanges() {
         byte[] value = Arrays.copyOf(header('C'), 57);
         value[54] = 'a';
         value[55] = 0;
@@ -207,7 +240,7 @@ class RedisRecordTest extends RedisTestBase {
 
     private static byte[] header(char state) {
         return ByteBuffer.allocate(54)
-                .put((byte) 1)
+                .put((byte) 2)
                 .put((byte) state)
                 .putInt(0x80000001)
                 .putLong(0x0102030405060708L)

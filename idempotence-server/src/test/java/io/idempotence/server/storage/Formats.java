@@ -16,22 +16,24 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The records of {@code redis-format-1.txt} and {@code jdbc-format-1.txt}, and what every version must make of them: services of two versions
+ * The records of {@code redis-format-1.txt} and its like, and what every version must make of them: services of two versions
  * run side by side while the newer one is rolled out.
  */
-public final class FormatOne {
+public final class Formats {
     private static final Duration LEASE = Duration.ofSeconds(30);
-    private static final Duration RETENTION = Duration.ofHours(1);
+    /** What records have to live that are put into a storage as they are. */
+    public static final Duration RETENTION = Duration.ofHours(1);
+
     private static final Owner OWNER = new Owner(0x0102030405060708L, 0x090a0b0c0d0e0f10L);
     private static final Owner OTHER = new Owner(7, 7);
     private static final Fingerprint FINGERPRINT =
             Fingerprint.of(HexFormat.of().parseHex("202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f"));
 
-    private FormatOne() {}
+    private Formats() {}
 
     /** The lines of one of the files, split at blanks; the first word is the record's name. */
     public static Stream<List<String>> records(String file) {
-        try (InputStream in = FormatOne.class.getResourceAsStream(file)) {
+        try (InputStream in = Formats.class.getResourceAsStream(file)) {
             return new String(in.readAllBytes(), StandardCharsets.US_ASCII)
                     .lines()
                     .filter(line -> !line.startsWith("#"))
@@ -111,8 +113,8 @@ public final class FormatOne {
         }
     }
 
-    /** Holds a storage to refusing a record of format 2, whatever it is asked. */
-    public static void assertNewerFormatIsRefused(IdempotenceStorage storage, StorageKey key) {
+    /** Holds a storage to refusing a record of a newer format, whatever it is asked. */
+    public static void assertNewerFormatIsRefused(IdempotenceStorage storage, StorageKey key, String message) {
         List<Runnable> calls = List.of(
                 () -> claim(storage, key, OTHER),
                 () -> claim(storage, key, OWNER),
@@ -125,7 +127,7 @@ public final class FormatOne {
         for (Runnable call : calls) {
             assertThatThrownBy(call::run)
                     .isInstanceOf(CorruptRecordException.class)
-                    .hasMessageContaining("its format is 2, this version reads 1")
+                    .hasMessageContaining(message)
                     .hasMessageNotContaining(key.value());
         }
     }
