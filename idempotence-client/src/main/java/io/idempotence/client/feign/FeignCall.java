@@ -9,6 +9,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import java.nio.charset.Charset;
 import java.time.Instant;
@@ -94,7 +95,7 @@ final class FeignCall {
             isFirst = first.compareAndSet(null, made);
             FirstRequest winner = first.get();
             request = winner == null ? made : winner;
-            logical.describe(request.id, KeyHeader.isSafe(template.method()));
+            logical.describe(request.id, HttpMethods.isSafe(template.method()));
         }
         if (request.header == null) {
             KeyHeader.remove(template, headers);

@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.Observation;
 import java.io.IOException;
 import java.util.concurrent.RejectedExecutionException;
@@ -29,7 +30,7 @@ final class ObservedRequest {
         this.httpClient = httpClient;
         this.given = given;
         call.check(request, attempt.prepared() != null);
-        this.safe = KeyHeader.isSafe(request.httpMethod().name());
+        this.safe = HttpMethods.isSafe(request.httpMethod().name());
         this.request = request;
         this.options = given;
     }

@@ -3,6 +3,7 @@ package io.idempotence.client.okhttp;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.CallLoop;
+import io.idempotence.client.retry.HttpMethods;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import okhttp3.Interceptor;

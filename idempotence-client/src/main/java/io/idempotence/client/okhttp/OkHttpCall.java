@@ -10,6 +10,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.Deadline;
 import io.idempotence.client.retry.Exchange;
+import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.http.IdempotencyKeyHeader;

@@ -63,6 +63,7 @@ class PublicTypesTest {
                 retry.CallLoop
                 retry.Deadline
                 retry.Exchange
+                retry.HttpMethods
                 retry.LayerAbove
                 retry.LayerAbove.Sending
                 retry.LogicalCall

@@ -1,21 +1,22 @@
-package io.idempotence.client.okhttp;
+package io.idempotence.client.retry;
 
 import java.util.Locale;
 import java.util.Set;
 
 /** What is known of HTTP methods. */
-final class HttpMethods {
+public final class HttpMethods {
     private static final Set<String> SAFE = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
     private static final Set<String> UNSAFE = Set.of("POST", "PUT", "PATCH", "DELETE");
 
     private HttpMethods() {}
 
-    static boolean isSafe(String method) {
+    /** True if a request may be repeated as often as one likes. It never carries an ID. */
+    public static boolean isSafe(String method) {
         return SAFE.contains(method.toUpperCase(Locale.ROOT));
     }
 
     /** One of few values, for metrics. */
-    static String label(String method) {
+    public static String label(String method) {
         String upper = method.toUpperCase(Locale.ROOT);
         return SAFE.contains(upper) || UNSAFE.contains(upper) ? upper : "OTHER";
     }
