@@ -19,18 +19,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A logical call made through Feign: what its first request looked like, so that the later ones look the same. */
 final class FeignCall {
     private static final String CONTENT_TYPE = "Content-Type";
-    private static final String WAIT = "wait=";
-
-    /** What an answer needs to come after a wait. */
-    private static final long ANSWER_MILLIS = 500;
-
-    private static final Pattern WAIT_PREFERENCE = Pattern.compile("(?i)(^|[,;\\s])wait\\s*=");
 
     private final LogicalCall logical;
     private final ClientMethod method;
@@ -189,17 +182,12 @@ final class FeignCall {
         Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
         headers.keySet().removeIf(IDEMPOTENCY_ATTEMPT::equalsIgnoreCase);
         headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
-        long seconds = Math.min(
-                (method.config().preferWait().toMillis() + 999) / 1000,
-                Math.min(logical.deadline().millisLeft(), Math.max(0, readTimeoutMillis - ANSWER_MILLIS)) / 1000);
         List<String> preferred = KeyHeader.values(headers, PREFER);
-        if (seconds > 0
-                && preferred.stream()
-                        .noneMatch(value -> WAIT_PREFERENCE.matcher(value).find())) {
+        logical.waitPreference(readTimeoutMillis, preferred).ifPresent(wait -> {
             headers.keySet().removeIf(PREFER::equalsIgnoreCase);
-            preferred.add(WAIT + seconds);
+            preferred.add(wait);
             headers.put(PREFER, preferred);
-        }
+        });
         return Request.create(
                 request.httpMethod(),
                 request.url(),

@@ -21,7 +21,6 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Pattern;
 import okhttp3.Interceptor.Chain;
 import okhttp3.MediaType;
 import okhttp3.Request;
@@ -32,10 +31,6 @@ import org.jspecify.annotations.Nullable;
 /** A logical call made through OkHttp. Its attempts run one after the other, in one thread. */
 final class OkHttpCall implements Exchange {
     private static final IdempotencyKeyHeader GRAMMAR = IdempotencyKeyHeader.standard();
-    private static final Pattern WAIT_PREFERENCE = Pattern.compile("(?i)(^|[,;\\s])wait\\s*=");
-
-    /** What an answer needs to come after a wait. */
-    private static final long ANSWER_MILLIS = 500;
 
     /** How long a cancelled call may go on waiting. */
     private static final long LONGEST_SLEEP_MILLIS = 50;
@@ -173,21 +168,10 @@ final class OkHttpCall implements Exchange {
         String line = header;
         if (line != null) {
             prepared.header(IDEMPOTENCY_KEY, line).header(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
-            preferWait(prepared, request, clipped.readTimeoutMillis());
+            logical.waitPreference(clipped.readTimeoutMillis(), request.headers(PREFER))
+                    .ifPresent(wait -> prepared.addHeader(PREFER, wait));
         }
         return prepared.build();
-    }
-
-    /** Not for longer than this side will listen. */
-    private void preferWait(Request.Builder prepared, Request request, long readTimeoutMillis) {
-        boolean chosen = request.headers(PREFER).stream()
-                .anyMatch(value -> WAIT_PREFERENCE.matcher(value).find());
-        long wished = (target.config().preferWait().toMillis() + 999) / 1000;
-        long bearable = Math.max(0, readTimeoutMillis - ANSWER_MILLIS) / 1000;
-        long seconds = Math.min(wished, bearable);
-        if (seconds > 0 && !chosen) {
-            prepared.addHeader(PREFER, "wait=" + seconds);
-        }
     }
 
     /** 0 means no limit to OkHttp, so at least a millisecond stays. */
