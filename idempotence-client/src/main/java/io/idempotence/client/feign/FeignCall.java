@@ -12,7 +12,6 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import java.nio.charset.Charset;
-import java.time.Instant;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -130,25 +129,11 @@ final class FeignCall {
             id = KeyHeader.parse(given);
             header = given.get(0);
         } else {
-            id = scope != null ? idOf(scope, template) : usualId(template);
+            id = scope != null ? scope.idFor(method.scopeName(), config, () -> usualId(template)) : usualId(template);
             header = KeyHeader.format(id, config.headerStyle());
         }
         return new FirstRequest(
                 id, header, template.body(), template.requestCharset(), KeyHeader.values(headers, CONTENT_TYPE));
-    }
-
-    private IdempotenceId idOf(IdempotenceScope from, RequestTemplate template) {
-        IdempotenceClientConfig config = method.config();
-        from.firstSentAt().ifPresent(first -> {
-            Instant forgotten = first.plus(config.serverRetention());
-            if (Instant.now().plus(config.deadline()).isAfter(forgotten)) {
-                throw new IllegalStateException("this ID was first sent at " + first
-                        + ", and the server half may forget it at "
-                        + forgotten + " (idempotence.client.server-retention), so the call could be carried out again;"
-                        + " look into the business data");
-            }
-        });
-        return from.idFor(method.scopeName(), () -> usualId(template));
     }
 
     private IdempotenceId usualId(RequestTemplate template) {

@@ -17,7 +17,6 @@ import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
@@ -121,7 +120,6 @@ final class OkHttpCall implements Exchange {
         if (scope == null) {
             return usualId(request, bytes);
         }
-        scope.firstSentAt().ifPresent(this::checkRetention);
         String url = request.url()
                 .newBuilder()
                 .username("")
@@ -130,17 +128,7 @@ final class OkHttpCall implements Exchange {
                 .fragment(null)
                 .build()
                 .toString();
-        return scope.idFor(request.method() + " " + url, () -> usualId(request, bytes));
-    }
-
-    private void checkRetention(Instant firstSentAt) {
-        Instant forgotten = firstSentAt.plus(target.config().serverRetention());
-        if (Instant.now().plus(target.config().deadline()).isAfter(forgotten)) {
-            throw new IllegalStateException("this ID was first sent at " + firstSentAt
-                    + ", and the server half may forget it at " + forgotten
-                    + " (idempotence.client.server-retention), so the call could be carried out again;"
-                    + " look into the business data");
-        }
+        return scope.idFor(request.method() + " " + url, target.config(), () -> usualId(request, bytes));
     }
 
     private IdempotenceId usualId(Request request, byte @Nullable [] body) {
