@@ -6,6 +6,7 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
+import io.idempotence.client.retry.Origin;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -107,7 +108,7 @@ final class OkHttpAttempt {
 
     /** The ID is for the origin it was made for, and for unsafe methods. */
     private Request redirected(Request before, Request request) {
-        boolean elsewhere = !isSameOrigin(before.url(), request.url());
+        boolean elsewhere = !origin(before.url()).equals(origin(request.url()));
         boolean unsafe = !HttpMethods.isSafe(request.method());
         if (!elsewhere && (unsafe || HttpMethods.isSafe(before.method()))) {
             return request;
@@ -122,7 +123,7 @@ final class OkHttpAttempt {
                 .build();
     }
 
-    private static boolean isSameOrigin(HttpUrl a, HttpUrl b) {
-        return a.scheme().equals(b.scheme()) && a.host().equals(b.host()) && a.port() == b.port();
+    private static Origin origin(HttpUrl url) {
+        return new Origin(url.scheme(), url.host(), url.port());
     }
 }

@@ -68,6 +68,7 @@ class PublicTypesTest {
                 retry.LayerAbove.Sending
                 retry.LogicalCall
                 retry.Observation
+                retry.Origin
                 retry.Outcome
                 retry.Retries
                 retry.WeakIdentityMap
