@@ -21,7 +21,7 @@ final class Callers implements EventListener.Factory {
 
     @Override
     public EventListener create(Call call) {
-        callers.put(call, Caller.current());
+        callers.put(call, Caller.current(call.request()));
         return delegate.create(call);
     }
 
@@ -33,6 +33,7 @@ final class Callers implements EventListener.Factory {
                     + " IdempotenceScope will NOT carry its ID; call IdempotentOkHttp.install(builder) last");
         }
         callers.remove(call);
-        return made == null ? Caller.current() : Caller.current().or(made);
+        Caller here = Caller.current(call.request());
+        return made == null ? here : here.or(made);
     }
 }

@@ -54,7 +54,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Putting it together:</b> call {@code install} once, after {@code eventListener} or {@code eventListenerFactory}, which
  * it wraps. Interceptors added before see the call once and no ID; those added after see each attempt with its ID and must
  * not change it. A Feign client with {@link io.idempotence.client.feign.IdempotentFeign} over this client keeps its own ID and
- * retries. Do not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
+ * retries; what is called on the way, such as a token that an authenticator fetches, is a call of its own. Do not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
  */
 public final class IdempotentOkHttp {
     private IdempotentOkHttp() {}

@@ -3,8 +3,6 @@ package io.idempotence.it.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import feign.Feign;
-import feign.FeignException;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
@@ -12,7 +10,6 @@ import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
@@ -377,19 +374,5 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThatThrownBy(() -> IdempotentOkHttp.install(builder, config)).isInstanceOf(IllegalStateException.class);
         OkHttpClient.Builder derived = built(builder).newBuilder();
         assertThatThrownBy(() -> IdempotentOkHttp.install(derived, config)).isInstanceOf(IllegalStateException.class);
-    }
-
-    /** One loop, one ID: Feign's. */
-    @Test
-    void feignOverAnInstalledClientKeepsItsOwnIdAndRetries() {
-        alwaysGet(status(503));
-        OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
-        Orders orders = target(
-                IdempotentFeign.install(Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(received()).hasSize(3);
-        assertOneId();
-        assertThat(attempts()).containsExactly("1", "2", "3");
-        assertThat(events).hasSize(1);
     }
 }

@@ -7,10 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
-import feign.Feign;
 import feign.FeignException;
-import io.idempotence.client.feign.IdempotentFeign;
-import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
@@ -171,9 +168,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     void idOfFeignStaysAtItsOrigin() {
         try (RawServer other = elsewhere(answering("200 OK"))) {
             redirects(307, other.url() + "/orders");
-            OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
-            Orders orders = target(IdempotentFeign.install(
-                    Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
+            Orders orders = feignOver(installed());
             assertThat(orders.create("x")).isEqualTo("ok");
         }
         assertOneId();
@@ -186,24 +181,9 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     void whatFeignSentToAnotherOriginIsNotTriedAgainBelowFeign() {
         try (RawServer other = elsewhere(answering("503 No"))) {
             redirects(307, other.url() + "/orders");
-            OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
-            Orders orders = target(IdempotentFeign.install(
-                    Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
+            Orders orders = feignOver(installed());
             assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         }
         assertThat(elsewhere).hasSize(1);
-    }
-
-    @Test
-    void requestsOfFeignWithoutAnIdAreNotTriedAgainBelowFeignEither() {
-        OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
-        Orders orders = target(
-                IdempotentFeign.install(Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
-        alwaysGet(status(503));
-        assertThatThrownBy(orders::list).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(received()).hasSize(3);
-        provider.resetRequests();
-        assertThatThrownBy(() -> orders.unprotected("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(ids()).containsExactly("");
     }
 }
