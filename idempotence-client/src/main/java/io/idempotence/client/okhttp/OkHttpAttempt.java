@@ -21,17 +21,14 @@ import org.jspecify.annotations.Nullable;
 /** One request of an attempt, with those that OkHttp makes of it: redirects, and what it sends again by itself. */
 final class OkHttpAttempt {
     private final Observation seen;
-    private final @Nullable LogicalCall logical;
+    private final LogicalCall logical;
     private final @Nullable String header;
     private volatile @Nullable Request first;
     private volatile boolean mayHaveRun;
     private volatile boolean leftWithoutId;
 
-    /**
-     * @param logical the call, or null if the attempt is of a call that is not ours
-     * @param header the ID's line, or null if there is none
-     */
-    OkHttpAttempt(Observation seen, @Nullable LogicalCall logical, @Nullable String header) {
+    /** @param header the ID's line, or null if there is none */
+    OkHttpAttempt(Observation seen, LogicalCall logical, @Nullable String header) {
         this.seen = seen;
         this.logical = logical;
         this.header = header;
@@ -74,9 +71,7 @@ final class OkHttpAttempt {
         } else {
             leaving = redirected(before, request);
         }
-        if (logical != null) {
-            logical.countRequest();
-        }
+        logical.countRequest();
         seen.started();
         try {
             Response response = chain.proceed(leaving);
