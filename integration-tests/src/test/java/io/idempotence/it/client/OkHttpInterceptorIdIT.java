@@ -1,8 +1,13 @@
 package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
@@ -29,9 +34,11 @@ import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
 import okhttp3.RequestBody;
 import okhttp3.Response;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 /** Which calls of OkHttp without Feign carry an ID, which ID, and under which name they run. */
 class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
@@ -365,6 +372,44 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
                 fast().build()));
         ok(client, order());
         assertThat(heard).containsExactly("start");
+    }
+
+    /** Asked for each call: a client derived from one that was put together rightly may have another listener. */
+    @Test
+    void eventListenerThatReplacedOursIsMentionedOnceAndAScopeStillHoldsInItsThread() throws Exception {
+        OkHttpClient client = installed();
+        OkHttpClient derived = built(client.newBuilder().eventListener(EventListener.NONE));
+        List<String> warnings = warnings(() -> {
+            ok(client, order());
+            assertThat(IdempotenceScope.with(JOB, () -> ok(derived, order()))).isEqualTo(OK);
+            IdempotenceScope.with(JOB, () -> enqueue(derived.newCall(order().build())))
+                    .get(20, TimeUnit.SECONDS)
+                    .close();
+        });
+        assertThat(ids()).hasSize(3).doesNotHaveDuplicates().element(1).isEqualTo("\"job-1\"");
+        assertThat(warnings)
+                .singleElement()
+                .asString()
+                .contains("will NOT carry its ID")
+                .contains("call IdempotentOkHttp.install(builder) last");
+    }
+
+    /** What the client half says while {@code work} runs. */
+    private static List<String> warnings(ThrowingCallable work) {
+        Logger logger = (Logger) LoggerFactory.getLogger(IdempotentOkHttp.class);
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        logger.addAppender(log);
+        logger.setLevel(Level.WARN);
+        logger.setAdditive(false);
+        try {
+            assertThatNoException().isThrownBy(work);
+        } finally {
+            logger.setAdditive(true);
+            logger.setLevel(null);
+            logger.detachAppender(log);
+        }
+        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
     }
 
     @Test

@@ -12,6 +12,7 @@ import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -104,10 +105,10 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
 
     /** Nothing was done anywhere. */
     @Test
-    void otherOriginThatCannotBeReachedIsTriedAgain() throws IOException {
+    void otherOriginThatCannotBeReachedIsTriedAgain() {
         redirects(307, nobody());
         OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, order())).isExactlyInstanceOf(java.net.ConnectException.class);
+        assertThatThrownBy(() -> send(client, order())).isExactlyInstanceOf(ConnectException.class);
         assertThat(received()).hasSize(3);
         assertOneId();
     }
@@ -147,6 +148,20 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(ok(installed(), order())).isEqualTo(OK);
         assertThat(received()).hasSize(4);
         assertThat(ids().get(0)).isEqualTo(ids().get(2)).isNotEmpty();
+    }
+
+    /** That nobody was there for the GET does not mean that nothing was sent. */
+    @Test
+    void postThatWasRedirectedToNobodyIsCarriedOutOnceWithoutAnIdAndUnknownWithOne() {
+        redirects(303, nobody() + "/orders/7");
+        OkHttpClient client = installed();
+        assertThatThrownBy(() -> send(client, order().put(RequestBody.create("x", TEXT))))
+                .isExactlyInstanceOf(ConnectException.class);
+        assertThat(ids()).containsExactly("");
+        provider.resetRequests();
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(received()).hasSize(3);
+        assertOneId();
     }
 
     @Test

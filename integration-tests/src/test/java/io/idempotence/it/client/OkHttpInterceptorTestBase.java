@@ -9,8 +9,6 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -120,11 +118,5 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
             }
         });
         return result;
-    }
-
-    static String nobody() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return "http://127.0.0.1:" + socket.getLocalPort();
-        }
     }
 }

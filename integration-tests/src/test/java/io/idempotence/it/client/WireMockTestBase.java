@@ -22,6 +22,10 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.feign.IdempotentFeign;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -177,6 +181,15 @@ abstract class WireMockTestBase {
         return builder instanceof AsyncBuilder<?> async
                 ? AsyncOrders.waitingFor(async.target(new HardCodedTarget<>(AsyncOrders.class, "orders", url)))
                 : ((Feign.Builder) builder).target(new HardCodedTarget<>(Orders.class, "orders", url));
+    }
+
+    /** An address that refuses connections. */
+    static String nobody() {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return "http://127.0.0.1:" + socket.getLocalPort();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** What the provider received, in order. */
