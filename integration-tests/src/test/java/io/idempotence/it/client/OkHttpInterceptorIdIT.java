@@ -394,6 +394,22 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
                 .contains("call IdempotentOkHttp.install(builder) last");
     }
 
+    @Test
+    void interceptorBeforeOursThatSendsTwiceKeepsTheScope() throws Exception {
+        OkHttpClient client = built(IdempotentOkHttp.install(
+                plain().addInterceptor(chain -> {
+                    chain.proceed(chain.request()).close();
+                    return chain.proceed(chain.request());
+                }),
+                fast().build()));
+        List<String> warnings =
+                warnings(() -> IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())))
+                        .get(20, TimeUnit.SECONDS)
+                        .close());
+        assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"");
+        assertThat(warnings).isEmpty();
+    }
+
     /** What the client half says while {@code work} runs. */
     private static List<String> warnings(ThrowingCallable work) {
         Logger logger = (Logger) LoggerFactory.getLogger(IdempotentOkHttp.class);
