@@ -92,7 +92,9 @@ final class OkHttpCall implements Exchange {
                         || config.methods().contains(request.method().toUpperCase(Locale.ROOT)));
         if (!carriesId) {
             logical.describe(null, safe);
-            return request;
+            return given.isEmpty()
+                    ? request
+                    : request.newBuilder().removeHeader(IDEMPOTENCY_KEY).build();
         }
         RequestBody body = request.body();
         Request frozen = body == null

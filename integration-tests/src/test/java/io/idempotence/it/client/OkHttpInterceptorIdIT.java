@@ -80,6 +80,14 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})
+    void headerOfASafeCallIsNotSent(String method) throws IOException {
+        assertThat(status(installed(), order().method(method, null).header("idempotency-key", "mine")))
+                .isLessThan(500);
+        assertThat(ids()).containsExactly("");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})
     void safeCallCarriesNoneAndIsTriedAgain(String method) throws IOException {
         requestsGet(status(503), status(504));
         assertThat(status(installed(), order().method(method, null))).isLessThan(500);
