@@ -387,8 +387,8 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     void eventListenerThatReplacedOursIsMentionedOnceAndAScopeStillHoldsInItsThread() throws Exception {
         OkHttpClient client = installed();
         OkHttpClient derived = built(client.newBuilder().eventListener(EventListener.NONE));
+        assertThat(warnings(() -> ok(client, order()))).isEmpty();
         List<String> warnings = warnings(() -> {
-            ok(client, order());
             assertThat(IdempotenceScope.with(JOB, () -> ok(derived, order()))).isEqualTo(OK);
             IdempotenceScope.with(JOB, () -> enqueue(derived.newCall(order().build())))
                     .get(20, TimeUnit.SECONDS)
