@@ -40,7 +40,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>with {@link OutcomeUnknownException}, if a call with an ID may have been carried out and nothing after settled it. A
  *       401, 403 or 407 that is not a stored answer does not settle an earlier attempt.
  *   <li>with the usual {@code IOException}, if nothing was sent, or if the call carried no ID. A header that is no ID, an ID
- *       that two calls would share, and an interceptor that changes the ID are {@code IOException}s, too.
+ *       that two calls would share, an interceptor that changes the ID, and settings for the URL's host that do not fit each other
+ *       are {@code IOException}s, too.
  * </ul>
  *
  * <p>{@code Call.cancel()} and an interrupt end the call at once; there is no further attempt, and an interrupted thread keeps its
@@ -91,6 +92,7 @@ public final class IdempotentOkHttp {
      * @param config the settings
      * @param name the client's name in config, budgets, retries and events
      * @return {@code builder}
+     * @throws io.idempotence.client.IdempotenceConfigException if settings under the name do not fit each other
      * @throws IllegalStateException if it is installed already
      */
     public static OkHttpClient.Builder install(

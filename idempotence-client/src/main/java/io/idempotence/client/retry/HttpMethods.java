@@ -2,11 +2,13 @@ package io.idempotence.client.retry;
 
 import java.util.Locale;
 import java.util.Set;
+import java.util.TreeSet;
 
 /** What is known of HTTP methods. */
 public final class HttpMethods {
     private static final Set<String> SAFE = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
     private static final Set<String> UNSAFE = Set.of("POST", "PUT", "PATCH", "DELETE");
+    private static final String OTHER = "OTHER";
 
     private HttpMethods() {}
 
@@ -15,9 +17,17 @@ public final class HttpMethods {
         return SAFE.contains(method.toUpperCase(Locale.ROOT));
     }
 
-    /** One of few values, for metrics. */
+    /** One of {@link #labels()}. */
     public static String label(String method) {
         String upper = method.toUpperCase(Locale.ROOT);
-        return SAFE.contains(upper) || UNSAFE.contains(upper) ? upper : "OTHER";
+        return SAFE.contains(upper) || UNSAFE.contains(upper) ? upper : OTHER;
+    }
+
+    /** The names that methods go by in settings and metrics: few, whatever callers invent. */
+    public static Set<String> labels() {
+        Set<String> labels = new TreeSet<>(SAFE);
+        labels.addAll(UNSAFE);
+        labels.add(OTHER);
+        return labels;
     }
 }
