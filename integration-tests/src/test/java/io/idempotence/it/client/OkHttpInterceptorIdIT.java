@@ -34,6 +34,7 @@ import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
 import okhttp3.RequestBody;
 import okhttp3.Response;
+import okhttp3.ResponseBody;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -322,6 +323,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
                         .protocol(Protocol.HTTP_1_1)
                         .code(200)
                         .message("OK")
+                        .body(ResponseBody.create("", TEXT))
                         .build()));
         for (int i = 0; i < 2_500; i++) {
             assertThat(status(offline, to("http://customer-" + i + ".test/hook")))
