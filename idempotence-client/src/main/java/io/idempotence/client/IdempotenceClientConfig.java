@@ -41,7 +41,8 @@ import org.jspecify.annotations.Nullable;
  * the bound</td></tr>
  * <tr><td>{@code retry.statuses}</td><td>408, 425, 429, 500, 502, 503, 504</td><td>statuses that are tried again</td></tr>
  * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server is asked to hold a duplicate of a running
- * request; whole seconds, cut to what is left of the deadline; keep it below the read timeout; 0s asks for none</td></tr>
+ * request; whole seconds, cut to half a second below the read timeout, which itself is cut to what is left of the deadline; 0s
+ * asks for none</td></tr>
  * <tr><td>{@code budget.capacity}, {@code .cost}, {@code .refund}</td><td>500, 5, 1</td><td>see {@link RetryBudget}</td></tr>
  * <tr><td>{@code server-retention}</td><td>24h</td><td>how long the server half remembers an ID; the deadline must be
  * shorter</td></tr>

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}, which can add PUT and
- * DELETE), and other calls whose caller gives an {@code Idempotency-Key} header, but never GET, HEAD, OPTIONS and TRACE.
+ * DELETE), and other calls whose caller gives an {@code Idempotency-Key} header, but never GET, HEAD, OPTIONS and TRACE: from
+ * those the header is taken off.
  *
  * <p><b>Which ID:</b> the caller's header, else {@link io.idempotence.client.IdempotenceScope}, else derived from the {@link
  * io.idempotence.InboundRequest} whose handler makes the call, else a new one. Scope and request are
