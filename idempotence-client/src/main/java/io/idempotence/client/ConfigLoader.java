@@ -139,6 +139,12 @@ final class ConfigLoader {
                 spelling, source, "unknown; " + nearest(name, ENVIRONMENT_PREFIX, allowed));
     }
 
+    /** The environment variable for a setting of one client. */
+    static String variableOf(String client, ConfigKey<?> key) {
+        return ENVIRONMENT_PREFIX + ENVIRONMENT_CLIENTS
+                + client.toUpperCase(Locale.ROOT).replaceAll("[^A-Z0-9]+", "_") + "_" + key.environmentName();
+    }
+
     /** A client's name as far as an environment variable can spell it. */
     static String canonical(String client) {
         return client.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "");

@@ -16,6 +16,7 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -40,7 +41,8 @@ import org.jspecify.annotations.Nullable;
  * the bound</td></tr>
  * <tr><td>{@code retry.statuses}</td><td>408, 425, 429, 500, 502, 503, 504</td><td>statuses that are tried again</td></tr>
  * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server is asked to hold a duplicate of a running
- * request; whole seconds, cut to what is left of the deadline; keep it below the read timeout; 0s asks for none</td></tr>
+ * request; whole seconds, cut to half a second below the read timeout, which itself is cut to what is left of the deadline; 0s
+ * asks for none</td></tr>
  * <tr><td>{@code budget.capacity}, {@code .cost}, {@code .refund}</td><td>500, 5, 1</td><td>see {@link RetryBudget}</td></tr>
  * <tr><td>{@code server-retention}</td><td>24h</td><td>how long the server half remembers an ID; the deadline must be
  * shorter</td></tr>
@@ -83,7 +85,6 @@ public final class IdempotenceClientConfig {
             if (separator < 0) {
                 forClient(client);
             } else {
-                checkMethodSettings(client);
                 forMethod(client.substring(0, separator), client.substring(separator + 1));
             }
         }
@@ -203,12 +204,22 @@ public final class IdempotenceClientConfig {
      * @param client the client's name, for Feign {@code Target.name()}
      * @param method the method's name; overloads share it
      * @return its config
+     * @throws IdempotenceConfigException if these settings do not fit each other, or one is a budget, which a variable may be for a method without our
+     *     knowing it earlier
      */
     public IdempotenceClientConfig forMethod(String client, String method) {
         String name = client + METHOD_SEPARATOR + method;
+        Map<ConfigKey<?>, Setting> own = clients.getOrDefault(name, Map.of());
+        checkHasNoBudget(own, key -> "set it for the client");
+        Map<ConfigKey<?>, Setting> environment =
+                environmentClients.getOrDefault(ConfigLoader.canonical(name), Map.of());
+        checkHasNoBudget(
+                environment,
+                key -> "set " + ConfigLoader.variableOf(client, key) + ", or, if another client than " + client
+                        + " is meant, its budget as a system property or in the file");
         Map<ConfigKey<?>, Setting> merged = new HashMap<>(forClient(client).values);
-        lay(merged, clients.getOrDefault(name, Map.of()));
-        lay(merged, environmentClients.getOrDefault(ConfigLoader.canonical(name), Map.of()));
+        lay(merged, own);
+        lay(merged, environment);
         return new IdempotenceClientConfig(
                 name, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, executor, budgets);
     }
@@ -365,16 +376,15 @@ public final class IdempotenceClientConfig {
         return executor;
     }
 
-    private void checkMethodSettings(String method) {
-        for (Map.Entry<ConfigKey<?>, Setting> entry :
-                clients.getOrDefault(method, Map.of()).entrySet()) {
-            if (entry.getKey().propertyName().startsWith("budget.")) {
+    private static void checkHasNoBudget(Map<ConfigKey<?>, Setting> ofMethod, Function<ConfigKey<?>, String> whatToDo) {
+        ofMethod.forEach((key, setting) -> {
+            if (key.propertyName().startsWith("budget.")) {
                 throw new IdempotenceConfigException(
-                        entry.getValue().spelling(),
-                        entry.getValue().source(),
-                        "a budget belongs to a target, not to one of its methods; set it for the client");
+                        setting.spelling(),
+                        setting.source(),
+                        "a budget belongs to a target, not to one of its methods; " + whatToDo.apply(key));
             }
-        }
+        });
     }
 
     private <T> T get(ConfigKey<T> key) {

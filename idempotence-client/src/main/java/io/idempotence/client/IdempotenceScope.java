@@ -206,11 +206,14 @@ public final class IdempotenceScope {
      * This scope's ID for one call, which takes it. For integrations. Thread-safe.
      *
      * @param call names the client and the method
+     * @param config the call's settings
      * @param usual makes the ID that the call would have without a scope
      * @return the ID
-     * @throws IllegalStateException if another call took it
+     * @throws IllegalStateException if another call took it, or if it is a resumed one and {@link IdempotenceClientConfig#serverRetention()}
+     *     will be over before the call's deadline
      */
-    public IdempotenceId idFor(String call, Supplier<IdempotenceId> usual) {
+    public IdempotenceId idFor(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
+        checkRetention(config);
         Taken by = taken;
         if (by == null) {
             by = take(call, usual);
@@ -236,13 +239,18 @@ public final class IdempotenceScope {
         }
     }
 
-    /**
-     * When this scope's ID was first sent, if it is a resumed one. For integrations.
-     *
-     * @return the time that {@link IdempotenceClient#resume(IdempotenceId, Instant, Work)} got
-     */
-    public Optional<Instant> firstSentAt() {
-        return Optional.ofNullable(firstSentAt);
+    /** An ID that the server half has forgotten would be a new one to it. */
+    private void checkRetention(IdempotenceClientConfig config) {
+        if (firstSentAt == null) {
+            return;
+        }
+        Instant forgotten = firstSentAt.plus(config.serverRetention());
+        if (Instant.now().plus(config.deadline()).isAfter(forgotten)) {
+            throw new IllegalStateException("this ID was first sent at " + firstSentAt
+                    + ", and the server half may forget it at " + forgotten
+                    + " (idempotence.client.server-retention), so the call could be carried out again;"
+                    + " look into the business data");
+        }
     }
 
     boolean isTaken() {

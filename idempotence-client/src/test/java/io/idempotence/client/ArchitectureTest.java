@@ -63,8 +63,7 @@ class ArchitectureTest {
                     "io.idempotence.client.retry.RetryDecision.waitOrStop",
                     "io.idempotence.client.retry.LogicalCall.<init>",
                     "io.idempotence.client.retry.LogicalCall.countRequest",
-                    "io.idempotence.client.feign.FeignCall.idOf",
-                    "io.idempotence.client.okhttp.OkHttpCall.checkRetention"));
+                    "io.idempotence.client.IdempotenceScope.checkRetention"));
 
     private static ArchCondition<JavaClass> readTheWallClockOutsideOf(String... places) {
         return new ArchCondition<>("read the wall clock elsewhere") {

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import java.io.IOException;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -20,9 +22,10 @@ import org.junit.jupiter.api.Test;
 class IdempotenceScopeTest {
     private static final IdempotenceId A = IdempotenceId.of("a");
     private static final IdempotenceId B = IdempotenceId.of("b");
+    private static final IdempotenceClientConfig CONFIG = IdempotenceClientConfig.defaults();
 
     private static IdempotenceId idFor(String call) {
-        return IdempotenceScope.current().orElseThrow().idFor(call, () -> {
+        return IdempotenceScope.current().orElseThrow().idFor(call, CONFIG, () -> {
             throw new AssertionError("the scope has an ID");
         });
     }
@@ -137,9 +140,9 @@ class IdempotenceScopeTest {
         IdempotenceScope.saving(saved::add, () -> {
             IdempotenceScope scope = IdempotenceScope.current().orElseThrow();
             assertThat(saved).isEmpty();
-            assertThat(scope.idFor("x", () -> B)).isEqualTo(B);
+            assertThat(scope.idFor("x", CONFIG, () -> B)).isEqualTo(B);
             assertThat(saved).containsExactly(B);
-            assertThat(scope.idFor("x", () -> A)).isEqualTo(B);
+            assertThat(scope.idFor("x", CONFIG, () -> A)).isEqualTo(B);
             return null;
         });
         assertThat(saved).containsExactly(B);
@@ -155,11 +158,26 @@ class IdempotenceScopeTest {
                 },
                 () -> {
                     IdempotenceScope scope = IdempotenceScope.current().orElseThrow();
-                    assertThatThrownBy(() -> scope.idFor("x", () -> A)).hasMessage("disk full");
+                    assertThatThrownBy(() -> scope.idFor("x", CONFIG, () -> A)).hasMessage("disk full");
                     assertThat(scope.isTaken()).isFalse();
-                    assertThat(scope.idFor("x", () -> B)).isEqualTo(B);
+                    assertThat(scope.idFor("x", CONFIG, () -> B)).isEqualTo(B);
                     return null;
                 });
+    }
+
+    /** The deadline counts: the last attempt must still find the record. */
+    @Test
+    void resumedIdIsGivenOutAsLongAsTheServerHalfKnowsItUntilTheDeadline() {
+        Instant now = Instant.now();
+        IdempotenceScope young =
+                new IdempotenceScope(A, now.minus(Duration.ofHours(24)).plusSeconds(60));
+        assertThat(young.idFor("x", CONFIG, () -> B)).isEqualTo(A);
+        IdempotenceScope old =
+                new IdempotenceScope(A, now.minus(Duration.ofHours(24)).plusSeconds(9));
+        assertThatThrownBy(() -> old.idFor("x", CONFIG, () -> B))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("idempotence.client.server-retention");
+        assertThat(old.isTaken()).isFalse();
     }
 
     private static <T> T unchecked(Callable<T> work) {

@@ -6,6 +6,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.Idempotent;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Retries;
 import java.lang.reflect.Method;
@@ -70,7 +71,7 @@ final class ClientMethod {
     }
 
     boolean carriesId(String httpMethod, boolean given) {
-        if (KeyHeader.isSafe(httpMethod)) {
+        if (HttpMethods.isSafe(httpMethod)) {
             return false;
         }
         if (annotated != null) {

@@ -9,27 +9,20 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import java.nio.charset.Charset;
-import java.time.Instant;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A logical call made through Feign: what its first request looked like, so that the later ones look the same. */
 final class FeignCall {
     private static final String CONTENT_TYPE = "Content-Type";
-    private static final String WAIT = "wait=";
-
-    /** What an answer needs to come after a wait. */
-    private static final long ANSWER_MILLIS = 500;
-
-    private static final Pattern WAIT_PREFERENCE = Pattern.compile("(?i)(^|[,;\\s])wait\\s*=");
 
     private final LogicalCall logical;
     private final ClientMethod method;
@@ -94,7 +87,7 @@ final class FeignCall {
             isFirst = first.compareAndSet(null, made);
             FirstRequest winner = first.get();
             request = winner == null ? made : winner;
-            logical.describe(request.id, KeyHeader.isSafe(template.method()));
+            logical.describe(request.id, HttpMethods.isSafe(template.method()));
         }
         if (request.header == null) {
             KeyHeader.remove(template, headers);
@@ -136,25 +129,11 @@ final class FeignCall {
             id = KeyHeader.parse(given);
             header = given.get(0);
         } else {
-            id = scope != null ? idOf(scope, template) : usualId(template);
+            id = scope != null ? scope.idFor(method.scopeName(), config, () -> usualId(template)) : usualId(template);
             header = KeyHeader.format(id, config.headerStyle());
         }
         return new FirstRequest(
                 id, header, template.body(), template.requestCharset(), KeyHeader.values(headers, CONTENT_TYPE));
-    }
-
-    private IdempotenceId idOf(IdempotenceScope from, RequestTemplate template) {
-        IdempotenceClientConfig config = method.config();
-        from.firstSentAt().ifPresent(first -> {
-            Instant forgotten = first.plus(config.serverRetention());
-            if (Instant.now().plus(config.deadline()).isAfter(forgotten)) {
-                throw new IllegalStateException("this ID was first sent at " + first
-                        + ", and the server half may forget it at "
-                        + forgotten + " (idempotence.client.server-retention), so the call could be carried out again;"
-                        + " look into the business data");
-            }
-        });
-        return from.idFor(method.scopeName(), () -> usualId(template));
     }
 
     private IdempotenceId usualId(RequestTemplate template) {
@@ -188,17 +167,12 @@ final class FeignCall {
         Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
         headers.keySet().removeIf(IDEMPOTENCY_ATTEMPT::equalsIgnoreCase);
         headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
-        long seconds = Math.min(
-                (method.config().preferWait().toMillis() + 999) / 1000,
-                Math.min(logical.deadline().millisLeft(), Math.max(0, readTimeoutMillis - ANSWER_MILLIS)) / 1000);
         List<String> preferred = KeyHeader.values(headers, PREFER);
-        if (seconds > 0
-                && preferred.stream()
-                        .noneMatch(value -> WAIT_PREFERENCE.matcher(value).find())) {
+        logical.waitPreference(readTimeoutMillis, preferred).ifPresent(wait -> {
             headers.keySet().removeIf(PREFER::equalsIgnoreCase);
-            preferred.add(WAIT + seconds);
+            preferred.add(wait);
             headers.put(PREFER, preferred);
-        }
+        });
         return Request.create(
                 request.httpMethod(),
                 request.url(),

@@ -8,20 +8,13 @@ import io.idempotence.http.IdempotencyKeyHeader;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 
 /** The ID's header in Feign's terms. */
 final class KeyHeader {
     private static final IdempotencyKeyHeader GRAMMAR = IdempotencyKeyHeader.standard();
-    private static final Set<String> SAFE = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
 
     private KeyHeader() {}
-
-    static boolean isSafe(String httpMethod) {
-        return SAFE.contains(httpMethod.toUpperCase(Locale.ROOT));
-    }
 
     static List<String> lines(Map<String, Collection<String>> headers) {
         return values(headers, IDEMPOTENCY_KEY);

@@ -2,6 +2,8 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.retry.HttpMethods;
+import io.idempotence.client.retry.LayerAbove;
 import io.idempotence.client.retry.Observation;
 import java.io.IOException;
 import java.util.concurrent.RejectedExecutionException;
@@ -29,7 +31,7 @@ final class ObservedRequest {
         this.httpClient = httpClient;
         this.given = given;
         call.check(request, attempt.prepared() != null);
-        this.safe = KeyHeader.isSafe(request.httpMethod().name());
+        this.safe = HttpMethods.isSafe(request.httpMethod().name());
         this.request = request;
         this.options = given;
     }
@@ -45,6 +47,11 @@ final class ObservedRequest {
 
     Request request() {
         return request;
+    }
+
+    /** A client below that has the client half as well leaves this request alone. */
+    <T, X extends Exception> T sends(LayerAbove.Sending<T, X> sending) throws X {
+        return LayerAbove.sends(request.httpMethod().name(), request.url(), sending);
     }
 
     Request.Options options() {

@@ -3,7 +3,6 @@ package io.idempotence.client.feign;
 import feign.AsyncClient;
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.retry.LayerAbove;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -41,7 +40,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         CompletableFuture<Response> wire;
         observed.starts();
         try {
-            wire = LayerAbove.sends(() -> delegate.execute(observed.request(), observed.options(), context));
+            wire = observed.sends(() -> delegate.execute(observed.request(), observed.options(), context));
         } catch (Throwable t) {
             fail(observed, answer, t);
             return;

@@ -3,7 +3,6 @@ package io.idempotence.client.feign;
 import feign.Client;
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.retry.LayerAbove;
 import java.io.IOException;
 
 /** Writes down what goes over the wire, and gives an attempt no more time than its call has left. */
@@ -27,7 +26,7 @@ final class ObservingClient implements Client {
             Response response;
             do {
                 observed.starts();
-                response = LayerAbove.sends(() -> delegate.execute(observed.request(), observed.options()));
+                response = observed.sends(() -> delegate.execute(observed.request(), observed.options()));
             } while (observed.follows(response));
             return observed.answered(response);
         } catch (Throwable t) {

@@ -5,12 +5,14 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.retry.Origin;
 import java.net.URI;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -83,9 +85,9 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
         return "https".equalsIgnoreCase(uri.getScheme());
     }
 
-    private static String origin(URI uri) {
-        int port = uri.getPort() >= 0 ? uri.getPort() : isSecure(uri) ? 443 : 80;
-        return (uri.getScheme() + "://" + uri.getHost() + ":" + port).toLowerCase(Locale.ROOT);
+    /** A name with an underscore in it is no host to {@link URI}; it is none that a redirect can name either. */
+    private static Origin origin(URI uri) {
+        return new Origin(uri.getScheme(), Objects.requireNonNullElse(uri.getHost(), ""), uri.getPort());
     }
 
     private static Set<String> lower(String... names) {

@@ -3,6 +3,9 @@ package io.idempotence.client.okhttp;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.LayerAbove;
+import java.util.Objects;
+import okhttp3.HttpUrl;
+import okhttp3.Request;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,11 +18,20 @@ import org.jspecify.annotations.Nullable;
 record Caller(@Nullable IdempotenceScope scope, @Nullable InboundRequest inbound, boolean layerAbove) {
     static final Caller NOBODY = new Caller(null, null, false);
 
-    static Caller current() {
+    /** This thread, as the caller of {@code request}. */
+    static Caller current(Request request) {
         IdempotenceScope scope = IdempotenceScope.current().orElse(null);
         InboundRequest inbound = InboundRequest.current().orElse(null);
-        boolean above = LayerAbove.isSending();
+        boolean above = LayerAbove.isSending((method, url) -> isSame(method, HttpUrl.parse(url), request));
         return scope == null && inbound == null && !above ? NOBODY : new Caller(scope, inbound, above);
+    }
+
+    /** A load balancer between the halves puts another host in, and leaves the rest. */
+    private static boolean isSame(String method, @Nullable HttpUrl url, Request request) {
+        return url != null
+                && method.equals(request.method())
+                && url.encodedPath().equals(request.url().encodedPath())
+                && Objects.equals(url.encodedQuery(), request.url().encodedQuery());
     }
 
     /** This one, and for what it lacks the other. */

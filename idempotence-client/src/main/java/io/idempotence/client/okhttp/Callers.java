@@ -21,18 +21,21 @@ final class Callers implements EventListener.Factory {
 
     @Override
     public EventListener create(Call call) {
-        callers.put(call, Caller.current());
+        callers.put(call, Caller.current(call.request()));
         return delegate.create(call);
     }
 
-    /** Of this thread first: a call may be made here and executed there. */
+    /**
+     * Of this thread first: a call may be made here and executed there. An interceptor above may have the call carried out more than once, so who made
+     * it is known as long as the call is.
+     */
     Caller of(Call call) {
         Caller made = callers.get(call);
         if (made == null && told.compareAndSet(false, true)) {
             LOG.warn("Another event listener was set after IdempotentOkHttp.install: calls that are enqueued inside an"
                     + " IdempotenceScope will NOT carry its ID; call IdempotentOkHttp.install(builder) last");
         }
-        callers.remove(call);
-        return made == null ? Caller.current() : Caller.current().or(made);
+        Caller here = Caller.current(call.request());
+        return made == null ? here : here.or(made);
     }
 }

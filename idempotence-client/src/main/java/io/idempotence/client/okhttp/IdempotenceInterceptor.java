@@ -1,8 +1,10 @@
 package io.idempotence.client.okhttp;
 
 import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.CallLoop;
+import io.idempotence.client.retry.HttpMethods;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import okhttp3.Interceptor;
@@ -31,7 +33,7 @@ final class IdempotenceInterceptor implements Interceptor {
         if (HttpMethods.isSafe(request.method())) {
             caller = Caller.NOBODY;
         }
-        OkHttpTarget target = targets.of(request.url(), HttpMethods.label(request.method()));
+        OkHttpTarget target = target(request);
         OkHttpCall call = new OkHttpCall(chain, target, caller);
         try {
             return run(call, target.retry());
@@ -41,6 +43,15 @@ final class IdempotenceInterceptor implements Interceptor {
             throw e;
         } catch (Throwable e) {
             throw new IOException(e);
+        }
+    }
+
+    /** Under the name of a host, settings are first looked at here. */
+    private OkHttpTarget target(Request request) throws NotSendableException {
+        try {
+            return targets.of(request.url(), HttpMethods.label(request.method()));
+        } catch (IdempotenceConfigException e) {
+            throw new NotSendableException(e);
         }
     }
 

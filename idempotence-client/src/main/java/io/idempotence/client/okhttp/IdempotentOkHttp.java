@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}, which can add PUT and
- * DELETE), and other calls whose caller gives an {@code Idempotency-Key} header, but never GET, HEAD, OPTIONS and TRACE.
+ * DELETE), and other calls whose caller gives an {@code Idempotency-Key} header, but never GET, HEAD, OPTIONS and TRACE: from
+ * those the header is taken off.
  *
  * <p><b>Which ID:</b> the caller's header, else {@link io.idempotence.client.IdempotenceScope}, else derived from the {@link
  * io.idempotence.InboundRequest} whose handler makes the call, else a new one. Scope and request are
@@ -40,7 +41,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>with {@link OutcomeUnknownException}, if a call with an ID may have been carried out and nothing after settled it. A
  *       401, 403 or 407 that is not a stored answer does not settle an earlier attempt.
  *   <li>with the usual {@code IOException}, if nothing was sent, or if the call carried no ID. A header that is no ID, an ID
- *       that two calls would share, and an interceptor that changes the ID are {@code IOException}s, too.
+ *       that two calls would share, an interceptor that changes the ID, and settings for the URL's host that do not fit each other
+ *       are {@code IOException}s, too.
  * </ul>
  *
  * <p>{@code Call.cancel()} and an interrupt end the call at once; there is no further attempt, and an interrupted thread keeps its
@@ -54,7 +56,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Putting it together:</b> call {@code install} once, after {@code eventListener} or {@code eventListenerFactory}, which
  * it wraps. Interceptors added before see the call once and no ID; those added after see each attempt with its ID and must
  * not change it. A Feign client with {@link io.idempotence.client.feign.IdempotentFeign} over this client keeps its own ID and
- * retries. Do not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
+ * retries; what is called on the way, such as a token that an authenticator fetches, is a call of its own. Do not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
  */
 public final class IdempotentOkHttp {
     private IdempotentOkHttp() {}
@@ -91,6 +93,7 @@ public final class IdempotentOkHttp {
      * @param config the settings
      * @param name the client's name in config, budgets, retries and events
      * @return {@code builder}
+     * @throws io.idempotence.client.IdempotenceConfigException if settings under the name do not fit each other
      * @throws IllegalStateException if it is installed already
      */
     public static OkHttpClient.Builder install(

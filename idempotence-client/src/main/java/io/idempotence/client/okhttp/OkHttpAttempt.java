@@ -3,8 +3,10 @@ package io.idempotence.client.okhttp;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
+import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
+import io.idempotence.client.retry.Origin;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -19,17 +21,14 @@ import org.jspecify.annotations.Nullable;
 /** One request of an attempt, with those that OkHttp makes of it: redirects, and what it sends again by itself. */
 final class OkHttpAttempt {
     private final Observation seen;
-    private final @Nullable LogicalCall logical;
+    private final LogicalCall logical;
     private final @Nullable String header;
     private volatile @Nullable Request first;
     private volatile boolean mayHaveRun;
     private volatile boolean leftWithoutId;
 
-    /**
-     * @param logical the call, or null if the attempt is of a call that is not ours
-     * @param header the ID's line, or null if there is none
-     */
-    OkHttpAttempt(Observation seen, @Nullable LogicalCall logical, @Nullable String header) {
+    /** @param header the ID's line, or null if there is none */
+    OkHttpAttempt(Observation seen, LogicalCall logical, @Nullable String header) {
         this.seen = seen;
         this.logical = logical;
         this.header = header;
@@ -72,9 +71,7 @@ final class OkHttpAttempt {
         } else {
             leaving = redirected(before, request);
         }
-        if (logical != null) {
-            logical.countRequest();
-        }
+        logical.countRequest();
         seen.started();
         try {
             Response response = chain.proceed(leaving);
@@ -106,7 +103,7 @@ final class OkHttpAttempt {
 
     /** The ID is for the origin it was made for, and for unsafe methods. */
     private Request redirected(Request before, Request request) {
-        boolean elsewhere = !isSameOrigin(before.url(), request.url());
+        boolean elsewhere = !origin(before.url()).equals(origin(request.url()));
         boolean unsafe = !HttpMethods.isSafe(request.method());
         if (!elsewhere && (unsafe || HttpMethods.isSafe(before.method()))) {
             return request;
@@ -121,7 +118,7 @@ final class OkHttpAttempt {
                 .build();
     }
 
-    private static boolean isSameOrigin(HttpUrl a, HttpUrl b) {
-        return a.scheme().equals(b.scheme()) && a.host().equals(b.host()) && a.port() == b.port();
+    private static Origin origin(HttpUrl url) {
+        return new Origin(url.scheme(), url.host(), url.port());
     }
 }

@@ -10,17 +10,16 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.Deadline;
 import io.idempotence.client.retry.Exchange;
+import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Pattern;
 import okhttp3.Interceptor.Chain;
 import okhttp3.MediaType;
 import okhttp3.Request;
@@ -31,10 +30,6 @@ import org.jspecify.annotations.Nullable;
 /** A logical call made through OkHttp. Its attempts run one after the other, in one thread. */
 final class OkHttpCall implements Exchange {
     private static final IdempotencyKeyHeader GRAMMAR = IdempotencyKeyHeader.standard();
-    private static final Pattern WAIT_PREFERENCE = Pattern.compile("(?i)(^|[,;\\s])wait\\s*=");
-
-    /** What an answer needs to come after a wait. */
-    private static final long ANSWER_MILLIS = 500;
 
     /** How long a cancelled call may go on waiting. */
     private static final long LONGEST_SLEEP_MILLIS = 50;
@@ -97,7 +92,9 @@ final class OkHttpCall implements Exchange {
                         || config.methods().contains(request.method().toUpperCase(Locale.ROOT)));
         if (!carriesId) {
             logical.describe(null, safe);
-            return request;
+            return given.isEmpty()
+                    ? request
+                    : request.newBuilder().removeHeader(IDEMPOTENCY_KEY).build();
         }
         RequestBody body = request.body();
         Request frozen = body == null
@@ -125,7 +122,6 @@ final class OkHttpCall implements Exchange {
         if (scope == null) {
             return usualId(request, bytes);
         }
-        scope.firstSentAt().ifPresent(this::checkRetention);
         String url = request.url()
                 .newBuilder()
                 .username("")
@@ -134,17 +130,7 @@ final class OkHttpCall implements Exchange {
                 .fragment(null)
                 .build()
                 .toString();
-        return scope.idFor(request.method() + " " + url, () -> usualId(request, bytes));
-    }
-
-    private void checkRetention(Instant firstSentAt) {
-        Instant forgotten = firstSentAt.plus(target.config().serverRetention());
-        if (Instant.now().plus(target.config().deadline()).isAfter(forgotten)) {
-            throw new IllegalStateException("this ID was first sent at " + firstSentAt
-                    + ", and the server half may forget it at " + forgotten
-                    + " (idempotence.client.server-retention), so the call could be carried out again;"
-                    + " look into the business data");
-        }
+        return scope.idFor(request.method() + " " + url, target.config(), () -> usualId(request, bytes));
     }
 
     private IdempotenceId usualId(Request request, byte @Nullable [] body) {
@@ -172,21 +158,10 @@ final class OkHttpCall implements Exchange {
         String line = header;
         if (line != null) {
             prepared.header(IDEMPOTENCY_KEY, line).header(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
-            preferWait(prepared, request, clipped.readTimeoutMillis());
+            logical.waitPreference(clipped.readTimeoutMillis(), request.headers(PREFER))
+                    .ifPresent(wait -> prepared.addHeader(PREFER, wait));
         }
         return prepared.build();
-    }
-
-    /** Not for longer than this side will listen. */
-    private void preferWait(Request.Builder prepared, Request request, long readTimeoutMillis) {
-        boolean chosen = request.headers(PREFER).stream()
-                .anyMatch(value -> WAIT_PREFERENCE.matcher(value).find());
-        long wished = (target.config().preferWait().toMillis() + 999) / 1000;
-        long bearable = Math.max(0, readTimeoutMillis - ANSWER_MILLIS) / 1000;
-        long seconds = Math.min(wished, bearable);
-        if (seconds > 0 && !chosen) {
-            prepared.addHeader(PREFER, "wait=" + seconds);
-        }
     }
 
     /** 0 means no limit to OkHttp, so at least a millisecond stays. */

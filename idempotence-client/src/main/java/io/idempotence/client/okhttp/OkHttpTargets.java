@@ -1,6 +1,8 @@
 package io.idempotence.client.okhttp;
 
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceConfigException;
+import io.idempotence.client.retry.HttpMethods;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import okhttp3.HttpUrl;
@@ -14,13 +16,21 @@ final class OkHttpTargets {
     private final @Nullable String name;
     private final ConcurrentMap<String, OkHttpTarget> targets = new ConcurrentHashMap<>();
 
+    /** @throws IdempotenceConfigException if settings under {@code name} do not fit each other */
     OkHttpTargets(IdempotenceClientConfig config, @Nullable String name) {
         this.config = config;
         this.name = name;
+        if (name != null) {
+            HttpMethods.labels().forEach(method -> of(name, method));
+        }
     }
 
+    /** @throws IdempotenceConfigException if settings for it do not fit each other */
     OkHttpTarget of(HttpUrl url, String method) {
-        String client = name == null ? authority(url) : name;
+        return of(name == null ? authority(url) : name, method);
+    }
+
+    private OkHttpTarget of(String client, String method) {
         String key = client + "#" + method;
         OkHttpTarget known = targets.get(key);
         if (known != null) {

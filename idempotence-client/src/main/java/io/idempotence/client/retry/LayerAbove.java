@@ -1,11 +1,15 @@
 package io.idempotence.client.retry;
 
+import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
+
 /**
- * Whether a request is an attempt of another client half above, in this thread. Feign may send through an OkHttp client that has the client half as well: one of
- * them retries and gives the ID, the upper one.
+ * The attempt of an upper client half that this thread is sending. Feign may send through an OkHttp client that has the client half as well: one of
+ * them gives the ID and retries, the upper one, so the lower one leaves that request alone. But no other: a token that is fetched on the way is a
+ * call of its own.
  */
 public final class LayerAbove {
-    private static final ThreadLocal<Boolean> SENDS = ThreadLocal.withInitial(() -> false);
+    private static final ThreadLocal<@Nullable Attempt> SENT = new ThreadLocal<>();
 
     private LayerAbove() {}
 
@@ -14,17 +18,39 @@ public final class LayerAbove {
         T send() throws X;
     }
 
-    /** True within {@link #sends(Sending)}. */
-    public static boolean isSending() {
-        return SENDS.get();
-    }
+    private record Attempt(String method, String url) {}
 
-    public static <T, X extends Exception> T sends(Sending<T, X> request) throws X {
-        SENDS.set(true);
+    /**
+     * Sends a request of an attempt, which {@link #isSending} knows meanwhile, in this thread. Where sendings nest, it knows the inner one until that
+     * ends, then the outer one again.
+     *
+     * @param method the request's HTTP method
+     * @param url the request's URL
+     * @return what {@code request} returns
+     * @throws X what {@code request} throws
+     */
+    public static <T, X extends Exception> T sends(String method, String url, Sending<T, X> request) throws X {
+        Attempt outer = SENT.get();
+        SENT.set(new Attempt(method, url));
         try {
             return request.send();
         } finally {
-            SENDS.remove();
+            if (outer == null) {
+                SENT.remove();
+            } else {
+                SENT.set(outer);
+            }
         }
+    }
+
+    /**
+     * Whether a request is the one that {@link #sends} is sending in this thread.
+     *
+     * @param isTheOne compares the request with that one's method and URL
+     * @return false also if nothing is being sent
+     */
+    public static boolean isSending(BiPredicate<String, String> isTheOne) {
+        Attempt sent = SENT.get();
+        return sent != null && isTheOne.test(sent.method, sent.url);
     }
 }

@@ -9,6 +9,8 @@ import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.RetryBudget;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collection;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -93,6 +95,17 @@ public final class LogicalCall {
     /** When the first request left; the opening of the call if none did. */
     public Instant firstSentAt() {
         return firstSentAt;
+    }
+
+    /**
+     * What a request with the ID adds to its {@code Prefer} headers, so that the server holds it while the first attempt runs.
+     *
+     * @param readTimeoutMillis that of the request, cut to what is left of the deadline
+     * @param preferences those that the request has
+     * @return empty if it adds nothing
+     */
+    public Optional<String> waitPreference(long readTimeoutMillis, Collection<String> preferences) {
+        return WaitPreference.of(config.preferWait(), readTimeoutMillis, preferences);
     }
 
     IdempotenceClientConfig config() {

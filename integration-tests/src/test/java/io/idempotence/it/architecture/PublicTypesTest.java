@@ -63,10 +63,12 @@ class PublicTypesTest {
                 retry.CallLoop
                 retry.Deadline
                 retry.Exchange
+                retry.HttpMethods
                 retry.LayerAbove
                 retry.LayerAbove.Sending
                 retry.LogicalCall
                 retry.Observation
+                retry.Origin
                 retry.Outcome
                 retry.Retries
                 retry.WeakIdentityMap

@@ -56,9 +56,19 @@ interface AsyncOrders {
     @RequestLine("POST /orders")
     CompletableFuture<String> unprotected(String body);
 
+    @Idempotent(false)
+    @RequestLine("POST /orders")
+    @Headers("Idempotency-Key: {id}")
+    CompletableFuture<String> unprotectedAs(@Param("id") String id, String body);
+
     @Idempotent
     @RequestLine("GET /orders")
     CompletableFuture<String> list();
+
+    @Idempotent
+    @RequestLine("GET /orders")
+    @Headers("Idempotency-Key: {id}")
+    CompletableFuture<String> listAs(@Param("id") String id);
 
     @RequestLine("POST /numbers")
     CompletableFuture<Map<String, Integer>> number(String body);

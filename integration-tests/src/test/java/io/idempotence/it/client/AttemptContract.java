@@ -67,7 +67,7 @@ abstract class AttemptContract extends WireMockTestBase {
 
     /** Row 1: certainly not sent. */
     @Test
-    void refusedConnectionIsTriedAgainEvenWithoutAnIdAndNothingIsUnknown() throws IOException {
+    void refusedConnectionIsTriedAgainEvenWithoutAnIdAndNothingIsUnknown() {
         String nobody = nobody();
         Orders orders = target(installed(fast()), nobody);
         assertThatThrownBy(() -> orders.put("x"))

@@ -58,7 +58,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     void connectTimeoutIsCutToWhatIsLeftOfTheDeadline() throws IOException {
         try (FullBacklog full = new FullBacklog()) {
             OkHttpClient client = built(IdempotentOkHttp.install(
-                    plain().connectTimeout(Duration.ofMinutes(1)).fastFallback(false),
+                    plain().connectTimeout(Duration.ofMinutes(1)),
                     fast().deadline(Duration.ofMillis(300)).build(),
                     "orders"));
             long start = System.nanoTime();

@@ -1,10 +1,13 @@
 package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import feign.Feign;
-import feign.FeignException;
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
@@ -12,7 +15,6 @@ import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
@@ -32,9 +34,12 @@ import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
 import okhttp3.RequestBody;
 import okhttp3.Response;
+import okhttp3.ResponseBody;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 /** Which calls of OkHttp without Feign carry an ID, which ID, and under which name they run. */
 class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
@@ -72,6 +77,14 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         ok(client, order().delete());
         ok(client, order());
         assertThat(ids()).hasSize(3).doesNotHaveDuplicates().last().isEqualTo("");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})
+    void headerOfASafeCallIsNotSent(String method) throws IOException {
+        assertThat(status(installed(), order().method(method, null).header("idempotency-key", "mine")))
+                .isLessThan(500);
+        assertThat(ids()).containsExactly("");
     }
 
     @ParameterizedTest
@@ -310,6 +323,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
                         .protocol(Protocol.HTTP_1_1)
                         .code(200)
                         .message("OK")
+                        .body(ResponseBody.create("", TEXT))
                         .build()));
         for (int i = 0; i < 2_500; i++) {
             assertThat(status(offline, to("http://customer-" + i + ".test/hook")))
@@ -370,6 +384,60 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThat(heard).containsExactly("start");
     }
 
+    /** Asked for each call: a client derived from one that was put together rightly may have another listener. */
+    @Test
+    void eventListenerThatReplacedOursIsMentionedOnceAndAScopeStillHoldsInItsThread() throws Exception {
+        OkHttpClient client = installed();
+        OkHttpClient derived = built(client.newBuilder().eventListener(EventListener.NONE));
+        assertThat(warnings(() -> ok(client, order()))).isEmpty();
+        List<String> warnings = warnings(() -> {
+            assertThat(IdempotenceScope.with(JOB, () -> ok(derived, order()))).isEqualTo(OK);
+            IdempotenceScope.with(JOB, () -> enqueue(derived.newCall(order().build())))
+                    .get(20, TimeUnit.SECONDS)
+                    .close();
+        });
+        assertThat(ids()).hasSize(3).doesNotHaveDuplicates().element(1).isEqualTo("\"job-1\"");
+        assertThat(warnings)
+                .singleElement()
+                .asString()
+                .contains("will NOT carry its ID")
+                .contains("call IdempotentOkHttp.install(builder) last");
+    }
+
+    @Test
+    void interceptorBeforeOursThatSendsTwiceKeepsTheScope() throws Exception {
+        OkHttpClient client = built(IdempotentOkHttp.install(
+                plain().addInterceptor(chain -> {
+                    chain.proceed(chain.request()).close();
+                    return chain.proceed(chain.request());
+                }),
+                fast().build()));
+        List<String> warnings =
+                warnings(() -> IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())))
+                        .get(20, TimeUnit.SECONDS)
+                        .close());
+        assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"");
+        assertThat(warnings).isEmpty();
+    }
+
+    /** What the client half says while {@code work} runs. */
+    private static List<String> warnings(ThrowingCallable work) {
+        Logger logger = (Logger) LoggerFactory.getLogger(IdempotentOkHttp.class);
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        logger.addAppender(log);
+        logger.setLevel(Level.WARN);
+        logger.setAdditive(false);
+        try {
+            assertThatNoException().isThrownBy(work);
+        } finally {
+            logger.setAdditive(true);
+            logger.setLevel(null);
+            logger.detachAppender(log);
+        }
+        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
+    }
+
     @Test
     void installingTwiceIsAMistake() {
         OkHttpClient.Builder builder = IdempotentOkHttp.install(plain(), fast().build());
@@ -377,19 +445,5 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThatThrownBy(() -> IdempotentOkHttp.install(builder, config)).isInstanceOf(IllegalStateException.class);
         OkHttpClient.Builder derived = built(builder).newBuilder();
         assertThatThrownBy(() -> IdempotentOkHttp.install(derived, config)).isInstanceOf(IllegalStateException.class);
-    }
-
-    /** One loop, one ID: Feign's. */
-    @Test
-    void feignOverAnInstalledClientKeepsItsOwnIdAndRetries() {
-        alwaysGet(status(503));
-        OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
-        Orders orders = target(
-                IdempotentFeign.install(Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(received()).hasSize(3);
-        assertOneId();
-        assertThat(attempts()).containsExactly("1", "2", "3");
-        assertThat(events).hasSize(1);
     }
 }

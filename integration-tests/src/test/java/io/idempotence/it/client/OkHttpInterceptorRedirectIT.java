@@ -7,14 +7,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
-import feign.Feign;
 import feign.FeignException;
-import io.idempotence.client.feign.IdempotentFeign;
-import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -107,10 +105,10 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
 
     /** Nothing was done anywhere. */
     @Test
-    void otherOriginThatCannotBeReachedIsTriedAgain() throws IOException {
+    void otherOriginThatCannotBeReachedIsTriedAgain() {
         redirects(307, nobody());
         OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, order())).isExactlyInstanceOf(java.net.ConnectException.class);
+        assertThatThrownBy(() -> send(client, order())).isExactlyInstanceOf(ConnectException.class);
         assertThat(received()).hasSize(3);
         assertOneId();
     }
@@ -152,6 +150,20 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(ids().get(0)).isEqualTo(ids().get(2)).isNotEmpty();
     }
 
+    /** That nobody was there for the GET does not mean that nothing was sent. */
+    @Test
+    void postThatWasRedirectedToNobodyIsCarriedOutOnceWithoutAnIdAndUnknownWithOne() {
+        redirects(303, nobody() + "/orders/7");
+        OkHttpClient client = installed();
+        assertThatThrownBy(() -> send(client, order().put(RequestBody.create("x", TEXT))))
+                .isExactlyInstanceOf(ConnectException.class);
+        assertThat(ids()).containsExactly("");
+        provider.resetRequests();
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(received()).hasSize(3);
+        assertOneId();
+    }
+
     @Test
     void idComesBackWithTheOrigin() throws IOException {
         try (RawServer other = elsewhere((request, client) -> client.getOutputStream()
@@ -171,9 +183,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     void idOfFeignStaysAtItsOrigin() {
         try (RawServer other = elsewhere(answering("200 OK"))) {
             redirects(307, other.url() + "/orders");
-            OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
-            Orders orders = target(IdempotentFeign.install(
-                    Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
+            Orders orders = feignOver(installed());
             assertThat(orders.create("x")).isEqualTo("ok");
         }
         assertOneId();
@@ -186,24 +196,9 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     void whatFeignSentToAnotherOriginIsNotTriedAgainBelowFeign() {
         try (RawServer other = elsewhere(answering("503 No"))) {
             redirects(307, other.url() + "/orders");
-            OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
-            Orders orders = target(IdempotentFeign.install(
-                    Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
+            Orders orders = feignOver(installed());
             assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         }
         assertThat(elsewhere).hasSize(1);
-    }
-
-    @Test
-    void requestsOfFeignWithoutAnIdAreNotTriedAgainBelowFeignEither() {
-        OkHttpClient under = built(IdempotentOkHttp.install(plain(), fast().build()));
-        Orders orders = target(
-                IdempotentFeign.install(Feign.builder().client(new feign.okhttp.OkHttpClient(under)), fast().build()));
-        alwaysGet(status(503));
-        assertThatThrownBy(orders::list).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(received()).hasSize(3);
-        provider.resetRequests();
-        assertThatThrownBy(() -> orders.unprotected("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(ids()).containsExactly("");
     }
 }

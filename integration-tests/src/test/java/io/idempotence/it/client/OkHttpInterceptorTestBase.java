@@ -3,8 +3,10 @@ package io.idempotence.it.client;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import feign.BaseBuilder;
+import feign.Client;
 import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
 import java.time.Duration;
@@ -57,6 +59,15 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
         OkHttpClient client = builder.build();
         clients.add(client);
         return client;
+    }
+
+    /** Feign, with the client half, sending through {@code under}. */
+    final Orders feignOver(OkHttpClient under) {
+        return feignOver(new feign.okhttp.OkHttpClient(under));
+    }
+
+    final Orders feignOver(Client under) {
+        return target(IdempotentFeign.install(Feign.builder().client(under), fast().build()));
     }
 
     static OkHttpClient.Builder plain() {

@@ -147,6 +147,15 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertEnd(SUCCEEDED, 3);
     }
 
+    @Test
+    void headerArgumentOfACallThatCarriesNoIdIsNotSent() {
+        Orders orders = orders();
+        orders.listAs("mine");
+        orders.unprotectedAs("mine", "x");
+        assertThat(ids()).containsExactly("", "");
+        assertThat(attempts()).containsExactly("");
+    }
+
     // ---- which ID
 
     @Test
@@ -574,6 +583,19 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThatThrownBy(() -> orders().create("body")).isInstanceOf(OutcomeUnknownException.class);
     }
 
+    /** That nobody was there for the GET does not mean that nothing was sent. */
+    @Test
+    void postThatWasRedirectedToNobodyIsCarriedOutOnceWithoutAnIdAndUnknownWithOne() {
+        provider.stubFor(post("/orders")
+                .atPriority(5)
+                .willReturn(aResponse().withStatus(303).withHeader("Location", nobody() + "/orders/7")));
+        assertThatThrownBy(() -> orders().unprotected("body")).isExactlyInstanceOf(RetryableException.class);
+        assertThat(ids()).containsExactly("");
+        provider.resetRequests();
+        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(OutcomeUnknownException.class);
+        assertOneId();
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {307, 308})
     void otherOriginNeverSeesTheIdNorWhatIsSecret(int status) {
@@ -608,6 +630,18 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
                     .extracting(IdempotenceClientEvent::attempts)
                     .isEqualTo(1);
             assertThat(received()).hasSize(1);
+        }
+    }
+
+    /** What became of it there, the ID cannot tell. */
+    @Test
+    void unknownAtAnotherOriginAdvisesNotToCallAgain() {
+        try (Elsewhere elsewhere = new Elsewhere("")) {
+            alwaysGet(aResponse().withStatus(307).withHeader("Location", elsewhere.server.url() + "/orders"));
+            assertThatThrownBy(() -> orders().create("body"))
+                    .isInstanceOf(OutcomeUnknownException.class)
+                    .hasMessageContaining("do not call again")
+                    .hasMessageNotContaining("call again with");
         }
     }
 

@@ -47,9 +47,19 @@ interface Orders {
     @RequestLine("POST /orders")
     String unprotected(String body);
 
+    @Idempotent(false)
+    @RequestLine("POST /orders")
+    @Headers("Idempotency-Key: {id}")
+    String unprotectedAs(@Param("id") String id, String body);
+
     @Idempotent
     @RequestLine("GET /orders")
     String list();
+
+    @Idempotent
+    @RequestLine("GET /orders")
+    @Headers("Idempotency-Key: {id}")
+    String listAs(@Param("id") String id);
 
     @RequestLine("POST /numbers")
     Map<String, Integer> number(String body);

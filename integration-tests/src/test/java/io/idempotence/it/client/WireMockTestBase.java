@@ -25,6 +25,7 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.feign.IdempotentFeign;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
@@ -197,10 +198,12 @@ abstract class WireMockTestBase {
                 : ((Feign.Builder) builder).target(new HardCodedTarget<>(Orders.class, "orders", url));
     }
 
-    /** Where nobody listens. */
-    static String nobody() throws IOException {
+    /** An address that refuses connections. */
+    static String nobody() {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return "http://127.0.0.1:" + socket.getLocalPort();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

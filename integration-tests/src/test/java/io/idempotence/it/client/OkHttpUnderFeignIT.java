@@ -1,0 +1,153 @@
+package io.idempotence.it.client;
+
+import static com.github.tomakehurst.wiremock.client.WireMock.absent;
+import static com.github.tomakehurst.wiremock.client.WireMock.any;
+import static com.github.tomakehurst.wiremock.client.WireMock.equalTo;
+import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import feign.Client;
+import feign.FeignException;
+import feign.Request;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import okhttp3.OkHttpClient;
+import okhttp3.Response;
+import org.junit.jupiter.api.Test;
+
+/** Feign with the client half over OkHttp with the client half: one of them gives the ID and tries again, the upper one. */
+class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
+    private final AtomicReference<OkHttpClient> under = new AtomicReference<>();
+
+    private OkHttpClient under(OkHttpClient.Builder builder) {
+        under.set(built(builder));
+        return under.get();
+    }
+
+    /** Through the client under Feign. */
+    private String token() throws IOException {
+        return ok(under.get(), to(url("/token")));
+    }
+
+    private boolean isToken(okhttp3.Request request) {
+        return request.url().encodedPath().equals("/token");
+    }
+
+    private Response withToken(okhttp3.Interceptor.Chain chain) throws IOException {
+        okhttp3.Request request = chain.request();
+        return chain.proceed(
+                isToken(request)
+                        ? request
+                        : request.newBuilder().header("Authorization", token()).build());
+    }
+
+    /** The first attempt of each token is in vain, each order needs a token. */
+    private static void ordersNeedATokenWhichNeedsTwoAttempts() {
+        provider.stubFor(any(urlEqualTo("/token"))
+                .atPriority(1)
+                .withHeader("Idempotency-Attempt", equalTo("1"))
+                .willReturn(status(503)));
+        provider.stubFor(any(urlEqualTo("/orders"))
+                .atPriority(1)
+                .withHeader("Authorization", absent())
+                .willReturn(status(401)));
+    }
+
+    private static List<String> ids(String path) {
+        return received().stream()
+                .filter(request -> request.getUrl().equals(path))
+                .map(request -> header(request, "Idempotency-Key"))
+                .toList();
+    }
+
+    private static void assertTwoCallsOfTheirOwn() {
+        assertThat(ids("/token")).hasSize(2).doesNotContain("");
+        assertThat(ids("/token").stream().distinct()).hasSize(1);
+        assertThat(ids("/orders").stream().distinct())
+                .hasSize(1)
+                .doesNotContain("")
+                .doesNotContainAnyElementsOf(ids("/token"));
+    }
+
+    /** One loop, one ID: Feign's. */
+    @Test
+    void feignKeepsItsOwnIdAndRetries() {
+        alwaysGet(status(503));
+        Orders orders = feignOver(installed());
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(received()).hasSize(3);
+        assertOneId();
+        assertThat(attempts()).containsExactly("1", "2", "3");
+        assertThat(events).hasSize(1);
+    }
+
+    @Test
+    void requestsWithoutAnIdAreNotTriedAgainBelowFeignEither() {
+        Orders orders = feignOver(installed());
+        alwaysGet(status(503));
+        assertThatThrownBy(orders::list).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(received()).hasSize(3);
+        provider.resetRequests();
+        assertThatThrownBy(() -> orders.unprotected("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(ids()).containsExactly("");
+    }
+
+    @Test
+    void tokenThatAnAuthenticatorFetchesIsACallOfItsOwn() {
+        ordersNeedATokenWhichNeedsTwoAttempts();
+        Orders orders = feignOver(under(IdempotentOkHttp.install(plain(), fast().build())
+                .authenticator((route, response) -> response.request()
+                        .newBuilder()
+                        .header("Authorization", token())
+                        .build())));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertTwoCallsOfTheirOwn();
+    }
+
+    @Test
+    void tokenThatAnInterceptorFetchesIsACallOfItsOwn() {
+        ordersNeedATokenWhichNeedsTwoAttempts();
+        Orders orders =
+                feignOver(under(IdempotentOkHttp.install(plain().addInterceptor(this::withToken), fast().build())));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertTwoCallsOfTheirOwn();
+    }
+
+    @Test
+    void callOfFeignWithinASendingOfFeignLeavesTheOuterOneToFeign() {
+        provider.stubFor(any(urlEqualTo("/orders")).atPriority(1).willReturn(status(503)));
+        Client below = new feign.okhttp.OkHttpClient(installed());
+        Orders within = feignOver(below);
+        Orders orders = feignOver((Request request, Request.Options options) -> {
+            within.tick();
+            return below.execute(request, options);
+        });
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(ids("/tick")).hasSize(3).doesNotHaveDuplicates();
+        assertThat(ids("/orders")).hasSize(3);
+    }
+
+    /** As load balancers do between Feign and its client. */
+    @Test
+    void requestThatIsSentToAnotherHostIsStillFeigns() {
+        alwaysGet(status(503));
+        Client below = new feign.okhttp.OkHttpClient(installed());
+        Orders orders = feignOver((Request request, Request.Options options) -> below.execute(
+                Request.create(
+                        request.httpMethod(),
+                        request.url().replace("127.0.0.1", "localhost"),
+                        request.headers(),
+                        request.body(),
+                        request.charset(),
+                        request.requestTemplate()),
+                options));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(received())
+                .hasSize(3)
+                .allMatch(request -> header(request, "Host").startsWith("localhost"));
+        assertThat(events).hasSize(1);
+    }
+}
