@@ -35,6 +35,7 @@ import redis.clients.jedis.exceptions.JedisAccessControlException;
 import redis.clients.jedis.exceptions.JedisClusterOperationException;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /**
  * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads besides the
@@ -242,7 +243,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     @Override
     public Stream<IdempotenceRecord> list(String namespace) {
         String pattern = StorageKey.prefix(namespace) + "*";
-        ScanIteration scan = scanning(() -> client.scanIteration(PAGE, pattern));
+        ScanIteration scan = scanning(() -> Primaries.scan(client, PAGE, pattern));
         return Stream.iterate(scanning(() -> page(scan)), Optional::isPresent, before -> scanning(() -> page(scan)))
                 .flatMap(page -> page.orElseThrow().stream());
     }
@@ -265,9 +266,9 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         return Optional.of(records);
     }
 
-    private static Optional<IdempotenceRecord> seen(StorageKey key, Response<Object> reply) {
+    private Optional<IdempotenceRecord> seen(StorageKey key, Response<Object> reply) {
         try {
-            return header(key, (List<?>) reply.get());
+            return header(key, (List<?>) answer(key, reply));
         } catch (CorruptRecordException e) {
             return Optional.empty();
         } catch (JedisDataException e) {
@@ -275,6 +276,15 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
                 return Optional.empty();
             }
             throw e;
+        }
+    }
+
+    /** A pipeline does not follow a slot to another node. */
+    private Object answer(StorageKey key, Response<Object> reply) {
+        try {
+            return reply.get();
+        } catch (JedisRedirectionException e) {
+            return FIND.run(client, bytes(key));
         }
     }
 
