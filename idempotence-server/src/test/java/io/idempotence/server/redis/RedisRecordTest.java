@@ -19,10 +19,12 @@ import java.util.Map;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
 /** What is in Redis, and what it costs. */
+@Tag("redis-7")
 class RedisRecordTest {
     private static EmbeddedRedis redis;
     private static RedisIdempotenceStorage storage;
