@@ -54,7 +54,7 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
  *
  * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval getrange exists set setrange pexpire pttl
- * persist time del}; an operator's also {@code scan}.
+ * persist time del}; an operator's also {@code scan}, and in a Cluster with replicas {@code info}, or each of them lists its records again.
  *
  * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
  * A Cluster call is tried at most 3 times within 4 s.

@@ -47,10 +47,13 @@ enum RedisBinary {
 
     /** The binary that this run is about. */
     static String chosen() {
-        String other = System.getProperty("idempotence.test.redis-server", "");
-        return other.isEmpty()
-                ? valueOf("VERSION_" + version().replace('.', '_')).path()
-                : other;
+        return isOfTheMachine()
+                ? System.getProperty("idempotence.test.redis-server")
+                : valueOf("VERSION_" + version().replace('.', '_')).path();
+    }
+
+    static boolean isOfTheMachine() {
+        return !System.getProperty("idempotence.test.redis-server", "").isEmpty();
     }
 
     abstract File unpack() throws IOException;
