@@ -29,12 +29,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
 /** What business code without HTTP sees, on a real Redis that can be killed. */
-@Tag("redis-7")
 class IdempotenceTest {
     private final IdempotenceId id = IdempotenceId.of("order-4711");
     private final AtomicInteger runs = new AtomicInteger();
