@@ -4,15 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.IdempotenceStorage;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.slf4j.LoggerFactory;
 import org.slf4j.MDC;
 
 /** The ID is in the logs of the work, and nowhere else. */
@@ -59,11 +54,7 @@ class LoggedIdTest {
 
     @Test
     void alarmsInTheLogCarryTheirId() {
-        Logger logger = (Logger) LoggerFactory.getLogger(Idempotence.class);
-        ListAppender<ILoggingEvent> log = new ListAppender<>();
-        log.start();
-        logger.addAppender(log);
-        try {
+        try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
             assertThatIllegalStateException()
                     .isThrownBy(() -> idempotence.execute(OUTER, ResultCodec.text(), execution -> {
                         execution.markUnknown();
@@ -71,19 +62,11 @@ class LoggedIdTest {
                     }));
             assertThatThrownBy(() -> idempotence.execute(OUTER, () -> "not run"))
                     .isInstanceOf(ExecutionRefusedException.class);
-        } finally {
-            logger.detachAppender(log);
+            assertThat(log.warnings()).hasSize(2).allSatisfy(event -> {
+                assertThat(event.getMDCPropertyMap()).containsEntry("idempotenceId", "order-1");
+                assertThat(event.getFormattedMessage()).startsWith("UNKNOWN").doesNotContain("order-1");
+            });
         }
-
-        assertThat(log.list)
-                .filteredOn(event -> event.getLevel() == Level.WARN)
-                .hasSize(2)
-                .allSatisfy(event -> {
-                    assertThat(event.getMDCPropertyMap()).containsEntry("idempotenceId", "order-1");
-                    assertThat(event.getFormattedMessage())
-                            .startsWith("UNKNOWN")
-                            .doesNotContain("order-1");
-                });
         assertThat(logged()).isNull();
     }
 

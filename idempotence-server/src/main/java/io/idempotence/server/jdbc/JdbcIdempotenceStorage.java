@@ -440,7 +440,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                     && !Thread.currentThread().isInterrupted()) {
                 LOG.debug("{} expired records deleted, going on", CLEANUP_BATCH);
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
+            // An executor never again runs what has thrown anything, and drivers throw a LinkageError, too.
             LOG.warn("expired records could not be deleted, trying again later", e);
         }
     }

@@ -10,8 +10,13 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Function;
 import redis.clients.jedis.AbstractPipeline;
+import redis.clients.jedis.ConnectionPool;
+import redis.clients.jedis.Pipeline;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.RedisClusterClient;
 import redis.clients.jedis.Response;
 import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.exceptions.JedisAskDataException;
 import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.exceptions.JedisRedirectionException;
 
@@ -52,19 +57,37 @@ final class LuaScript {
         List<byte[]> keys = List.of(key);
         List<byte[]> argv = List.of(args);
         try {
-            return replicated(client, wanted, key, pipeline -> pipeline.evalsha(sha1, keys, argv));
+            return replicated(client.pipelined(), wanted, key, pipeline -> pipeline.evalsha(sha1, keys, argv));
         } catch (JedisNoScriptException e) {
-            return replicated(client, wanted, key, pipeline -> pipeline.eval(source, keys, argv));
+            return replicated(client.pipelined(), wanted, key, pipeline -> pipeline.eval(source, keys, argv));
         } catch (JedisRedirectionException e) {
-            // A pipeline does not follow its slot to another node; a plain run does, and learns the way.
+            // A pipeline does not follow its slot to another node; a plain run does, and learns the way. It does not
+            // when the
+            // slot is still under way: then each run has to ask.
             run(client, key, args);
-            return replicated(client, wanted, key, pipeline -> pipeline.eval(source, keys, argv));
+            AbstractPipeline there = e instanceof JedisAskDataException ? asking(client, e) : client.pipelined();
+            return replicated(there, wanted, key, pipeline -> pipeline.eval(source, keys, argv));
         }
     }
 
+    private static AbstractPipeline asking(UnifiedJedis client, JedisRedirectionException ask) {
+        ConnectionPool node = client instanceof RedisClusterClient cluster
+                ? cluster.getClusterNodes().get(ask.getTargetNode().toString())
+                : null;
+        if (node == null) {
+            throw ask;
+        }
+        Pipeline pipeline = new Pipeline(node.getResource(), true);
+        pipeline.sendCommand(Protocol.Command.ASKING, new byte[0][]);
+        return pipeline;
+    }
+
     private static Object replicated(
-            UnifiedJedis client, Replication wanted, byte[] key, Function<AbstractPipeline, Response<Object>> script) {
-        try (AbstractPipeline pipeline = client.pipelined()) {
+            AbstractPipeline opened,
+            Replication wanted,
+            byte[] key,
+            Function<AbstractPipeline, Response<Object>> script) {
+        try (AbstractPipeline pipeline = opened) {
             Response<Object> reply = script.apply(pipeline);
             Response<Long> replicas = pipeline.waitReplicas(
                     key, wanted.replicas(), wanted.timeout().toMillis());

@@ -236,6 +236,11 @@ final class RedisConnector {
         return info;
     }
 
+    /** Whether a node is a Cluster's replica; false if it may not be asked. */
+    static boolean isClusterReplica(Pool<Connection> node) {
+        return isClusterReplica(info(node));
+    }
+
     private static boolean isClusterReplica(Map<String, String> info) {
         return "1".equals(info.get("cluster_enabled")) && "slave".equals(info.get("role"));
     }

@@ -35,6 +35,7 @@ import redis.clients.jedis.exceptions.JedisAccessControlException;
 import redis.clients.jedis.exceptions.JedisClusterOperationException;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /**
  * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads besides the
@@ -54,7 +55,7 @@ import redis.clients.jedis.exceptions.JedisDataException;
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
  *
  * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
- * time del}; an operator's also {@code scan}.
+ * time del}; an operator's also {@code scan}, and in a Cluster with replicas {@code info}, or each of them lists its records again.
  *
  * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
  * A Cluster call is tried at most 3 times within 4 s.
@@ -251,7 +252,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     @Override
     public Stream<IdempotenceRecord> list(String namespace) {
         String pattern = StorageKey.prefix(namespace) + "*";
-        ScanIteration scan = scanning(() -> client.scanIteration(PAGE, pattern));
+        ScanIteration scan = scanning(() -> Primaries.scan(client, PAGE, pattern));
         return Stream.iterate(scanning(() -> page(scan)), Optional::isPresent, before -> scanning(() -> page(scan)))
                 .flatMap(page -> page.orElseThrow().stream());
     }
@@ -274,9 +275,9 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         return Optional.of(records);
     }
 
-    private static Optional<IdempotenceRecord> seen(StorageKey key, Response<Object> reply) {
+    private Optional<IdempotenceRecord> seen(StorageKey key, Response<Object> reply) {
         try {
-            return header(key, (List<?>) reply.get());
+            return header(key, (List<?>) answer(key, reply));
         } catch (CorruptRecordException e) {
             return Optional.empty();
         } catch (JedisDataException e) {
@@ -284,6 +285,15 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
                 return Optional.empty();
             }
             throw e;
+        }
+    }
+
+    /** A pipeline does not follow a slot to another node. */
+    private Object answer(StorageKey key, Response<Object> reply) {
+        try {
+            return reply.get();
+        } catch (JedisRedirectionException e) {
+            return FIND.run(client, bytes(key));
         }
     }
 

@@ -3,7 +3,9 @@ package io.idempotence.server.jdbc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.spi.ILoggingEvent;
 import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.server.CapturedLog;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -219,20 +221,44 @@ class JdbcTablesTest {
 
     @Test
     void cleanupRunsByItselfWhereItIsAskedForAndEndsWithTheStorage() {
-        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(Databases.H2.pool())
-                .table("swept")
-                .appliedTable("swept_applied")
-                .createIfMissing()
-                .cleanUpEvery(Duration.ofSeconds(1))
-                .build();
-        Duration brief = Duration.ofMillis(50);
-        storage.claim(new ClaimRequest(Claims.newKey(), Fingerprint.NONE, new Owner(1, 1), brief, brief, false));
+        JdbcIdempotenceStorage storage = swept(Databases.H2.pool());
+        claimBriefly(storage);
 
         Awaitility.await().until(() -> Databases.H2.number("SELECT COUNT(*) FROM swept") == 0);
         assertThat(cleaners()).isEqualTo(1);
         storage.close();
         storage.close();
         Awaitility.await().until(() -> cleaners() == 0);
+    }
+
+    /** A driver whose classes do not fit together throws no exception. */
+    @Test
+    void cleanupOutlivesAnErrorOfTheDriverAndLogsIt() {
+        SpyDataSource database = new SpyDataSource(Databases.H2.pool());
+        try (JdbcIdempotenceStorage storage = swept(database);
+                CapturedLog log = CapturedLog.of(JdbcIdempotenceStorage.class)) {
+            claimBriefly(storage);
+            database.failNext(new NoClassDefFoundError("org/h2/Missing"));
+
+            Awaitility.await().until(() -> Databases.H2.number("SELECT COUNT(*) FROM swept") == 0);
+            assertThat(log.warnings())
+                    .extracting(ILoggingEvent::getFormattedMessage)
+                    .containsExactly("expired records could not be deleted, trying again later");
+        }
+    }
+
+    private static JdbcIdempotenceStorage swept(DataSource database) {
+        return JdbcIdempotenceStorage.builder(database)
+                .table("swept")
+                .appliedTable("swept_applied")
+                .createIfMissing()
+                .cleanUpEvery(Duration.ofSeconds(1))
+                .build();
+    }
+
+    private static void claimBriefly(JdbcIdempotenceStorage storage) {
+        Duration brief = Duration.ofMillis(50);
+        storage.claim(new ClaimRequest(Claims.newKey(), Fingerprint.NONE, new Owner(1, 1), brief, brief, false));
     }
 
     private static long cleaners() {

@@ -27,7 +27,7 @@ final class SpyDataSource implements DataSource {
     /** The name of a setter of a connection that fails from the second call on. */
     volatile String failing = "";
 
-    private final Queue<SQLException> failures = new ArrayDeque<>();
+    private final Queue<Throwable> failures = new ArrayDeque<>();
 
     SpyDataSource(DataSource real) {
         this(real, null);
@@ -38,11 +38,11 @@ final class SpyDataSource implements DataSource {
         this.product = product;
     }
 
-    synchronized void failNext(SQLException... next) {
+    synchronized void failNext(Throwable... next) {
         failures.addAll(List.of(next));
     }
 
-    private synchronized SQLException nextFailure() {
+    private synchronized Throwable nextFailure() {
         return failures.poll();
     }
 
@@ -70,7 +70,7 @@ final class SpyDataSource implements DataSource {
         return proxy(PreparedStatement.class, (method, args) -> {
             if (method.getName().startsWith("execute")) {
                 executed.incrementAndGet();
-                SQLException failure = nextFailure();
+                Throwable failure = nextFailure();
                 if (failure != null) {
                     throw new InvocationTargetException(failure);
                 }

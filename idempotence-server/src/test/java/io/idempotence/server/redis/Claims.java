@@ -22,8 +22,12 @@ final class Claims {
     private Claims() {}
 
     static StorageKey newKey() {
+        return newKey("payments");
+    }
+
+    static StorageKey newKey(String namespace) {
         return StorageKey.of(
-                "payments", "", "", new IdempotenceId(UUID.randomUUID().toString()));
+                namespace, "", "", new IdempotenceId(UUID.randomUUID().toString()));
     }
 
     static ClaimRequest request(StorageKey key) {

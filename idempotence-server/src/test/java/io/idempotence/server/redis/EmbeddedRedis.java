@@ -17,13 +17,10 @@ import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.exceptions.JedisException;
-import redis.embedded.core.ExecutableProvider;
 
 /**
- * A real Redis server (6.2) on a free port of the loopback address, as a process of its own. It can be killed and started again on the
- * same port. Closing it stops it and removes its directory.
- *
- * <p>The system property {@code idempotence.test.redis-server} names another binary to use, such as a Redis 7.
+ * A real Redis server, as {@link RedisBinary} says, on a free port of the loopback address, as a process of its own. It can be killed and
+ * started again on the same port. Closing it stops it and removes its directory.
  */
 public final class EmbeddedRedis implements AutoCloseable {
     private static final Duration START_TIMEOUT = Duration.ofSeconds(15);
@@ -31,12 +28,14 @@ public final class EmbeddedRedis implements AutoCloseable {
     // The bus of a Cluster node is 10,000 above its port.
     private static final int MAX_PORT = 55_535;
 
+    private final String binary;
     private final Path directory;
     private final int port;
     private final List<String> options;
     private Process process;
 
-    private EmbeddedRedis(Path directory, int port, List<String> options, Process process) {
+    private EmbeddedRedis(String binary, Path directory, int port, List<String> options, Process process) {
+        this.binary = binary;
         this.directory = directory;
         this.port = port;
         this.options = options;
@@ -49,16 +48,18 @@ public final class EmbeddedRedis implements AutoCloseable {
      * @param options further ones of redis-server, as {@code "--maxmemory", "2mb"}
      */
     public static EmbeddedRedis start(String... options) {
-        List<String> all = new ArrayList<>(List.of("--save", ""));
-        all.addAll(List.of(options));
-        return startWith(all);
+        return startWith(RedisBinary.chosen(), List.of("--save", ""), options);
+    }
+
+    /** Starts a Redis 7.0 that keeps nothing over a restart, whatever version this run is about. */
+    static EmbeddedRedis startVersion7(String... options) {
+        return startWith(RedisBinary.VERSION_7_0.path(), List.of("--save", ""), options);
     }
 
     /** Starts a server whose every write is on disk before it is answered. */
     public static EmbeddedRedis startPersistent(String... options) {
-        List<String> all = new ArrayList<>(List.of("--save", "", "--appendonly", "yes", "--appendfsync", "always"));
-        all.addAll(List.of(options));
-        return startWith(all);
+        return startWith(
+                RedisBinary.chosen(), List.of("--save", "", "--appendonly", "yes", "--appendfsync", "always"), options);
     }
 
     /** Starts a Sentinel that watches a primary. */
@@ -66,26 +67,28 @@ public final class EmbeddedRedis implements AutoCloseable {
         try {
             Path directory = Files.createTempDirectory("embedded-redis");
             Path configuration = EmbeddedRedisSentinel.configuration(directory, primary, name);
-            return startWith(directory, List.of(configuration.toString(), "--sentinel"));
+            return startWith(RedisBinary.chosen(), directory, List.of(configuration.toString(), "--sentinel"));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    private static EmbeddedRedis startWith(List<String> options) {
+    private static EmbeddedRedis startWith(String binary, List<String> basic, String... options) {
+        List<String> all = new ArrayList<>(basic);
+        all.addAll(List.of(options));
         try {
-            return startWith(Files.createTempDirectory("embedded-redis"), options);
+            return startWith(binary, Files.createTempDirectory("embedded-redis"), all);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    private static EmbeddedRedis startWith(Path directory, List<String> options) {
+    private static EmbeddedRedis startWith(String binary, Path directory, List<String> options) {
         try {
             for (int attempt = 1; ; attempt++) {
                 int port = freePort();
-                Process process = launch(directory, port, options);
-                EmbeddedRedis redis = new EmbeddedRedis(directory, port, options, process);
+                Process process = launch(binary, directory, port, options);
+                EmbeddedRedis redis = new EmbeddedRedis(binary, directory, port, options, process);
                 if (redis.awaitAnswer()) {
                     return redis;
                 }
@@ -135,7 +138,7 @@ public final class EmbeddedRedis implements AutoCloseable {
         kill();
         for (int attempt = 1; attempt <= PORT_ATTEMPTS; attempt++) {
             try {
-                process = launch(directory, port, options);
+                process = launch(binary, directory, port, options);
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
@@ -180,9 +183,9 @@ public final class EmbeddedRedis implements AutoCloseable {
         }
     }
 
-    private static Process launch(Path directory, int port, List<String> options) throws IOException {
+    private static Process launch(String binary, Path directory, int port, List<String> options) throws IOException {
         List<String> command = new ArrayList<>();
-        command.add(Executable.PATH);
+        command.add(binary);
         boolean withFile = !options.isEmpty() && !options.get(0).startsWith("--");
         if (withFile) {
             command.add(options.get(0));
@@ -243,25 +246,6 @@ public final class EmbeddedRedis implements AutoCloseable {
                 if (socket.getLocalPort() <= MAX_PORT) {
                     return socket.getLocalPort();
                 }
-            }
-        }
-    }
-
-    /** The binary, unpacked once per JVM. */
-    private static final class Executable {
-        static final String PATH = unpack();
-
-        private static String unpack() {
-            String other = System.getProperty("idempotence.test.redis-server", "");
-            if (!other.isEmpty()) {
-                return other;
-            }
-            try {
-                File file = ExecutableProvider.newJarResourceProvider().get();
-                file.deleteOnExit();
-                return file.getAbsolutePath();
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
             }
         }
     }

@@ -3,25 +3,38 @@ package io.idempotence.server.redis;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import redis.clients.jedis.Jedis;
 
-/** A real Redis Cluster (6.2) of three primaries on the loopback address. Closing it stops all of them. */
+/** A real Redis Cluster on the loopback address. Closing it stops all its servers. */
 public final class EmbeddedRedisCluster implements AutoCloseable {
     private static final int SLOTS = 16_384;
 
-    private final List<EmbeddedRedis> nodes;
+    private final List<EmbeddedRedis> nodes = new ArrayList<>();
+    private final List<EmbeddedRedis> replicas = new ArrayList<>();
 
-    private EmbeddedRedisCluster(List<EmbeddedRedis> nodes) {
-        this.nodes = nodes;
-    }
+    private EmbeddedRedisCluster() {}
 
     /** Starts three primaries that share the slots evenly, and waits until each says that the cluster is up. */
     public static EmbeddedRedisCluster start() {
-        EmbeddedRedisCluster cluster = new EmbeddedRedisCluster(new ArrayList<>());
+        return start(3, false);
+    }
+
+    /** The same with two primaries, each of which has a replica that follows it. */
+    static EmbeddedRedisCluster startReplicated() {
+        return start(2, true);
+    }
+
+    private static EmbeddedRedisCluster start(int primaries, boolean replicated) {
+        EmbeddedRedisCluster cluster = new EmbeddedRedisCluster();
         try {
-            cluster.form();
+            cluster.form(primaries);
+            if (replicated) {
+                cluster.replicate();
+            }
             return cluster;
         } catch (RuntimeException | AssertionError e) {
             cluster.close();
@@ -29,10 +42,9 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
         }
     }
 
-    private void form() {
-        int size = 3;
+    private void form(int size) {
         for (int i = 0; i < size; i++) {
-            EmbeddedRedis node = EmbeddedRedis.start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000");
+            EmbeddedRedis node = startNode();
             nodes.add(node);
             try (Jedis jedis = node.jedis()) {
                 jedis.clusterAddSlots(IntStream.range(SLOTS * i / size, SLOTS * (i + 1) / size)
@@ -42,30 +54,64 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
                 }
             }
         }
+        awaitAll(this::isUp);
+    }
+
+    private void replicate() {
+        for (EmbeddedRedis node : nodes) {
+            EmbeddedRedis replica = startNode();
+            replicas.add(replica);
+            try (Jedis jedis = replica.jedis()) {
+                jedis.clusterMeet(node.host(), node.port());
+            }
+        }
+        awaitAll(this::isUp);
+        for (int i = 0; i < nodes.size(); i++) {
+            try (Jedis primary = nodes.get(i).jedis();
+                    Jedis replica = replicas.get(i).jedis()) {
+                replica.clusterReplicate(primary.clusterMyId());
+            }
+        }
+        awaitAll(node -> replicas.contains(node) || isFollowed(node));
+    }
+
+    private static EmbeddedRedis startNode() {
+        return EmbeddedRedis.start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000");
+    }
+
+    private void awaitAll(Predicate<EmbeddedRedis> condition) {
         Awaitility.await()
                 .atMost(Duration.ofSeconds(30))
-                .until(() -> nodes.stream().allMatch(this::isUp));
+                .until(() -> Stream.concat(nodes.stream(), replicas.stream()).allMatch(condition));
+    }
+
+    private static boolean isFollowed(EmbeddedRedis node) {
+        try (Jedis jedis = node.jedis()) {
+            return jedis.info("replication").contains("state=online");
+        }
     }
 
     private boolean isUp(EmbeddedRedis node) {
         try (Jedis jedis = node.jedis()) {
             String info = jedis.clusterInfo();
-            return info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:" + nodes.size());
+            return info.contains("cluster_state:ok")
+                    && info.contains("cluster_known_nodes:" + (nodes.size() + replicas.size()));
         }
     }
 
-    /** {@code host:port;host:port;host:port}, as {@link RedisIdempotenceStorage#connect(String)} takes it. */
+    /** The primaries as {@code host:port;host:port}, as {@link RedisIdempotenceStorage#connect(String)} takes it. */
     public String addresses() {
         return String.join(";", nodes.stream().map(EmbeddedRedis::address).toList());
     }
 
-    /** The three servers. */
+    /** The primaries. */
     public List<EmbeddedRedis> nodes() {
         return List.copyOf(nodes);
     }
 
     @Override
     public void close() {
+        replicas.forEach(EmbeddedRedis::close);
         nodes.forEach(EmbeddedRedis::close);
     }
 }

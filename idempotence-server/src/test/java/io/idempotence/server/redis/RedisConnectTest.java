@@ -7,9 +7,9 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.net.URI;
 import java.time.Duration;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -20,6 +20,7 @@ import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.RedisClient;
 
 /** Opening and closing: what belongs to whom, and what is left when opening fails. */
+@Tag("redis-7")
 class RedisConnectTest {
     private static EmbeddedRedis redis;
 
@@ -40,16 +41,15 @@ class RedisConnectTest {
 
     @Test
     void closingClosesWhatWasOpenedHere() {
-        awaitNoConnections();
+        LeftBehind.awaitNoConnections(redis);
         RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
         storage.find(Claims.newKey());
-        assertThat(connections()).isPositive();
-        assertThat(poolThreads()).isPositive();
+        assertThat(LeftBehind.connections(redis)).isPositive();
+        assertThat(LeftBehind.poolThreads()).isPositive();
         storage.close();
         storage.close();
 
-        awaitNoConnections();
-        awaitNoPoolThread();
+        LeftBehind.awaitNothing(redis);
     }
 
     @Test
@@ -71,7 +71,7 @@ class RedisConnectTest {
 
         assertFails(() -> RedisIdempotenceStorage.connect(address), "Redis at " + address, "check that it runs");
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
-        awaitNoPoolThread();
+        LeftBehind.awaitNoPoolThread();
     }
 
     @Test
@@ -79,28 +79,26 @@ class RedisConnectTest {
         String addresses = "127.0.0.1:" + EmbeddedRedis.freePort() + ";[::1]:" + EmbeddedRedis.freePort();
 
         assertFails(() -> RedisIdempotenceStorage.connect(addresses), "Redis Cluster at " + addresses);
-        awaitNoPoolThread();
+        LeftBehind.awaitNoPoolThread();
     }
 
     @Test
     void seedsThatAreNoClusterFailAndLeaveNothingBehind() {
-        awaitNoConnections();
+        LeftBehind.awaitNoConnections(redis);
         try (EmbeddedRedis other = EmbeddedRedis.start()) {
             String addresses = redis.address() + ";" + other.address();
             assertFails(() -> RedisIdempotenceStorage.connect(addresses), "Redis Cluster at " + addresses);
         }
-        awaitNoConnections();
-        awaitNoPoolThread();
+        LeftBehind.awaitNothing(redis);
     }
 
     @Test
     void wrongPasswordFailsWithoutShowingItAndLeavesNothingBehind() {
-        awaitNoConnections();
+        LeftBehind.awaitNoConnections(redis);
         URI uri = URI.create("redis://app:wr0ng@" + redis.address());
 
         assertFails(() -> RedisIdempotenceStorage.connect(uri), redis.address(), "denies the user or the password");
-        awaitNoConnections();
-        awaitNoPoolThread();
+        LeftBehind.awaitNothing(redis);
     }
 
     @Test
@@ -187,25 +185,5 @@ class RedisConnectTest {
                 .hasMessageContainingAll(parts)
                 .hasMessageNotContaining("s3cret")
                 .hasMessageNotContaining("wr0ng");
-    }
-
-    private static int connections() {
-        try (Jedis jedis = redis.jedis()) {
-            return jedis.clientList().split("\n", -1).length - 2;
-        }
-    }
-
-    private static void awaitNoConnections() {
-        Awaitility.await().pollInterval(Duration.ofMillis(10)).until(() -> connections() == 0);
-    }
-
-    private static void awaitNoPoolThread() {
-        Awaitility.await().pollInterval(Duration.ofMillis(10)).until(() -> poolThreads() == 0);
-    }
-
-    private static long poolThreads() {
-        return Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().startsWith("commons-pool"))
-                .count();
     }
 }

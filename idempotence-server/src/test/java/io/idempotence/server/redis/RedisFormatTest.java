@@ -7,12 +7,14 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Stream;
 import org.assertj.core.api.Assertions;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import redis.clients.jedis.params.SetParams;
 
 /** What other versions have stored in Redis. */
+@Tag("redis-7")
 class RedisFormatTest extends RedisTestBase {
     static Stream<List<String>> records() {
         return Stream.of("redis-format-1.txt", "redis-format-2.txt").flatMap(Formats::records);

@@ -5,7 +5,9 @@ import io.idempotence.server.storage.IdempotenceStorageContract;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 
+@Tag("redis-7")
 class RedisIdempotenceStorageTest extends IdempotenceStorageContract {
     private static EmbeddedRedis redis;
 

@@ -3,9 +3,11 @@ package io.idempotence.server.redis;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageProperties;
 import java.time.Duration;
+import net.jqwik.api.Tag;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
+@Tag("redis-7")
 class RedisPropertiesTest extends StorageProperties {
     private static EmbeddedRedis redis;
     private static RedisIdempotenceStorage storage;

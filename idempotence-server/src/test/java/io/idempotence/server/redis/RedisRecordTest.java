@@ -21,9 +21,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What is in Redis, and what it costs. */
+@Tag("redis-7")
 class RedisRecordTest extends RedisTestBase {
     @Test
     void completedRecordWithAHundredBytesCostsAtMostThreeHundred() {

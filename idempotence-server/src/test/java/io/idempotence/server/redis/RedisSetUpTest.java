@@ -2,15 +2,18 @@ package io.idempotence.server.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.net.URI;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import redis.clients.jedis.Jedis;
 
 /** What {@code strict()} makes of servers that could lose or refuse claims. */
+@Tag("redis-7")
 class RedisSetUpTest {
     private static void assertRefused(EmbeddedRedis redis, String why) {
         assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.address())
@@ -24,6 +27,15 @@ class RedisSetUpTest {
         }
         // Without strict() it is warned of only.
         RedisIdempotenceStorage.connect(redis.address()).close();
+    }
+
+    @Test
+    void theServerIsOfTheVersionThatThisRunIsAbout() {
+        assumeFalse(RedisBinary.isOfTheMachine(), "the machine's Redis is of any version");
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            assertThat(jedis.info("server")).contains("redis_version:" + RedisBinary.version() + ".");
+        }
     }
 
     @Test

@@ -20,11 +20,13 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Jedis;
 
 /** What becomes of executions when Redis is slow, read-only or away, over real sockets. */
+@Tag("redis-7")
 class RedisTroubleTest {
     private static final int TIMEOUT_MILLIS = 300;
 

@@ -1,14 +1,10 @@
 package io.idempotence.it.fault;
 
-import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
-import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
-import io.idempotence.it.container.Http;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.net.http.HttpResponse;
@@ -16,10 +12,8 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -54,10 +48,10 @@ class InTransactionCrashIT {
     void killedBeforeTheCommitTheRetryPays(String step) throws Exception {
         killAt(step);
 
-        HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+        HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
         assertThat(answer.statusCode()).isEqualTo(201);
         assertThat(replayed(answer)).isFalse();
-        assertThat(replayed(retry(other))).isTrue();
+        assertThat(replayed(other.pay(id))).isTrue();
         assertThat(payments()).isEqualTo(1);
     }
 
@@ -66,7 +60,7 @@ class InTransactionCrashIT {
         killAt("committed");
         assertThat(payments()).isEqualTo(1);
 
-        HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+        HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
         assertThat(answer.statusCode()).isEqualTo(409);
         assertThat(refusal(answer)).isEqualTo("result-unavailable");
         assertThat(text(answer)).contains("\"retryable\":false", "\"safeNewId\":false");
@@ -76,16 +70,16 @@ class InTransactionCrashIT {
     @Test
     void stalledPastItsLeaseTheLateOwnerPaysNothingAndItsRetryGetsTheAnswer() throws Exception {
         try (ProviderProcess late = provider()) {
-            CompletableFuture<HttpResponse<byte[]>> first = holdAt("claimed", late);
+            CompletableFuture<HttpResponse<byte[]>> first = late.payAndHold(id, "claimed");
             late.pause();
 
-            HttpResponse<byte[]> answer = retryUntilNotInProgress(other);
+            HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
             assertThat(answer.statusCode()).isEqualTo(201);
             late.resume();
 
             assertThat(first.get().statusCode()).isEqualTo(201);
             assertThat(replayed(first.get())).isTrue();
-            assertThat(replayed(retry(late))).isTrue();
+            assertThat(replayed(late.pay(id))).isTrue();
         }
         assertThat(payments()).isEqualTo(1);
     }
@@ -96,29 +90,9 @@ class InTransactionCrashIT {
 
     private void killAt(String step) throws Exception {
         try (ProviderProcess first = provider()) {
-            holdAt(step, first);
+            first.payAndHold(id, step);
             first.kill();
         }
-    }
-
-    private CompletableFuture<HttpResponse<byte[]>> holdAt(String step, ProviderProcess provider) throws IOException {
-        CompletableFuture<HttpResponse<byte[]>> answer =
-                Http.sendAsync(request("POST", provider.uri("/payments"), id, "{\"amount\":5}", "X-Hold", step));
-        provider.awaitHold();
-        return answer;
-    }
-
-    private HttpResponse<byte[]> retry(ProviderProcess provider) {
-        return post(provider.uri("/payments"), id, "{\"amount\":5}");
-    }
-
-    private HttpResponse<byte[]> retryUntilNotInProgress(ProviderProcess provider) {
-        AtomicReference<HttpResponse<byte[]>> answer = new AtomicReference<>();
-        await().atMost(Duration.ofSeconds(30)).until(() -> {
-            answer.set(retry(provider));
-            return !"in-progress".equals(refusal(answer.get()));
-        });
-        return answer.get();
     }
 
     private long payments() throws SQLException {

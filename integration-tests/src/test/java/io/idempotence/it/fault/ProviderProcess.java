@@ -1,16 +1,24 @@
 package io.idempotence.it.fault;
 
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.sendAsync;
+import static org.awaitility.Awaitility.await;
+
 import io.idempotence.it.container.JettyServer;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.IdempotenceStorage;
 import java.io.BufferedReader;
 import java.io.EOFException;
 import java.io.File;
 import java.io.IOException;
 import java.net.URI;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,6 +26,8 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * A provider in a process of its own, to be killed. A payment is a line in a file. With the header {@code X-Hold: before} or {@code after} its handler
@@ -25,6 +35,8 @@ import java.util.List;
  */
 public final class ProviderProcess implements AutoCloseable {
     static final Duration LEASE = Duration.ofSeconds(2);
+
+    private static final String PAYMENT = "{\"amount\":5}";
 
     private final Process process;
     private final BufferedReader output;
@@ -43,8 +55,14 @@ public final class ProviderProcess implements AutoCloseable {
 
     /** A provider with a {@code main} of its own, which says its port and where it holds. */
     static ProviderProcess start(Class<?> main, String... args) throws IOException {
+        return start(List.of(), main, args);
+    }
+
+    /** The same with options of the JVM. */
+    static ProviderProcess start(List<String> options, Class<?> main, String... args) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(options);
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
         command.addAll(List.of(args));
         Process process = new ProcessBuilder(command)
@@ -61,6 +79,29 @@ public final class ProviderProcess implements AutoCloseable {
 
     public URI uri(String path) {
         return URI.create("http://127.0.0.1:" + port + path);
+    }
+
+    /** An attempt to pay. */
+    HttpResponse<byte[]> pay(String id) {
+        return post(uri("/payments"), id, PAYMENT);
+    }
+
+    /** Attempts until none is under way any more. */
+    HttpResponse<byte[]> payWhenNotInProgress(String id) {
+        AtomicReference<HttpResponse<byte[]>> answer = new AtomicReference<>();
+        await().atMost(Duration.ofSeconds(30)).until(() -> {
+            answer.set(pay(id));
+            return !"in-progress".equals(refusal(answer.get()));
+        });
+        return answer.get();
+    }
+
+    /** An attempt that has come to where it holds. */
+    CompletableFuture<HttpResponse<byte[]>> payAndHold(String id, String where) throws IOException {
+        CompletableFuture<HttpResponse<byte[]>> answer =
+                sendAsync(request("POST", uri("/payments"), id, PAYMENT, "X-Hold", where));
+        awaitHold();
+        return answer;
     }
 
     public void awaitHold() throws IOException {
@@ -92,7 +133,7 @@ public final class ProviderProcess implements AutoCloseable {
         }
     }
 
-    private String expect(String prefix) throws IOException {
+    String expect(String prefix) throws IOException {
         for (String line = output.readLine(); line != null; line = output.readLine()) {
             if (line.startsWith(prefix)) {
                 return line.substring(prefix.length());
@@ -108,13 +149,16 @@ public final class ProviderProcess implements AutoCloseable {
     }
 
     public static void main(String[] args) {
-        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(args[0]))
-                .policy(IdempotencePolicy.builder()
-                        .lease(LEASE)
-                        .onAbandoned(IdempotencePolicy.OnAbandoned.valueOf(args[2]))
-                        .build())
-                .build();
-        Path ledger = Path.of(args[1]);
+        serve(RedisIdempotenceStorage.connect(args[0]), args[1], policy(args[2]).build());
+    }
+
+    static IdempotencePolicy.Builder policy(String onAbandoned) {
+        return IdempotencePolicy.builder().lease(LEASE).onAbandoned(IdempotencePolicy.OnAbandoned.valueOf(onAbandoned));
+    }
+
+    static void serve(IdempotenceStorage storage, String paid, IdempotencePolicy policy) {
+        Idempotence idempotence = Idempotence.builder(storage).policy(policy).build();
+        Path ledger = Path.of(paid);
         ServletServer server = JettyServer.start(
                 context -> {
                     IdempotenceFilter.install(context, idempotence, "/payments");

@@ -1,0 +1,224 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A Redis Cluster gives a slot to another primary while requests run whose records are in it. */
+@Tag("redis-7")
+class RedisSlotsTest {
+    private static final int MOVES = 6;
+
+    private static EmbeddedRedisCluster cluster;
+
+    private final List<RedisIdempotenceStorage> open = new ArrayList<>();
+
+    /** How far the slot has come. */
+    enum Stage {
+        BEGUN,
+        RECORDS_MOVED,
+        ENDED;
+
+        SlotMigration reach(StorageKey key) {
+            SlotMigration migration = SlotMigration.begin(cluster, key);
+            if (this != BEGUN) {
+                migration.moveRecords();
+            }
+            if (this == ENDED) {
+                migration.end();
+            }
+            return migration;
+        }
+    }
+
+    @BeforeAll
+    static void start() {
+        cluster = EmbeddedRedisCluster.startReplicated();
+    }
+
+    @AfterAll
+    static void stop() {
+        cluster.close();
+    }
+
+    @AfterEach
+    void close() {
+        open.forEach(RedisIdempotenceStorage::close);
+    }
+
+    /** A storage that knows where the slots are now, and learns of changes only by being told off. */
+    private RedisIdempotenceStorage storage(boolean replicated) {
+        RedisIdempotenceStorage.Builder builder = RedisIdempotenceStorage.builder(cluster.addresses());
+        if (replicated) {
+            builder.waitForReplicas(1, Duration.ofMillis(1_500));
+        }
+        RedisIdempotenceStorage storage = builder.build();
+        open.add(storage);
+        return storage;
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "BEGUN, false",
+        "BEGUN, true",
+        "RECORDS_MOVED, false",
+        "RECORDS_MOVED, true",
+        "ENDED, false",
+        "ENDED, true"
+    })
+    void everyCallFindsARecordWhoseSlotMovesWhileItsRequestRuns(Stage stage, boolean replicated) {
+        StorageKey key = Claims.newKey();
+        List<RedisIdempotenceStorage> former =
+                IntStream.range(0, 6).mapToObj(i -> storage(replicated)).toList();
+        Claim claim = Claims.claim(former.get(0), key);
+
+        SlotMigration migration = stage.reach(key);
+
+        assertThat(former.get(0).claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
+        assertThat(former.get(1).renew(claim, Claims.LEASE)).isEqualTo(new WriteResult.Done());
+        assertThat(former.get(2).find(key).map(IdempotenceRecord::state)).contains(RecordState.IN_PROGRESS);
+        assertThat(former.get(3).complete(claim, new byte[] {7}, Claims.RETENTION))
+                .isEqualTo(new WriteResult.Done());
+        assertReplayed(former.get(4), key);
+        assertThat(former.get(5).delete(key)).isTrue();
+
+        migration.moveRecords();
+        migration.end();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"RECORDS_MOVED, false", "RECORDS_MOVED, true", "ENDED, false", "ENDED, true"})
+    void aClaimThatBeginsMeanwhileIsThereAfterwards(Stage stage, boolean replicated) {
+        StorageKey key = Claims.newKey();
+        RedisIdempotenceStorage storage = storage(replicated);
+        ClaimRequest request = Claims.request(key);
+        SlotMigration migration = stage.reach(key);
+
+        assertThat(storage.claim(request)).isInstanceOf(ClaimResult.Claimed.class);
+        assertThat(storage.claim(request)).as("T2").isInstanceOf(ClaimResult.Claimed.class);
+        assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
+        migration.end();
+
+        Claim claim = new Claim(key, request.fingerprint(), request.owner(), 1);
+        assertThat(storage(replicated).complete(claim, new byte[] {7}, Claims.RETENTION))
+                .isEqualTo(new WriteResult.Done());
+        assertReplayed(storage, key);
+    }
+
+    private static void assertReplayed(RedisIdempotenceStorage storage, StorageKey key) {
+        assertThat(storage.claim(Claims.request(key)))
+                .isInstanceOfSatisfying(
+                        ClaimResult.Completed.class,
+                        completed -> assertThat(completed.result()).containsExactly(7));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"BEGUN", "RECORDS_MOVED", "ENDED"})
+    void operatorsSeeEveryRecordOnceWhileItsSlotMoves(Stage stage) {
+        String namespace = "list-" + stage.name();
+        StorageKey key = Claims.newKey(namespace);
+        RedisIdempotenceStorage storage = storage(false);
+        Claims.claim(storage, key);
+        Claims.claim(storage, Claims.newKey(namespace));
+        SlotMigration migration = stage.reach(key);
+
+        try (Stream<IdempotenceRecord> records = storage.list(namespace)) {
+            assertThat(records.map(IdempotenceRecord::key)).hasSize(2).contains(key);
+        }
+
+        migration.moveRecords();
+        migration.end();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aSlotThatMovesToAndFroKeepsOneExecutionPerId(boolean replicated) throws Exception {
+        int slot = SlotMigration.slotOf(Claims.newKey());
+        List<StorageKey> keys = Stream.generate(Claims::newKey)
+                .filter(key -> SlotMigration.slotOf(key) == slot)
+                .limit(8)
+                .toList();
+        RedisIdempotenceStorage first = storage(replicated);
+        RedisIdempotenceStorage second = storage(replicated);
+        Semaphore answers = new Semaphore(0);
+        ExecutorService threads = Executors.newFixedThreadPool(5);
+        try {
+            Future<?> moves = threads.submit(() -> {
+                for (int move = 0; move < MOVES; move++) {
+                    Stage.ENDED.reach(keys.get(0));
+                    answers.acquire(keys.size() / 2);
+                }
+                return null;
+            });
+            List<Future<Integer>> requests = new ArrayList<>();
+            for (RedisIdempotenceStorage storage : List.of(first, second, first, second)) {
+                requests.add(threads.submit(() -> executions(storage, keys, answers)));
+            }
+            int executions = 0;
+            for (Future<Integer> each : requests) {
+                executions += each.get();
+            }
+            assertThat(executions).isEqualTo(keys.size());
+            moves.get();
+        } finally {
+            threads.shutdownNow();
+        }
+        for (StorageKey key : keys) {
+            assertThat(sentUntilAnswered(() -> first.claim(Claims.request(key))))
+                    .isInstanceOf(ClaimResult.Completed.class);
+        }
+    }
+
+    /** Claims, renews and completes every ID it can, and says how many. */
+    private static int executions(RedisIdempotenceStorage storage, List<StorageKey> keys, Semaphore answers) {
+        int executed = 0;
+        for (StorageKey key : keys) {
+            ClaimRequest request = Claims.request(key);
+            if (sentUntilAnswered(() -> storage.claim(request)) instanceof ClaimResult.Claimed claimed) {
+                executed++;
+                Claim claim = claimed.claim();
+                assertThat(sentUntilAnswered(() -> storage.renew(claim, Claims.LEASE)))
+                        .isEqualTo(new WriteResult.Done());
+                assertThat(sentUntilAnswered(() -> storage.complete(claim, new byte[] {7}, Claims.RETENTION)))
+                        .isEqualTo(new WriteResult.Done());
+            }
+            answers.release();
+        }
+        return executed;
+    }
+
+    /** A slot under way may be nobody's for longer than the driver is patient. That is a 503, and the same owner may ask again. */
+    private static <T> T sentUntilAnswered(Supplier<T> call) {
+        while (true) {
+            try {
+                return call.get();
+            } catch (StorageUnavailableException e) {
+                assertThat(e).hasMessageContaining("Redis Cluster at");
+            }
+        }
+    }
+}

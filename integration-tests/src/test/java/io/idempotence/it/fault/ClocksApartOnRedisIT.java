@@ -1,0 +1,18 @@
+package io.idempotence.it.fault;
+
+import io.idempotence.server.redis.EmbeddedRedis;
+
+class ClocksApartOnRedisIT extends ClocksApartContract {
+    private EmbeddedRedis redis;
+
+    @Override
+    String startStorage() {
+        redis = EmbeddedRedis.start();
+        return redis.address();
+    }
+
+    @Override
+    void stopStorage() {
+        redis.close();
+    }
+}
