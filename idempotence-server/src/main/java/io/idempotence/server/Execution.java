@@ -4,6 +4,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
@@ -28,9 +29,9 @@ public final class Execution implements IdempotentExecution {
     private final Leases leases;
     private final Waiters waiters;
     /** When the claim or its latest renewal left for the storage, at the latest. */
-    private volatile long heldFrom = System.nanoTime();
+    private volatile long heldFrom;
 
-    private volatile long renewedAt = heldFrom;
+    private volatile long renewedAt;
     private volatile boolean renewalInTrouble;
     private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean alarmed = new AtomicBoolean();
@@ -39,13 +40,14 @@ public final class Execution implements IdempotentExecution {
     private volatile boolean overtaken;
     private volatile long claimNanos;
 
+    /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
     Execution(
             IdempotenceStorage storage,
             Background background,
             Events events,
             IdempotenceId id,
-            Claim claim,
-            boolean takenOver,
+            ClaimResult.Claimed claimed,
+            long claimLeft,
             IdempotencePolicy policy,
             Leases leases,
             Waiters waiters) {
@@ -53,10 +55,12 @@ public final class Execution implements IdempotentExecution {
         this.background = background;
         this.events = events;
         this.id = id;
-        this.claim = claim;
+        this.claim = claimed.claim();
+        this.takenOver = claimed.takenOver();
+        this.heldFrom = claimLeft;
+        this.renewedAt = claimLeft;
         // The key and not the ID, which two tenants may share.
         this.inbound = InboundRequest.of(claim.key().value());
-        this.takenOver = takenOver;
         this.policy = policy;
         this.leases = leases;
         this.waiters = waiters;
@@ -232,7 +236,9 @@ public final class Execution implements IdempotentExecution {
             return;
         }
         renewedAt = now;
-        heldFrom = now;
+        // Whoever was told that it holds the claim no longer has no lease.
+        heldFrom =
+                renewed instanceof WriteResult.Done ? now : now - policy.lease().toNanos();
         renewalInTrouble = false;
         if (!(renewed instanceof WriteResult.Done) && !finished()) {
             leases.ended(this);

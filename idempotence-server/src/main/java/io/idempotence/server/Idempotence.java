@@ -348,12 +348,20 @@ public final class Idempotence implements AutoCloseable {
 
     private Decision decide(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
         try {
+            long left = System.nanoTime();
             ClaimResult result = claim(id, request);
             if (result instanceof ClaimResult.Abandoned abandoned
                     && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RECOVER) {
                 result = recover(id, policy, request, abandoned);
             }
-            return decide(id, policy, result);
+            if (result instanceof ClaimResult.Claimed
+                    && System.nanoTime() - left >= policy.lease().toNanos()) {
+                // The answer took longer than the lease: another owner may run by now. Whoever holds its claim still
+                // gets the same answer again, and a new lease (T2).
+                left = System.nanoTime();
+                result = claim(id, request);
+            }
+            return decide(id, policy, result, left);
         } catch (RuntimeException e) {
             // Whatever a storage throws, it has not said that this attempt may run.
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
@@ -425,10 +433,10 @@ public final class Idempotence implements AutoCloseable {
                 : new Decision.Replay(result);
     }
 
-    private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
+    private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result, long left) {
         if (result instanceof ClaimResult.Claimed claimed) {
-            Execution execution = new Execution(
-                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy, leases, waiters);
+            Execution execution =
+                    new Execution(storage, background, events, id, claimed, left, policy, leases, waiters);
             leases.started(execution);
             if (claimed.takenOver()) {
                 events.publish(

@@ -223,7 +223,9 @@ class WaitingTest {
     @DisplayName("P5: who waits for a request is not told the answer of another one that has its ID after a delete")
     void anotherRequestsAnswerIsNotTold() {
         Idempotence idempotence = idempotence();
-        run(idempotence);
+        // Its next renewal shows that its record is another one's by now.
+        idempotence.claim(
+                call, IdempotencePolicy.builder().lease(Duration.ofSeconds(1)).build());
         CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             storage.delete(StorageKey.of("default", "", "", call.id()));
