@@ -270,9 +270,11 @@ public final class Idempotence implements AutoCloseable {
             execution.finish(Verdict.KEEP, StoredResult.unavailable());
             throw e;
         }
-        return execution.finish(Verdict.KEEP, stored).orElse(null) instanceof Decision.Replay replay
-                ? decoded(codec, replay.result())
-                : result;
+        Decision instead = execution.finish(Verdict.KEEP, stored).orElse(null);
+        if (instead instanceof Decision.Refuse refuse) {
+            throw new ExecutionRefusedException(refuse.refusal(), execution.id(), refuse.retryAfter());
+        }
+        return instead instanceof Decision.Replay replay ? decoded(codec, replay.result()) : result;
     }
 
     @SuppressWarnings("NullAway") // a work whose result is null gets it back

@@ -495,6 +495,21 @@ class StorageTroubleTest {
     // ---- results
 
     @Test
+    @DisplayName("T14: whoever says that it was overtaken gives no answer of its own, even if it ends well")
+    void anOvertakenWorkThatEndsWellIsToldToAskAgain() {
+        assertThatThrownBy(() -> idempotence().execute(id, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+                    execution.overtaken();
+                    return work();
+                }))
+                .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> {
+                    assertThat(e.refusal()).isEqualTo(Refusal.IN_PROGRESS);
+                    assertThat(e.id()).isEqualTo(id);
+                    assertThat(e.retryAfter()).isPositive();
+                });
+        assertThat(memory.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+    }
+
+    @Test
     void aCodecThatBreaksDownNeverLetsTheWorkRunAgain() {
         Idempotence idempotence = idempotence();
         ResultCodec<String> broken = ResultCodec.of(
