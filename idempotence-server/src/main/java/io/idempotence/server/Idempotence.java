@@ -312,12 +312,24 @@ public final class Idempotence implements AutoCloseable {
             return CompletableFuture.completedFuture(decision);
         }
         CompletableFuture<Decision> waiter = waiters.await(request, patience, decision, () -> look(call.id(), request));
-        waiter.thenAccept(told -> {
-            if (told instanceof Decision.Replay) {
-                events.publish(IdempotenceEvent.REPLAYED, call.id());
-            }
-        });
+        waiter.thenAccept(told -> toldAfterWaiting(call.id(), told));
         return waiter;
+    }
+
+    /** Counts as if it had not waited. The log has said why already, once for all. */
+    private void toldAfterWaiting(IdempotenceId id, Decision told) {
+        if (told instanceof Decision.Replay) {
+            events.publish(IdempotenceEvent.REPLAYED, id);
+        } else if (told instanceof Decision.Refuse refuse && told != Waiters.CLOSED) {
+            switch (refuse.refusal()) {
+                case RESULT_UNAVAILABLE -> events.publish(IdempotenceEvent.REPLAYED, id);
+                case OUTCOME_UNKNOWN -> events.publish(IdempotenceEvent.UNKNOWN, id);
+                case KEY_REUSED -> events.publish(IdempotenceEvent.MISMATCH, id);
+                case STORAGE_UNAVAILABLE -> events.publish(IdempotenceEvent.STORAGE_ERROR, id);
+                // Counted when it came.
+                default -> {}
+            }
+        }
     }
 
     private ClaimRequest request(IdempotentCall call, IdempotencePolicy policy) {
@@ -410,8 +422,9 @@ public final class Idempotence implements AutoCloseable {
                 case RELEASED, ABANDONED -> new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
                 case COMPLETED -> result(request);
             };
-        } catch (RuntimeException e) {
-            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
+        } catch (Throwable e) {
+            // Whatever a storage throws: nobody would look again.
+            events.log(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
     }
@@ -425,7 +438,9 @@ public final class Idempotence implements AutoCloseable {
             // Deleted in this very moment, and nothing will run here.
             storage.release(claimed.claim(), request.retention());
         }
-        return new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
+        return result instanceof ClaimResult.Mismatch
+                ? new Decision.Refuse(Refusal.KEY_REUSED, Duration.ZERO)
+                : new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
     }
 
     /** What everybody gets who asks for an operation that has ended with this result. */

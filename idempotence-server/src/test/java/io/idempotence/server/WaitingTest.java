@@ -235,7 +235,7 @@ class WaitingTest {
 
         execution.finish(Verdict.KEEP, answer());
 
-        assertThat(told(waiter)).isNotInstanceOf(Decision.Replay.class);
+        assertRefused(waiter, Refusal.KEY_REUSED);
     }
 
     @Test
