@@ -227,7 +227,8 @@ public final class Idempotence implements AutoCloseable {
      * @param work runs on this thread, if it runs
      * @param <T> the result
      * @return the work's result, now or from the first time; null if that was its result
-     * @throws ExecutionRefusedException if the work did not run and there is no result of it
+     * @throws ExecutionRefusedException if the work did not run and there is no result of it, or if the work says that it was
+     *     {@linkplain IdempotentExecution#overtaken() overtaken} and there is no result of the other one
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
