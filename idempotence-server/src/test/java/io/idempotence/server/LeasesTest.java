@@ -26,6 +26,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -124,12 +125,23 @@ class LeasesTest {
         Execution late = execution(claim("order-1"), IdempotencePolicy.defaults());
         late.renew();
         assertThat(late.leaseMayBeOver()).isFalse();
+        leases.started(late);
         memory.delete(key("order-1"));
         claim("order-1");
 
         late.renew();
 
         assertThat(late.leaseMayBeOver()).isTrue();
+        assertThat(leases.isRunning(key("order-1"))).isFalse();
+    }
+
+    @Test
+    void aProcessThatEndsIsNotKeptByItsRenewals() {
+        AtomicReference<Boolean> daemon = new AtomicReference<>();
+        storage.before((call, key) -> daemon.set(Thread.currentThread().isDaemon()));
+        leases.started(execution(claim("order-1")));
+        await().until(() -> daemon.get() != null);
+        assertThat(daemon).hasValue(true);
     }
 
     @Test
