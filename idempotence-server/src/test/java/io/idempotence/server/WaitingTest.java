@@ -17,9 +17,12 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -304,6 +307,36 @@ class WaitingTest {
 
         // After 20, 60, 140, 300 ms and, on a slow machine, one more.
         assertThat(storage.count(FaultyStorage.Call.FIND)).isBetween(1L, 5L);
+    }
+
+    @Test
+    void nobodyIsLookedForWhoHasLeft() {
+        Map<StorageKey, AtomicInteger> looks = new ConcurrentHashMap<>();
+        FaultyStorage storage = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()))
+                .before((what, key) -> {
+                    if (what == FaultyStorage.Call.FIND) {
+                        looks.computeIfAbsent(key, one -> new AtomicInteger()).incrementAndGet();
+                    }
+                });
+        IdempotentCall still = new IdempotentCall(IdempotenceId.of("order-2"), "", fingerprint(1));
+        StorageKey left = StorageKey.of("default", "", "", call.id());
+        StorageKey stays = StorageKey.of("default", "", "", still.id());
+        Idempotence first = idempotence();
+        run(first);
+        first.claim(still, POLICY);
+        Idempotence other = Idempotence.over(storage);
+        open.add(other);
+        CompletableFuture<Decision> leaving = other.claim(call, POLICY, LONG);
+        await().until(() -> looks.containsKey(left));
+
+        leaving.cancel(false);
+        other.claim(still, POLICY, LONG);
+        int before = looks.get(left).get();
+        // After 20, 60, 140, 300 and 620 ms: whoever was looked for still would have been looked for twice.
+        await().until(() -> looks.containsKey(stays) && looks.get(stays).get() >= 5);
+
+        // One may have been under way.
+        assertThat(looks.get(left).get()).isLessThanOrEqualTo(before + 1);
     }
 
     @Test
