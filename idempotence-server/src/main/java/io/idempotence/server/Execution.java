@@ -38,6 +38,7 @@ public final class Execution implements IdempotentExecution {
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile @Nullable Verdict decided;
     private volatile boolean overtaken;
+    private volatile boolean releasedInTime;
     private volatile long claimNanos;
 
     /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
@@ -257,6 +258,7 @@ public final class Execution implements IdempotentExecution {
         if (verdict == Verdict.UNKNOWN) {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
+        boolean holds = !leaseMayBeOver();
         try {
             return insteadOfOwn(verdict, send(verdict, result));
         } catch (CorruptRecordException e) {
@@ -264,6 +266,8 @@ public final class Execution implements IdempotentExecution {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
         } catch (Throwable e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
+            // Whoever runs by the time this is tried again began after this one had ended.
+            releasedInTime = holds && verdict == Verdict.RELEASE;
             int size = verdict == Verdict.KEEP ? result.length : 0;
             background.retry(id, size, policy.retention(), () -> send(verdict, result), () -> leases.ended(this));
         }
@@ -310,7 +314,9 @@ public final class Execution implements IdempotentExecution {
 
     private Optional<byte[]> judge(WriteResult written) {
         if (written instanceof WriteResult.Fenced fenced) {
-            alarm(IdempotenceEvent.FENCED, "a late owner tried to finish and was stopped");
+            if (!releasedInTime) {
+                alarm(IdempotenceEvent.FENCED, "a late owner tried to finish and was stopped");
+            }
             return Optional.ofNullable(fenced.result());
         }
         if (written instanceof WriteResult.StoredAfterLoss || written instanceof WriteResult.Lost) {

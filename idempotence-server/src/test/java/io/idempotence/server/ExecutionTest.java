@@ -263,6 +263,42 @@ class ExecutionTest {
         other.close();
     }
 
+    @Test
+    @DisplayName("T12: a release whose answer gets lost is no overlap: whoever runs since began after it")
+    void aReleaseWhoseAnswerGetsLostAlarmsNobody() {
+        Execution first = run();
+        storage.after((call, which) -> {
+            if (call == Call.RELEASE && storage.count(Call.RELEASE) == 1) {
+                throw new StorageUnavailableException("the cable is out", null);
+            }
+        });
+        first.finish(Verdict.RELEASE, OWN);
+        Execution second = run();
+        await().until(() -> storage.count(Call.RELEASE) == 2);
+        second.finish(Verdict.KEEP, OWN);
+        idempotence.close();
+        assertThat(told).containsExactly("CLAIMED", "STORAGE_ERROR", "overhead of RUN", "CLAIMED", "overhead of RUN");
+    }
+
+    @Test
+    @DisplayName("T14: a release whose answer gets lost is an overlap if the lease was over when the handler ended")
+    void aLateReleaseWhoseCallGetsLostAlarms() {
+        IdempotencePolicy brief = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(10))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+        fail(Call.RENEW, new StorageUnavailableException("the cable is out", null));
+        Execution late =
+                ((Decision.Run) idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), brief)).execution();
+        await().until(late::leaseMayBeOver);
+        clock.advance(LEASE);
+        run();
+        fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
+        late.finish(Verdict.RELEASE, OWN);
+        storage.before((call, which) -> {});
+        await().until(() -> told.contains("FENCED"));
+    }
+
     // ---- refusals
 
     @Test
