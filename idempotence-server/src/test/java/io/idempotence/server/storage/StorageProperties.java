@@ -272,7 +272,7 @@ public abstract class StorageProperties {
                 step,
                 () -> said(storage.renew(claim, lease)),
                 () -> id.model.renew(by.owner, claim.fence(), by.fingerprint, lease.equals(MOMENT)));
-        if (lease.equals(MOMENT)) {
+        if (lease.equals(MOMENT) && id.model.leaseOver) {
             letPass(MOMENT.multipliedBy(2));
         }
     }
