@@ -9,6 +9,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,11 +24,12 @@ final class Background implements AutoCloseable {
     private static final Duration CLOSING = Duration.ofSeconds(5);
 
     /** What all waiting writes may hold in memory; one more is given up loudly. */
-    private static final long MAX_BYTES = 64L << 20;
+    static final long MAX_BYTES = 64L << 20;
 
-    private static final int BYTES_PER_WRITE = 1024;
+    static final int BYTES_PER_WRITE = 1024;
 
     private final Events events;
+    private final LongSupplier nanoTime;
     private final ScheduledThreadPoolExecutor executor;
     private final AtomicLong bytes = new AtomicLong();
 
@@ -37,7 +39,13 @@ final class Background implements AutoCloseable {
     private volatile boolean closed;
 
     Background(Events events, String threadName) {
+        this(events, threadName, System::nanoTime);
+    }
+
+    /** @param nanoTime tells when a write is given up; as {@link System#nanoTime} */
+    Background(Events events, String threadName, LongSupplier nanoTime) {
         this.events = events;
+        this.nanoTime = nanoTime;
         this.executor = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, threadName);
             thread.setDaemon(true);
@@ -97,7 +105,7 @@ final class Background implements AutoCloseable {
             afterwards.run();
             return;
         }
-        schedule(new Attempt(id, cost, System.nanoTime() + giveUpAfter.toNanos(), write, afterwards), FIRST_DELAY);
+        schedule(new Attempt(id, cost, nanoTime.getAsLong() + giveUpAfter.toNanos(), write, afterwards), FIRST_DELAY);
     }
 
     /** Whether what waits needs the room that is left: what is only convenient should not be added. */
@@ -118,7 +126,7 @@ final class Background implements AutoCloseable {
                 // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
                 if (closed) {
                     LOG.warn("a write was given up, its record will show as abandoned", e);
-                } else if (System.nanoTime() - attempt.giveUpAt < 0) {
+                } else if (nanoTime.getAsLong() - attempt.giveUpAt < 0) {
                     Duration doubled = delay.multipliedBy(2);
                     schedule(attempt, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
                 } else {

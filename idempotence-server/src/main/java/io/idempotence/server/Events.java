@@ -48,12 +48,17 @@ final class Events {
     }
 
     void publish(IdempotenceEvent event, IdempotenceId id, String what, @Nullable Throwable cause) {
+        log(event, id, what, cause);
+        publish(event, id);
+    }
+
+    /** Only for the log: the listener is told by somebody else. */
+    void log(IdempotenceEvent event, IdempotenceId id, String what, @Nullable Throwable cause) {
         Runnable leaveLog = LoggedId.put(id);
         try {
             LOG.warn("{}: {}", event, what, cause);
         } finally {
             leaveLog.run();
         }
-        publish(event, id);
     }
 }

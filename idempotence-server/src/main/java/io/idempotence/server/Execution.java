@@ -4,6 +4,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
@@ -28,24 +29,26 @@ public final class Execution implements IdempotentExecution {
     private final Leases leases;
     private final Waiters waiters;
     /** When the claim or its latest renewal left for the storage, at the latest. */
-    private volatile long heldFrom = System.nanoTime();
+    private volatile long heldFrom;
 
-    private volatile long renewedAt = heldFrom;
+    private volatile long renewedAt;
     private volatile boolean renewalInTrouble;
     private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean alarmed = new AtomicBoolean();
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile @Nullable Verdict decided;
     private volatile boolean overtaken;
+    private volatile boolean releasedInTime;
     private volatile long claimNanos;
 
+    /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
     Execution(
             IdempotenceStorage storage,
             Background background,
             Events events,
             IdempotenceId id,
-            Claim claim,
-            boolean takenOver,
+            ClaimResult.Claimed claimed,
+            long claimLeft,
             IdempotencePolicy policy,
             Leases leases,
             Waiters waiters) {
@@ -53,10 +56,12 @@ public final class Execution implements IdempotentExecution {
         this.background = background;
         this.events = events;
         this.id = id;
-        this.claim = claim;
+        this.claim = claimed.claim();
+        this.takenOver = claimed.takenOver();
+        this.heldFrom = claimLeft;
+        this.renewedAt = claimLeft;
         // The key and not the ID, which two tenants may share.
         this.inbound = InboundRequest.of(claim.key().value());
-        this.takenOver = takenOver;
         this.policy = policy;
         this.leases = leases;
         this.waiters = waiters;
@@ -232,7 +237,9 @@ public final class Execution implements IdempotentExecution {
             return;
         }
         renewedAt = now;
-        heldFrom = now;
+        // Whoever was told that it holds the claim no longer has no lease.
+        heldFrom =
+                renewed instanceof WriteResult.Done ? now : now - policy.lease().toNanos();
         renewalInTrouble = false;
         if (!(renewed instanceof WriteResult.Done) && !finished()) {
             leases.ended(this);
@@ -251,6 +258,7 @@ public final class Execution implements IdempotentExecution {
         if (verdict == Verdict.UNKNOWN) {
             events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
+        boolean holds = !leaseMayBeOver();
         try {
             return insteadOfOwn(verdict, send(verdict, result));
         } catch (CorruptRecordException e) {
@@ -258,6 +266,8 @@ public final class Execution implements IdempotentExecution {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
         } catch (Throwable e) {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
+            // Whoever runs by the time this is tried again began after this one had ended.
+            releasedInTime = holds && verdict == Verdict.RELEASE;
             int size = verdict == Verdict.KEEP ? result.length : 0;
             background.retry(id, size, policy.retention(), () -> send(verdict, result), () -> leases.ended(this));
         }
@@ -304,7 +314,9 @@ public final class Execution implements IdempotentExecution {
 
     private Optional<byte[]> judge(WriteResult written) {
         if (written instanceof WriteResult.Fenced fenced) {
-            alarm(IdempotenceEvent.FENCED, "a late owner tried to finish and was stopped");
+            if (!releasedInTime) {
+                alarm(IdempotenceEvent.FENCED, "a late owner tried to finish and was stopped");
+            }
             return Optional.ofNullable(fenced.result());
         }
         if (written instanceof WriteResult.StoredAfterLoss || written instanceof WriteResult.Lost) {

@@ -5,7 +5,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import java.time.Duration;
 
-/** {@link Idempotence#execute} did not run the work, and has no result of it to give. */
+/** {@link Idempotence#execute} did not run the work, or only one that was overtaken, and has no result of it to give. */
 public final class ExecutionRefusedException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 

@@ -227,7 +227,8 @@ public final class Idempotence implements AutoCloseable {
      * @param work runs on this thread, if it runs
      * @param <T> the result
      * @return the work's result, now or from the first time; null if that was its result
-     * @throws ExecutionRefusedException if the work did not run and there is no result of it
+     * @throws ExecutionRefusedException if the work did not run and there is no result of it, or if the work says that it was
+     *     {@linkplain IdempotentExecution#overtaken() overtaken} and there is no result of the other one
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
@@ -270,9 +271,11 @@ public final class Idempotence implements AutoCloseable {
             execution.finish(Verdict.KEEP, StoredResult.unavailable());
             throw e;
         }
-        return execution.finish(Verdict.KEEP, stored).orElse(null) instanceof Decision.Replay replay
-                ? decoded(codec, replay.result())
-                : result;
+        Decision instead = execution.finish(Verdict.KEEP, stored).orElse(null);
+        if (instead instanceof Decision.Refuse refuse) {
+            throw new ExecutionRefusedException(refuse.refusal(), execution.id(), refuse.retryAfter());
+        }
+        return instead instanceof Decision.Replay replay ? decoded(codec, replay.result()) : result;
     }
 
     @SuppressWarnings("NullAway") // a work whose result is null gets it back
@@ -310,12 +313,24 @@ public final class Idempotence implements AutoCloseable {
             return CompletableFuture.completedFuture(decision);
         }
         CompletableFuture<Decision> waiter = waiters.await(request, patience, decision, () -> look(call.id(), request));
-        waiter.thenAccept(told -> {
-            if (told instanceof Decision.Replay) {
-                events.publish(IdempotenceEvent.REPLAYED, call.id());
-            }
-        });
+        waiter.thenAccept(told -> toldAfterWaiting(call.id(), told));
         return waiter;
+    }
+
+    /** Counts as if it had not waited. The log has said why already, once for all. */
+    private void toldAfterWaiting(IdempotenceId id, Decision told) {
+        if (told instanceof Decision.Replay) {
+            events.publish(IdempotenceEvent.REPLAYED, id);
+        } else if (told instanceof Decision.Refuse refuse && told != Waiters.CLOSED) {
+            switch (refuse.refusal()) {
+                case RESULT_UNAVAILABLE -> events.publish(IdempotenceEvent.REPLAYED, id);
+                case OUTCOME_UNKNOWN -> events.publish(IdempotenceEvent.UNKNOWN, id);
+                case KEY_REUSED -> events.publish(IdempotenceEvent.MISMATCH, id);
+                case STORAGE_UNAVAILABLE -> events.publish(IdempotenceEvent.STORAGE_ERROR, id);
+                // Counted when it came.
+                default -> {}
+            }
+        }
     }
 
     private ClaimRequest request(IdempotentCall call, IdempotencePolicy policy) {
@@ -348,12 +363,20 @@ public final class Idempotence implements AutoCloseable {
 
     private Decision decide(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
         try {
+            long left = System.nanoTime();
             ClaimResult result = claim(id, request);
             if (result instanceof ClaimResult.Abandoned abandoned
                     && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RECOVER) {
                 result = recover(id, policy, request, abandoned);
             }
-            return decide(id, policy, result);
+            if (result instanceof ClaimResult.Claimed
+                    && System.nanoTime() - left >= policy.lease().toNanos()) {
+                // The answer took longer than the lease: another owner may run by now. Whoever holds its claim still
+                // gets the same answer again, and a new lease (T2).
+                left = System.nanoTime();
+                result = claim(id, request);
+            }
+            return decide(id, policy, result, left);
         } catch (RuntimeException e) {
             // Whatever a storage throws, it has not said that this attempt may run.
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
@@ -400,8 +423,9 @@ public final class Idempotence implements AutoCloseable {
                 case RELEASED, ABANDONED -> new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
                 case COMPLETED -> result(request);
             };
-        } catch (RuntimeException e) {
-            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
+        } catch (Throwable e) {
+            // Whatever a storage throws: nobody would look again.
+            events.log(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
     }
@@ -415,7 +439,9 @@ public final class Idempotence implements AutoCloseable {
             // Deleted in this very moment, and nothing will run here.
             storage.release(claimed.claim(), request.retention());
         }
-        return new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
+        return result instanceof ClaimResult.Mismatch
+                ? new Decision.Refuse(Refusal.KEY_REUSED, Duration.ZERO)
+                : new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
     }
 
     /** What everybody gets who asks for an operation that has ended with this result. */
@@ -425,10 +451,10 @@ public final class Idempotence implements AutoCloseable {
                 : new Decision.Replay(result);
     }
 
-    private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
+    private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result, long left) {
         if (result instanceof ClaimResult.Claimed claimed) {
-            Execution execution = new Execution(
-                    storage, background, events, id, claimed.claim(), claimed.takenOver(), policy, leases, waiters);
+            Execution execution =
+                    new Execution(storage, background, events, id, claimed, left, policy, leases, waiters);
             leases.started(execution);
             if (claimed.takenOver()) {
                 events.publish(

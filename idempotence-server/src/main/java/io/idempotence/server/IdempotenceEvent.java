@@ -1,10 +1,13 @@
 package io.idempotence.server;
 
-/** Something the server half did that the people who run it may want to count. */
+/**
+ * Something the server half did that the people who run it may want to count. An attempt that waited for another one is {@link #IN_PROGRESS}
+ * when it comes and, unless it is told to ask again, what its answer is when it gets that.
+ */
 public enum IdempotenceEvent {
     /** A first attempt, or one after a release, got the claim. */
     CLAIMED,
-    /** A stored answer was given again. */
+    /** An attempt met an operation that is completed: the stored answer was given again, or there is none (result-unavailable). */
     REPLAYED,
     /** An attempt met one that still runs. */
     IN_PROGRESS,

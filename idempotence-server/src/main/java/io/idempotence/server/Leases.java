@@ -2,7 +2,6 @@ package io.idempotence.server;
 
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -13,6 +12,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,7 +32,9 @@ final class Leases implements AutoCloseable {
     private static final long LONGEST_TICK = TimeUnit.SECONDS.toNanos(1);
 
     private final Background background;
-    private final Map<StorageKey, Execution> running = new ConcurrentHashMap<>();
+    /** One for each ID as a rule. A late owner may run beside its successor, and must not take its place. */
+    private final Map<StorageKey, List<Execution>> running = new ConcurrentHashMap<>();
+
     private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
     private final Queue<Execution> due = new ConcurrentLinkedQueue<>();
     private final ThreadPoolExecutor renewers;
@@ -60,7 +62,10 @@ final class Leases implements AutoCloseable {
     }
 
     void started(Execution execution) {
-        running.put(execution.key(), execution);
+        running.merge(
+                execution.key(),
+                List.of(execution),
+                (here, one) -> Stream.concat(here.stream(), one.stream()).toList());
         long atMost = execution.lease().toNanos() / 6;
         // A look takes its plan away before it begins: one that is planned still will see this execution.
         if (!planned || atMost < tick) {
@@ -73,7 +78,11 @@ final class Leases implements AutoCloseable {
     }
 
     void ended(Execution execution) {
-        running.remove(execution.key(), execution);
+        running.computeIfPresent(execution.key(), (key, here) -> {
+            List<Execution> left =
+                    here.stream().filter(other -> other != execution).toList();
+            return left.isEmpty() ? null : left;
+        });
     }
 
     private synchronized void plan(long atMost) {
@@ -96,12 +105,11 @@ final class Leases implements AutoCloseable {
             planned = false;
         }
         try {
-            List<Execution> longestAgoFirst = new ArrayList<>(running.values());
-            longestAgoFirst.sort(Comparator.comparingLong(Execution::renewedAt));
-            for (Execution execution : longestAgoFirst) {
+            List<Execution> all =
+                    running.values().stream().flatMap(List::stream).toList();
+            for (Execution execution : longestAgoFirst(all)) {
                 if (execution.isRenewalDue(System.nanoTime()) && execution.beginRenewal()) {
-                    due.add(execution);
-                    renewers.execute(this::renewAllDue);
+                    begun(execution);
                 }
             }
             if (!due.isEmpty()) {
@@ -115,16 +123,34 @@ final class Leases implements AutoCloseable {
         }
     }
 
+    static List<Execution> longestAgoFirst(List<Execution> executions) {
+        // Renewals go on meanwhile: what is compared must not change while it is sorted.
+        record Seen(Execution execution, long renewedAt) {}
+        return executions.stream()
+                .map(execution -> new Seen(execution, execution.renewedAt()))
+                .sorted(Comparator.comparingLong(Seen::renewedAt))
+                .map(Seen::execution)
+                .toList();
+    }
+
+    /** Permits are given here, in order, not by the threads that renew, which would race for them. */
+    private void begun(Execution execution) {
+        if (execution.isRenewalInTrouble() && !trouble.tryAcquire()) {
+            // It stays due, for the next look.
+            execution.endRenewal();
+            return;
+        }
+        due.add(execution);
+        renewers.execute(this::renewAllDue);
+    }
+
     private void renewAllDue() {
         Execution execution;
         while ((execution = due.poll()) != null) {
-            boolean inTrouble = execution.isRenewalInTrouble();
-            // Without a permit it stays due, for the next look.
-            if (!inTrouble || trouble.tryAcquire()) {
-                renew(execution);
-                if (inTrouble) {
-                    trouble.release();
-                }
+            boolean hasPermit = execution.isRenewalInTrouble();
+            renew(execution);
+            if (hasPermit) {
+                trouble.release();
             }
             execution.endRenewal();
         }

@@ -24,6 +24,9 @@ final class Waiters implements AutoCloseable {
     private static final Duration FIRST_POLL = Duration.ofMillis(20);
     private static final Duration LONGEST_POLL = Duration.ofMillis(500);
 
+    /** What those get whose wait is broken off because this is closed. */
+    static final Decision CLOSED = new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
+
     private final Background background;
     private final Predicate<StorageKey> runsHere;
     private final int limit;
@@ -98,7 +101,7 @@ final class Waiters implements AutoCloseable {
             }
         });
         if (!planned) {
-            tell(operation, closed());
+            tell(operation, CLOSED);
         }
     }
 
@@ -114,13 +117,9 @@ final class Waiters implements AutoCloseable {
         }
     }
 
-    private static Decision closed() {
-        return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
-    }
-
     /** Sends everybody away. */
     @Override
     public void close() {
-        waiting.keySet().forEach(operation -> tell(operation, closed()));
+        waiting.keySet().forEach(operation -> tell(operation, CLOSED));
     }
 }

@@ -16,6 +16,8 @@ import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.MovingClock;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.Resolution;
@@ -280,6 +282,37 @@ class IdempotenceAdminTest {
 
         assertThat(admin.stats().oldestUncertain())
                 .hasValueSatisfying(record -> assertThat(record.key()).isEqualTo(oldest));
+    }
+
+    @Test
+    void countsTimeByTheStoragesClockToTheMillisecond() {
+        MovingClock clock = new MovingClock();
+        IdempotenceStorage memory = IdempotenceStorage.inMemory(10, clock);
+        IdempotenceAdmin inMemory = IdempotenceAdmin.of(memory, namespace);
+        memory.claim(request(inMemory.executeKey(newId()), LEASE, false));
+        clock.advance(LEASE.plusMillis(5));
+        memory.claim(request(inMemory.executeKey(newId()), LEASE, false));
+        clock.advance(LEASE);
+
+        Duration older = LEASE.plusMillis(5);
+        assertThat(inMemory.listUncertain(older)).hasSize(1);
+        assertThat(inMemory.listUncertain(older.plusMillis(1))).isEmpty();
+        assertThat(inMemory.listUncertain(Duration.ZERO)).hasSize(2);
+        List<StorageKey> progress = new ArrayList<>();
+        assertThat(inMemory.stats(record -> progress.add(record.key())).oldestUncertain())
+                .hasValueSatisfying(record ->
+                        assertThat(IdempotenceAdmin.uncertainFor(record)).isEqualTo(older));
+        assertThat(progress).hasSize(2);
+    }
+
+    @Test
+    void retentionOfWhatIsResolvedIsAtLeastAMillisecond() {
+        StorageKey key = abandon(newId()).key();
+        assertThat(admin.withRetention(Duration.ofMillis(1)).resolve(key, Resolution.APPLIED))
+                .isEqualTo(Resolved.DONE);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> admin.withRetention(Duration.ofNanos(999_999)))
+                .withMessageContaining("at least 1 ms");
     }
 
     private Idempotence idempotence() {

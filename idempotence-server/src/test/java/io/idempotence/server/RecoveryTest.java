@@ -159,6 +159,9 @@ class RecoveryTest {
                     throw new IOException("the ledger is away");
                 }),
                 Refusal.OUTCOME_UNKNOWN);
+        assertThat(Thread.currentThread().isInterrupted()).isFalse();
+        // That the rule failed, and that an attempt was refused.
+        assertThat(events).containsExactly(IdempotenceEvent.UNKNOWN, IdempotenceEvent.UNKNOWN);
         assertRefused(
                 recovering((which, fence) -> {
                     throw new InterruptedException();

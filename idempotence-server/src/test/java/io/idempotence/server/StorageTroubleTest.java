@@ -32,6 +32,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -248,13 +249,17 @@ class StorageTroubleTest {
                 throw unavailable();
             }
         });
-        assertThat(idempotence(SHORT_LEASE).execute(id, this::work)).isEqualTo("run 1");
+        IdempotencePolicy policy = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(600)) // a machine that does much else must not let it run out
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+        assertThat(idempotence(policy).execute(id, this::work)).isEqualTo("run 1");
 
         long renewals = storage.count(Call.RENEW);
-        Idempotence other = over(memory, SHORT_LEASE);
+        Idempotence other = over(memory, policy);
         await().until(() -> {
             assertThat(refusal(other)).isEqualTo(Refusal.IN_PROGRESS);
-            return storage.count(Call.RENEW) >= renewals + 10;
+            return storage.count(Call.RENEW) >= renewals + 5;
         });
         down.set(false);
         await().until(() -> memory.find(key).orElseThrow().state() == RecordState.COMPLETED);
@@ -286,6 +291,63 @@ class StorageTroubleTest {
     }
 
     // ---- claims
+
+    @Test
+    @DisplayName("P2: a claim whose answer comes after its lease runs nothing if another one has taken over")
+    void aClaimWhoseAnswerIsTooLateIsAskedAgain() {
+        CountDownLatch overtaken = new CountDownLatch(1);
+        AtomicBoolean slow = new AtomicBoolean(true);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && slow.getAndSet(false)) {
+                awaitForEver(overtaken);
+            }
+        });
+        Idempotence late = idempotence(SHORT_LEASE);
+        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        StorageKey requestKey = StorageKey.of("default", "", "", id);
+        CompletableFuture<Decision> answer = CompletableFuture.supplyAsync(() -> late.claim(call, SHORT_LEASE));
+        await().until(() -> memory.find(requestKey)
+                .filter(record -> record.state() == RecordState.ABANDONED)
+                .isPresent());
+        assertThat(over(memory, SHORT_LEASE).claim(call, SHORT_LEASE)).isInstanceOf(Decision.Run.class);
+
+        overtaken.countDown();
+
+        assertThat(answer.orTimeout(20, TimeUnit.SECONDS).join())
+                .isInstanceOfSatisfying(
+                        Decision.Refuse.class,
+                        refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
+        assertThat(events).containsExactly(IdempotenceEvent.TAKE_OVER, IdempotenceEvent.IN_PROGRESS);
+    }
+
+    @Test
+    @DisplayName("T2: a claim whose answer comes after its lease runs under a new lease if it is its own still")
+    void aClaimWhoseAnswerIsTooLateRunsIfNobodyTookItOver() {
+        AtomicBoolean slow = new AtomicBoolean(true);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && slow.getAndSet(false)) {
+                await().until(() -> memory.find(which).orElseThrow().state() == RecordState.ABANDONED);
+            }
+        });
+        Decision decision = idempotence(SHORT_LEASE).claim(new IdempotentCall(id, "", Fingerprint.NONE), SHORT_LEASE);
+        assertThat(decision)
+                .isInstanceOfSatisfying(
+                        Decision.Run.class,
+                        run -> assertThat(run.execution().fence()).isEqualTo(1));
+        assertThat(storage.count(Call.CLAIM)).isEqualTo(2);
+        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);
+    }
+
+    @Test
+    @DisplayName("T9: an owner counts its lease from before its claim left, not from when the answer came")
+    void theLeaseCountsFromBeforeTheClaim() {
+        AtomicLong left = new AtomicLong();
+        storage.before((call, which) -> left.set(System.nanoTime()));
+        Decision.Run run = (Decision.Run)
+                idempotence().claim(new IdempotentCall(id, "", Fingerprint.NONE), IdempotencePolicy.defaults());
+        assertThat(run.execution().renewedAt() - left.get()).isNotPositive();
+        assertThat(run.execution().leaseMayBeOver()).isFalse();
+    }
 
     @Test
     @DisplayName("P6: whatever a storage throws, nothing runs")
@@ -416,6 +478,21 @@ class StorageTroubleTest {
     }
 
     // ---- results
+
+    @Test
+    @DisplayName("T14: whoever says that it was overtaken gives no answer of its own, even if it ends well")
+    void anOvertakenWorkThatEndsWellIsToldToAskAgain() {
+        assertThatThrownBy(() -> idempotence().execute(id, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+                    execution.overtaken();
+                    return work();
+                }))
+                .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> {
+                    assertThat(e.refusal()).isEqualTo(Refusal.IN_PROGRESS);
+                    assertThat(e.id()).isEqualTo(id);
+                    assertThat(e.retryAfter()).isPositive();
+                });
+        assertThat(memory.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+    }
 
     @Test
     void aCodecThatBreaksDownNeverLetsTheWorkRunAgain() {

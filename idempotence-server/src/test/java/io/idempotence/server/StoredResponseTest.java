@@ -56,6 +56,36 @@ class StoredResponseTest {
     }
 
     @Test
+    void headersThatJustFitAreKept() {
+        Header longest = new Header("Link", "x".repeat(0xFFFF));
+        Header longestName = new Header("x".repeat(255), "1");
+        Header last = new Header("Content-Encoding", "br");
+        for (List<Header> headers : List.of(List.of(longest, longestName, last), Collections.nCopies(255, last))) {
+            byte[] bytes = new StoredResponse(Form.WRITTEN, 200, headers, new byte[0]).toBytes();
+            assertThat(StoredResponse.fromBytes(bytes).headers()).isEqualTo(headers);
+        }
+        Header tooLongName = new Header("x".repeat(256), "1");
+        assertThat(new StoredResponse(Form.WRITTEN, 200, List.of(tooLongName), new byte[0]).toBytes())
+                .isEqualTo(StoredResponse.unavailable());
+    }
+
+    @Test
+    void aStatusHasThreeDigits() {
+        for (int status : new int[] {100, 999}) {
+            StoredResponse edge = new StoredResponse(Form.WRITTEN, status, List.of(), new byte[0]);
+            assertThat(StoredResponse.fromBytes(edge.toBytes()).status()).isEqualTo(status);
+        }
+        for (int status : new int[] {99, 1000}) {
+            assertThatThrownBy(() -> new StoredResponse(Form.WRITTEN, status, List.of(), new byte[0]))
+                    .isInstanceOf(IllegalArgumentException.class);
+            byte[] damaged = response.toBytes();
+            damaged[2] = (byte) (status >> 8);
+            damaged[3] = (byte) status;
+            assertThatThrownBy(() -> StoredResponse.fromBytes(damaged)).isInstanceOf(CorruptRecordException.class);
+        }
+    }
+
+    @Test
     void aTypicalAnswerIsSmall() {
         StoredResponse created = new StoredResponse(
                 Form.WRITTEN,

@@ -16,9 +16,12 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -222,7 +225,9 @@ class WaitingTest {
     @DisplayName("P5: who waits for a request is not told the answer of another one that has its ID after a delete")
     void anotherRequestsAnswerIsNotTold() {
         Idempotence idempotence = idempotence();
-        run(idempotence);
+        // Its next renewal shows that its record is another one's by now.
+        idempotence.claim(
+                call, IdempotencePolicy.builder().lease(Duration.ofSeconds(1)).build());
         CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             storage.delete(StorageKey.of("default", "", "", call.id()));
@@ -232,7 +237,7 @@ class WaitingTest {
 
         execution.finish(Verdict.KEEP, answer());
 
-        assertThat(told(waiter)).isNotInstanceOf(Decision.Replay.class);
+        assertRefused(waiter, Refusal.KEY_REUSED);
     }
 
     @Test
@@ -302,6 +307,36 @@ class WaitingTest {
         // After 20, 44, 73, 108, 149, 199, 259, 330, 416 ms and, on a slow machine, a few more; each caller for itself
         // would make hundreds.
         assertThat(storage.count(FaultyStorage.Call.FIND)).isBetween(1L, 15L);
+    }
+
+    @Test
+    void nobodyIsLookedForWhoHasLeft() {
+        Map<StorageKey, AtomicInteger> looks = new ConcurrentHashMap<>();
+        FaultyStorage storage = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()))
+                .before((what, key) -> {
+                    if (what == FaultyStorage.Call.FIND) {
+                        looks.computeIfAbsent(key, one -> new AtomicInteger()).incrementAndGet();
+                    }
+                });
+        IdempotentCall still = new IdempotentCall(IdempotenceId.of("order-2"), "", fingerprint(1));
+        StorageKey left = StorageKey.of("default", "", "", call.id());
+        StorageKey stays = StorageKey.of("default", "", "", still.id());
+        Idempotence first = idempotence();
+        run(first);
+        first.claim(still, POLICY);
+        Idempotence other = Idempotence.over(storage);
+        open.add(other);
+        CompletableFuture<Decision> leaving = other.claim(call, POLICY, LONG);
+        await().until(() -> looks.containsKey(left));
+
+        leaving.cancel(false);
+        other.claim(still, POLICY, LONG);
+        int before = looks.get(left).get();
+        // After 20, 60, 140, 300 and 620 ms: whoever was looked for still would have been looked for twice.
+        await().until(() -> looks.containsKey(stays) && looks.get(stays).get() >= 5);
+
+        // One may have been under way.
+        assertThat(looks.get(left).get()).isLessThanOrEqualTo(before + 1);
     }
 
     @Test

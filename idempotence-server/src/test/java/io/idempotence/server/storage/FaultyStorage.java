@@ -14,7 +14,9 @@ public final class FaultyStorage implements IdempotenceStorage {
         RELEASE,
         MARK_UNKNOWN,
         RENEW,
-        FIND
+        FIND,
+        RESOLVE,
+        DELETE
     }
 
     /** Happens on the wire; throws to lose the call, or its answer. */
@@ -111,12 +113,14 @@ public final class FaultyStorage implements IdempotenceStorage {
 
     @Override
     public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
-        return delegate.resolve(key, fence, resolution, retention);
+        out(Call.RESOLVE, key);
+        return back(Call.RESOLVE, key, delegate.resolve(key, fence, resolution, retention));
     }
 
     @Override
     public boolean delete(StorageKey key) {
-        return delegate.delete(key);
+        out(Call.DELETE, key);
+        return back(Call.DELETE, key, delegate.delete(key));
     }
 
     @Override

@@ -97,6 +97,21 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
     }
 
     @Test
+    void whatExpiredLeavesTwiceAsFastAsNewOnesComeAndWhatLivesStays() {
+        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(10_000, clock);
+        for (int id = 0; id < 100; id++) {
+            claim(storage, id, LEASE);
+        }
+        assertThat(storage.queueLength()).isEqualTo(100);
+        clock.advance(LEASE);
+        for (int id = 100; id < 150; id++) {
+            claim(storage, id, RETENTION);
+        }
+        assertThat(storage.queueLength()).isEqualTo(50);
+        assertThat(storage.list("memory")).hasSize(50);
+    }
+
+    @Test
     void defaultStorageHasItsOwnClock() {
         IdempotenceStorage storage = IdempotenceStorage.inMemory();
         claim(storage, 1, RETENTION);

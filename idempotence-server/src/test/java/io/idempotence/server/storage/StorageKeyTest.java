@@ -15,8 +15,11 @@ class StorageKeyTest {
     @ValueSource(
             strings = {
                 "a",
+                "A",
                 "Z",
+                "z",
                 "0",
+                "9",
                 "payments",
                 "a.b_c-D9",
                 "9--",
@@ -48,6 +51,11 @@ class StorageKeyTest {
     void namespaceIsShortPlainText(String namespace) {
         assertThatThrownBy(() -> StorageKey.of(namespace, "", "", ID)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> StorageKey.prefix(namespace)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void aKeyIsShownAsItIsStored() {
+        assertThat(new StorageKey("idem:a:b")).hasToString("idem:a:b");
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.idempotence.server.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
 import java.time.Duration;
@@ -8,21 +9,25 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.Supplier;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.Tuple;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Random histories of one ID: several owners claim, renew, complete, release, mark and crash in any order, answers get lost and calls are
- * sent again, leases end, an operator decides. After each step the storage has said and shows what {@link StorageModel} says. jqwik
- * shrinks a history that fails to a short one. Extend it, as {@link IdempotenceStorageContract}.
+ * Random histories of several IDs at once: owners claim, renew, complete, release, mark and crash in any order, calls and answers get lost and
+ * are sent again, leases and retention end, an operator decides. After each step the storage has said and shows what {@link StorageModel} says.
+ * jqwik shrinks a history that fails to a short one. Extend it, as {@link IdempotenceStorageContract}.
  */
 public abstract class StorageProperties {
     private static final Duration LONG = Duration.ofMinutes(10);
     private static final Duration RETENTION = Duration.ofHours(1);
+    private static final Duration MOMENT = Duration.ofMillis(1);
 
     /** An open storage, not closed here. */
     protected abstract IdempotenceStorage storage();
@@ -39,20 +44,30 @@ public abstract class StorageProperties {
         MARK_UNKNOWN,
         RENEW,
         LEASE_ENDS,
+        CRASH,
         APPLIED,
         NOT_APPLIED,
         DELETE
     }
 
+    /** What becomes of the call. */
+    enum Wire {
+        WORKS,
+        /** The storage refuses, and nothing was done. */
+        LOSES_CALL,
+        /** The storage fails after it was done, or its answer gets lost: the attempt does not learn what became of its call. */
+        LOSES_ANSWER
+    }
+
     /**
      * One step.
      *
-     * @param attempt which of the attempts so far acts; a claim is a new one
-     * @param other the claim is of another request
+     * @param id which of the IDs
+     * @param attempt which of its attempts so far acts; a claim is a new one
+     * @param seldom the claim is of another request; the end is kept for a moment only; the operator has seen an older record
      * @param takeOver as the policy says
-     * @param lost the answer gets lost: the attempt does not learn what became of its call
      */
-    record Step(Act act, int attempt, boolean other, boolean takeOver, boolean lost) {}
+    record Step(Act act, int id, int attempt, boolean seldom, boolean takeOver, Wire wire) {}
 
     /** An attempt, and what it knows. */
     private static final class Attempt {
@@ -69,127 +84,26 @@ public abstract class StorageProperties {
         }
     }
 
-    @Provide
-    Arbitrary<List<Step>> histories() {
-        Arbitrary<Act> acts = Arbitraries.frequency(
-                net.jqwik.api.Tuple.of(8, Act.CLAIM),
-                net.jqwik.api.Tuple.of(3, Act.CLAIM_AGAIN),
-                net.jqwik.api.Tuple.of(4, Act.COMPLETE),
-                net.jqwik.api.Tuple.of(5, Act.RELEASE),
-                net.jqwik.api.Tuple.of(2, Act.MARK_UNKNOWN),
-                net.jqwik.api.Tuple.of(2, Act.RENEW),
-                net.jqwik.api.Tuple.of(4, Act.LEASE_ENDS),
-                net.jqwik.api.Tuple.of(1, Act.APPLIED),
-                net.jqwik.api.Tuple.of(1, Act.NOT_APPLIED),
-                net.jqwik.api.Tuple.of(1, Act.DELETE));
-        Arbitrary<Boolean> seldom =
-                Arbitraries.frequency(net.jqwik.api.Tuple.of(9, false), net.jqwik.api.Tuple.of(1, true));
-        return Combinators.combine(
-                        acts,
-                        Arbitraries.integers().between(0, 5),
-                        seldom,
-                        Arbitraries.of(true, false),
-                        Arbitraries.of(true, false))
-                .as(Step::new)
-                .list()
-                .ofMinSize(1)
-                .ofMaxSize(40);
-    }
-
-    @Property(tries = 250)
-    void everyHistoryIsOneOfTheModel(@ForAll("histories") List<Step> history) {
-        StorageKey key = StorageKey.of(
+    /** An ID, what may be true of it, and what was. */
+    private static final class Id {
+        final StorageKey key = StorageKey.of(
                 "model", "", "", new IdempotenceId(UUID.randomUUID().toString()));
+        final List<Attempt> attempts = new ArrayList<>();
         StorageModel model = new StorageModel();
-        List<Attempt> attempts = new ArrayList<>();
-        int runs = 0;
+        int runs;
         int allowed = 1;
-        long fence = 0;
-        byte[] completed = null;
-        for (int i = 0; i < history.size(); i++) {
-            Step step = history.get(i);
-            if (attempts.isEmpty() && step.act != Act.CLAIM && step.act != Act.DELETE) {
-                continue;
-            }
-            Attempt attempt = attempts.isEmpty() ? null : attempts.get(step.attempt % attempts.size());
-            String said;
-            String expected;
-            switch (step.act) {
-                case CLAIM, CLAIM_AGAIN -> {
-                    boolean again = step.act == Act.CLAIM_AGAIN && attempt != null;
-                    Attempt by = again ? attempt : new Attempt(i + 1L, step.other ? 2 : 1, step.takeOver);
-                    if (!again) {
-                        attempts.add(by);
-                    }
-                    said = said(storage()
-                            .claim(new ClaimRequest(
-                                    key, fingerprint(by.fingerprint), owner(by), LONG, RETENTION, by.takeOver)));
-                    long fenceBefore = model.fence;
-                    expected = model.claim(by.owner, by.fingerprint, by.takeOver);
-                    if (said.startsWith("claimed") && !step.lost && !by.runs) {
-                        by.runs = true;
-                        by.fence = model.fence;
-                        runs++;
-                    } else if (said.startsWith("claimed")) {
-                        by.fence = model.fence;
-                    }
-                    // Said again to its owner, a take-over is not another one.
-                    allowed += said.endsWith("taken over") && model.fence > fenceBefore ? 1 : 0;
-                }
-                case COMPLETE, RELEASE, MARK_UNKNOWN -> {
-                    byte[] result = {(byte) i};
-                    Claim claim = claim(key, attempt);
-                    StorageModel.State to = step.act == Act.COMPLETE
-                            ? StorageModel.State.C
-                            : step.act == Act.RELEASE ? StorageModel.State.R : StorageModel.State.U;
-                    said = said(
-                            switch (to) {
-                                case C -> storage().complete(claim, result, RETENTION);
-                                case R -> storage().release(claim, RETENTION);
-                                default -> storage().markUnknown(claim, RETENTION);
-                            });
-                    boolean wasReleased = model.state == StorageModel.State.R;
-                    expected = model.finish(
-                            to,
-                            attempt.owner,
-                            claim.fence(),
-                            attempt.fingerprint,
-                            to == StorageModel.State.C ? result : null);
-                    allowed += said.equals("done") && to == StorageModel.State.R && !wasReleased ? 1 : 0;
-                }
-                case RENEW, LEASE_ENDS -> {
-                    boolean ends = step.act == Act.LEASE_ENDS;
-                    Claim claim = claim(key, attempt);
-                    said = said(storage().renew(claim, ends ? Duration.ofMillis(1) : LONG));
-                    expected = model.renew(attempt.owner, claim.fence(), attempt.fingerprint, ends);
-                    if (ends) {
-                        letPass(Duration.ofMillis(2));
-                    }
-                }
-                case APPLIED, NOT_APPLIED -> {
-                    boolean applied = step.act == Act.APPLIED;
-                    long seen = model.fence - (step.lost ? 1 : 0);
-                    Resolution resolution = applied ? Resolution.APPLIED : Resolution.NOT_APPLIED;
-                    said = String.valueOf(storage().resolve(key, Math.max(1, seen), resolution, RETENTION));
-                    expected = String.valueOf(model.resolve(Math.max(1, seen), applied));
-                    allowed += said.equals("true") && !applied ? 1 : 0;
-                }
-                default -> {
-                    said = String.valueOf(storage().delete(key));
-                    expected = String.valueOf(model.state != StorageModel.State.ABSENT);
-                    model = new StorageModel();
-                    // What was forgotten may run again: that is what a delete is for.
-                    allowed++;
-                    fence = 0;
-                    completed = null;
-                }
-            }
-            assertThat(said).as("step %d, %s", i, step).isEqualTo(expected);
-            String shown = storage()
-                    .find(key)
-                    .map(found -> found.state() + " " + found.fence())
-                    .orElse("none");
-            assertThat(shown).as("after step %d, %s", i, step).isEqualTo(model.shown());
+        long fence;
+        byte @Nullable [] completed;
+
+        /** What was forgotten may run again. */
+        void forget() {
+            model = new StorageModel();
+            allowed++;
+            fence = 0;
+            completed = null;
+        }
+
+        void assertInvariants() {
             assertThat(runs).as("executions").isLessThanOrEqualTo(allowed);
             assertThat(model.fence).as("fence").isGreaterThanOrEqualTo(fence);
             fence = model.fence;
@@ -197,6 +111,169 @@ public abstract class StorageProperties {
                 assertThat(model.result).as("a completed record never changes").isEqualTo(completed);
             }
             completed = model.state == StorageModel.State.C ? model.result : null;
+        }
+    }
+
+    @Provide
+    Arbitrary<List<Step>> histories() {
+        Arbitrary<Act> acts = Arbitraries.frequency(
+                Tuple.of(8, Act.CLAIM),
+                Tuple.of(3, Act.CLAIM_AGAIN),
+                Tuple.of(4, Act.COMPLETE),
+                Tuple.of(5, Act.RELEASE),
+                Tuple.of(2, Act.MARK_UNKNOWN),
+                Tuple.of(2, Act.RENEW),
+                Tuple.of(2, Act.LEASE_ENDS),
+                Tuple.of(2, Act.CRASH),
+                Tuple.of(1, Act.APPLIED),
+                Tuple.of(1, Act.NOT_APPLIED),
+                Tuple.of(1, Act.DELETE));
+        // One ID has most of the history: short ones are never interesting.
+        Arbitrary<Integer> ids = Arbitraries.frequency(Tuple.of(6, 0), Tuple.of(2, 1), Tuple.of(1, 2));
+        Arbitrary<Boolean> seldom = Arbitraries.frequency(Tuple.of(9, false), Tuple.of(1, true));
+        Arbitrary<Wire> wires = Arbitraries.frequency(
+                Tuple.of(6, Wire.WORKS), Tuple.of(1, Wire.LOSES_CALL), Tuple.of(2, Wire.LOSES_ANSWER));
+        return Combinators.combine(
+                        acts, ids, Arbitraries.integers().between(0, 5), seldom, Arbitraries.of(true, false), wires)
+                .as(Step::new)
+                .list()
+                .ofMinSize(1)
+                .ofMaxSize(50);
+    }
+
+    @Property(tries = 250)
+    void everyHistoryIsOneOfTheModel(@ForAll("histories") List<Step> history) {
+        List<Id> ids = List.of(new Id(), new Id(), new Id());
+        FaultyStorage wire = new FaultyStorage(storage());
+        for (int i = 0; i < history.size(); i++) {
+            Step step = history.get(i);
+            Id id = ids.get(step.id);
+            if (id.attempts.isEmpty() && step.act != Act.CLAIM && step.act != Act.DELETE) {
+                continue;
+            }
+            wire.before(step.wire == Wire.LOSES_CALL ? (call, key) -> lost() : (call, key) -> {});
+            wire.after(step.wire == Wire.LOSES_ANSWER ? (call, key) -> lost() : (call, key) -> {});
+            act(wire, id, step, i);
+            assertThat(shown(id)).as("after step %d, %s", i, step).isEqualTo(id.model.shown());
+            id.assertInvariants();
+        }
+        // What happened to one of them has changed none of the others.
+        assertThat(ids).allSatisfy(id -> assertThat(shown(id)).isEqualTo(id.model.shown()));
+    }
+
+    private static void lost() {
+        throw new StorageUnavailableException("the cable is out", null);
+    }
+
+    private String shown(Id id) {
+        return storage()
+                .find(id.key)
+                .map(found -> found.state() + " " + found.fence())
+                .orElse("none");
+    }
+
+    private void act(IdempotenceStorage storage, Id id, Step step, int number) {
+        Attempt attempt = id.attempts.isEmpty() ? null : id.attempts.get(step.attempt % id.attempts.size());
+        switch (step.act) {
+            case CLAIM, CLAIM_AGAIN -> {
+                boolean again = step.act == Act.CLAIM_AGAIN && attempt != null;
+                Attempt by = again ? attempt : new Attempt(number + 1L, step.seldom ? 2 : 1, step.takeOver);
+                if (!again) {
+                    id.attempts.add(by);
+                }
+                claim(storage, id, by, step);
+            }
+            case COMPLETE -> finish(storage, id, attempt, StorageModel.State.C, step, new byte[] {(byte) number});
+            case RELEASE -> finish(storage, id, attempt, StorageModel.State.R, step, null);
+            case MARK_UNKNOWN -> finish(storage, id, attempt, StorageModel.State.U, step, null);
+            case RENEW -> renew(storage, id, attempt, step, LONG);
+            case LEASE_ENDS -> renew(storage, id, attempt, step, MOMENT);
+            case CRASH -> {
+                renew(storage, id, attempt, step, MOMENT);
+                // Nothing is heard of it again.
+                id.attempts.remove(attempt);
+            }
+            case APPLIED, NOT_APPLIED -> {
+                boolean applied = step.act == Act.APPLIED;
+                long seen = Math.max(1, id.model.fence - (step.seldom ? 1 : 0));
+                Resolution resolution = applied ? Resolution.APPLIED : Resolution.NOT_APPLIED;
+                compare(step, () -> String.valueOf(storage.resolve(id.key, seen, resolution, RETENTION)), () -> {
+                    boolean resolved = id.model.resolve(seen, applied);
+                    id.allowed += resolved && !applied ? 1 : 0;
+                    return String.valueOf(resolved);
+                });
+            }
+            case DELETE ->
+                compare(step, () -> String.valueOf(storage.delete(id.key)), () -> {
+                    boolean lived = id.model.state != StorageModel.State.ABSENT;
+                    id.forget();
+                    return String.valueOf(lived);
+                });
+        }
+    }
+
+    /** Both say the same; a call that got lost happened to neither, an answer that got lost was nobody's. */
+    private static void compare(Step step, Supplier<String> storage, Supplier<String> model) {
+        String expected = step.wire == Wire.LOSES_CALL ? "" : model.get();
+        if (step.wire == Wire.WORKS) {
+            assertThat(storage.get()).as("%s", step).isEqualTo(expected);
+        } else {
+            assertThatThrownBy(storage::get).isInstanceOf(StorageUnavailableException.class);
+        }
+    }
+
+    private static void claim(IdempotenceStorage storage, Id id, Attempt by, Step step) {
+        ClaimRequest request =
+                new ClaimRequest(id.key, fingerprint(by.fingerprint), owner(by), LONG, RETENTION, by.takeOver);
+        compare(step, () -> said(storage.claim(request)), () -> {
+            long fenceBefore = id.model.fence;
+            String said = id.model.claim(by.owner, by.fingerprint, by.takeOver);
+            // Said again to its owner, a take-over is not another one.
+            id.allowed += said.endsWith("taken over") && id.model.fence > fenceBefore ? 1 : 0;
+            if (said.startsWith("claimed") && step.wire == Wire.WORKS) {
+                by.fence = id.model.fence;
+                id.runs += by.runs ? 0 : 1;
+                by.runs = true;
+            }
+            return said;
+        });
+    }
+
+    private void finish(
+            IdempotenceStorage storage, Id id, Attempt by, StorageModel.State to, Step step, byte @Nullable [] result) {
+        Claim claim = claim(id.key, by);
+        Duration retention = step.seldom ? MOMENT : RETENTION;
+        boolean[] forgotten = new boolean[1];
+        compare(
+                step,
+                () -> said(
+                        switch (to) {
+                            case C -> storage.complete(claim, result, retention);
+                            case R -> storage.release(claim, retention);
+                            default -> storage.markUnknown(claim, retention);
+                        }),
+                () -> {
+                    StorageModel.State before = id.model.state;
+                    String said = id.model.finish(to, by.owner, claim.fence(), by.fingerprint, result);
+                    boolean written = before != id.model.state;
+                    id.allowed += written && to == StorageModel.State.R ? 1 : 0;
+                    forgotten[0] = written && step.seldom;
+                    return said;
+                });
+        if (forgotten[0]) {
+            letPass(MOMENT.multipliedBy(2));
+            id.forget();
+        }
+    }
+
+    private void renew(IdempotenceStorage storage, Id id, Attempt by, Step step, Duration lease) {
+        Claim claim = claim(id.key, by);
+        compare(
+                step,
+                () -> said(storage.renew(claim, lease)),
+                () -> id.model.renew(by.owner, claim.fence(), by.fingerprint, lease.equals(MOMENT)));
+        if (lease.equals(MOMENT) && id.model.leaseOver) {
+            letPass(MOMENT.multipliedBy(2));
         }
     }
 

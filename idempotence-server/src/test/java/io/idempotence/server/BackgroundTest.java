@@ -1,0 +1,268 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** Writes that could not be made when they were due: how many may wait, how long, and what becomes of the others (T22). */
+class BackgroundTest {
+    private static final Duration RETENTION = Duration.ofHours(24);
+    private static final int WHOLE_ROOM = (int) Background.MAX_BYTES - Background.BYTES_PER_WRITE;
+    private static final IdempotencePolicy SHORT_LEASE =
+            IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
+
+    private final IdempotenceId id = IdempotenceId.of("order-1");
+    private final IdempotenceId tooMany = IdempotenceId.of("order-2");
+    private final List<String> told = new CopyOnWriteArrayList<>();
+    private final Events events = new Events((event, which) -> told.add(event + " " + which.value()));
+    // As nanoTime may be: about to overflow.
+    private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
+    private final Background background = new Background(events, "idempotence-test", now::get);
+    private final AtomicBoolean down = new AtomicBoolean(true);
+    private final AtomicInteger tries = new AtomicInteger();
+    private final AtomicInteger ends = new AtomicInteger();
+
+    @AfterEach
+    void stop() {
+        down.set(false);
+        background.close();
+    }
+
+    private void write() {
+        tries.incrementAndGet();
+        if (down.get()) {
+            throw unavailable();
+        }
+    }
+
+    private static StorageUnavailableException unavailable() {
+        return new StorageUnavailableException("the cable is out", null);
+    }
+
+    private void retry(IdempotenceId which, int size) {
+        background.retry(which, size, RETENTION, this::write, ends::incrementAndGet);
+    }
+
+    private void awaitTriesAfter(int number) {
+        await().until(() -> tries.get() > number);
+    }
+
+    // ---- room
+
+    @Test
+    @DisplayName("what does not fit is given up at once: the listener is told, and it is never tried")
+    void whatDoesNotFitIsGivenUpLoudly() {
+        retry(id, WHOLE_ROOM);
+        assertThat(told).isEmpty();
+        assertThat(ends).hasValue(0);
+
+        background.retry(
+                tooMany,
+                0,
+                RETENTION,
+                () -> {
+                    throw new AssertionError("it was given up");
+                },
+                ends::incrementAndGet);
+
+        assertThat(told).containsExactly("STORAGE_ERROR order-2");
+        assertThat(ends).hasValue(1);
+        down.set(false);
+        await().until(() -> ends.get() == 2);
+        assertThat(told).hasSize(1);
+    }
+
+    @Test
+    void roomIsGivenBackWhenAWriteIsMadeAndWhenItDidNotFit() {
+        retry(id, WHOLE_ROOM - Background.BYTES_PER_WRITE);
+        retry(tooMany, 1);
+        assertThat(told).containsExactly("STORAGE_ERROR order-2");
+        retry(tooMany, 0);
+        assertThat(told).hasSize(1);
+        down.set(false);
+        await().until(() -> ends.get() == 3);
+        assertThat(background.isBusy()).isFalse();
+        retry(id, WHOLE_ROOM);
+        assertThat(told).hasSize(1);
+    }
+
+    @Test
+    void roomIsGivenBackWhenARecordIsDamaged() {
+        background.retry(
+                id,
+                WHOLE_ROOM,
+                RETENTION,
+                () -> {
+                    throw new CorruptRecordException("somebody wrote over it");
+                },
+                ends::incrementAndGet);
+        await().until(() -> told.equals(List.of("STORAGE_ERROR order-1")));
+        assertThat(ends).hasValue(1);
+        assertThat(background.isBusy()).isFalse();
+    }
+
+    @Test
+    @DisplayName("what is only convenient is not added when more than a quarter of the room is taken")
+    void isBusyAboveAQuarter() {
+        retry(id, (int) (Background.MAX_BYTES / 4) - Background.BYTES_PER_WRITE);
+        assertThat(background.isBusy()).isFalse();
+        retry(id, 0);
+        assertThat(background.isBusy()).isTrue();
+    }
+
+    @Test
+    @DisplayName(
+            "rule 5, T22: a completion that does not fit shows as abandoned; it is never released, and runs nothing again")
+    void aCompletionThatDoesNotFitIsNeverReleased() {
+        IdempotenceStorage memory = IdempotenceStorage.inMemory();
+        FaultyStorage storage = new FaultyStorage(memory).before((call, key) -> {
+            if (call == Call.COMPLETE) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = Idempotence.builder(storage)
+                .listener((event, which) -> told.add(event + " " + which.value()))
+                .build();
+        try {
+            byte[] large = StoredResult.value(new byte[40 << 20]);
+            assertThat(run(idempotence, id).finish(Verdict.KEEP, large)).isEmpty();
+            Execution second = run(idempotence, tooMany);
+            told.clear();
+
+            assertThat(second.finish(Verdict.KEEP, large)).isEmpty();
+
+            // It is not recorded yet; and it will not be.
+            assertThat(told).containsExactly("STORAGE_ERROR order-2", "STORAGE_ERROR order-2");
+            await().until(() -> state(memory, tooMany) == RecordState.ABANDONED);
+            assertThat(idempotence.claim(new IdempotentCall(tooMany, "", Fingerprint.NONE), SHORT_LEASE))
+                    .isInstanceOfSatisfying(
+                            Decision.Refuse.class,
+                            refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.OUTCOME_UNKNOWN));
+            assertThat(storage.count(Call.RELEASE)).isZero();
+            storage.before((call, key) -> {});
+            await().until(() -> state(memory, id) == RecordState.COMPLETED);
+        } finally {
+            idempotence.close();
+        }
+    }
+
+    private static Execution run(Idempotence idempotence, IdempotenceId which) {
+        IdempotentCall call = new IdempotentCall(which, "", Fingerprint.NONE);
+        return ((Decision.Run) idempotence.claim(call, SHORT_LEASE)).execution();
+    }
+
+    private static RecordState state(IdempotenceStorage storage, IdempotenceId which) {
+        return storage.find(StorageKey.of("default", "", "", which))
+                .orElseThrow()
+                .state();
+    }
+
+    // ---- time
+
+    @Test
+    @DisplayName(
+            "T22: a write is tried until retention is over, and once more; then it is given up and the listener is told")
+    void aWriteIsGivenUpWhenItsTimeIsOver() {
+        retry(id, WHOLE_ROOM);
+        awaitTriesAfter(0);
+        now.addAndGet(RETENTION.toNanos() - 1);
+        // Whatever try was under way: this one began in the last nanosecond, and is followed by another.
+        awaitTriesAfter(tries.get() + 1);
+        assertThat(told).isEmpty();
+        assertThat(ends).hasValue(0);
+
+        now.incrementAndGet();
+
+        await().until(() -> told.equals(List.of("STORAGE_ERROR order-1")));
+        assertThat(ends).hasValue(1);
+        assertThat(background.isBusy()).isFalse();
+        int last = tries.get();
+        retry(id, 0);
+        awaitTriesAfter(last + 1);
+        assertThat(told).hasSize(1);
+    }
+
+    // ---- the end
+
+    @Test
+    void whatWaitsWhenItIsClosedIsTriedOnceMoreAndWhatComesLaterOnce() {
+        retry(id, 0);
+        awaitTriesAfter(0);
+        int before = tries.get();
+        background.close();
+        assertThat(tries.get()).isBetween(before + 1, before + 2);
+        int last = tries.get();
+        retry(id, 0);
+        assertThat(tries).hasValue(last + 1);
+        assertThat(background.tryLater(Duration.ZERO, tries::incrementAndGet)).isFalse();
+        background.later(Duration.ofHours(1), ends::incrementAndGet);
+        assertThat(ends).hasValue(1);
+        assertThat(tries).hasValue(last + 1);
+        assertThat(told).isEmpty();
+    }
+
+    @Test
+    void whatIsForLaterIsDoneWhenItIsClosedUnlessItMayBeDropped() {
+        background.later(Duration.ofHours(1), ends::incrementAndGet);
+        assertThat(background.tryLater(Duration.ofHours(1), tries::incrementAndGet))
+                .isTrue();
+        background.close();
+        background.close();
+        assertThat(ends).hasValue(1);
+        assertThat(tries).hasValue(0);
+    }
+
+    @Test
+    void aTaskThatFailsDoesNotStopTheOthers() {
+        background.later(Duration.ZERO, () -> {
+            throw new IllegalStateException("a bug");
+        });
+        background.tryLater(Duration.ZERO, () -> {
+            throw new NoClassDefFoundError("a bug");
+        });
+        background.tryLater(Duration.ofMillis(1), ends::incrementAndGet);
+        await().until(() -> ends.get() == 1);
+    }
+
+    @Test
+    void whoClosesAndIsInterruptedStaysInterruptedAndTriesWhatWaits() throws Exception {
+        CountDownLatch underWay = new CountDownLatch(1);
+        CountDownLatch never = new CountDownLatch(1);
+        background.tryLater(Duration.ZERO, () -> {
+            underWay.countDown();
+            try {
+                never.await();
+            } catch (InterruptedException e) {
+                ends.incrementAndGet();
+            }
+        });
+        underWay.await();
+        background.later(Duration.ofHours(1), tries::incrementAndGet);
+        Thread.currentThread().interrupt();
+        background.close();
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(tries).hasValue(1);
+        // The task that hangs is told to end.
+        await().until(() -> ends.get() == 1);
+    }
+}

@@ -1,0 +1,329 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.MovingClock;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** How an execution ends, and what its caller and the listener are told, by a clock that stands still. */
+class ExecutionTest {
+    private static final byte[] OWN = StoredResult.value(new byte[] {1});
+    private static final byte[] OTHER = StoredResult.value(new byte[] {2});
+    private static final Duration LEASE = Duration.ofMinutes(6);
+    private static final IdempotencePolicy POLICY = IdempotencePolicy.builder()
+            .lease(LEASE)
+            .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+            .build();
+
+    private final MovingClock clock = new MovingClock();
+    private final IdempotenceStorage memory = IdempotenceStorage.inMemory(100, clock);
+    private final FaultyStorage storage = new FaultyStorage(memory);
+    private final List<String> told = new CopyOnWriteArrayList<>();
+    private final IdempotenceListener listener = new IdempotenceListener() {
+        @Override
+        public void onEvent(IdempotenceEvent event, IdempotenceId which) {
+            told.add(event.toString());
+        }
+
+        @Override
+        public void onOverhead(Outcome outcome, long nanos) {
+            told.add("overhead of " + outcome);
+        }
+    };
+    private final Idempotence idempotence =
+            Idempotence.builder(storage).listener(listener).build();
+    private final IdempotenceId id = IdempotenceId.of("order-1");
+    private final StorageKey key = StorageKey.of("default", "", "", id);
+
+    @AfterEach
+    void stop() {
+        storage.before((call, which) -> {});
+        idempotence.close();
+    }
+
+    private Decision claim() {
+        return idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), POLICY);
+    }
+
+    private Execution run() {
+        return ((Decision.Run) claim()).execution();
+    }
+
+    private RecordState state() {
+        return memory.find(key).orElseThrow().state();
+    }
+
+    private void fail(Call failing, RuntimeException failure) {
+        storage.before((call, which) -> {
+            if (call == failing) {
+                throw failure;
+            }
+        });
+    }
+
+    private static Refusal refusal(Optional<Decision> decision) {
+        return ((Decision.Refuse) decision.orElseThrow()).refusal();
+    }
+
+    @Test
+    void knowsWhatItIsAndWhetherItEnded() {
+        Execution execution = run();
+        assertThat(execution.id()).isEqualTo(id);
+        assertThat(execution.key()).isEqualTo(key);
+        assertThat(execution.takenOver()).isFalse();
+        assertThat(execution.finished()).isFalse();
+        execution.finish(Verdict.KEEP, OWN);
+        assertThat(execution.finished()).isTrue();
+    }
+
+    @Test
+    void theHandlersCallsAreNoLongerPartOfItAfterwards() {
+        Runnable leave = run().enter();
+        assertThat(InboundRequest.current()).isPresent();
+        leave.run();
+        assertThat(InboundRequest.current()).isEmpty();
+    }
+
+    @Test
+    void eachAttemptIsCountedAndTimedAsWhatItCameTo() {
+        Execution execution = run();
+        claim();
+        execution.finish(Verdict.KEEP, OWN);
+        claim();
+        assertThat(told)
+                .containsExactly(
+                        "CLAIMED",
+                        "IN_PROGRESS",
+                        "overhead of REFUSE",
+                        "overhead of RUN",
+                        "REPLAYED",
+                        "overhead of REPLAY");
+    }
+
+    @Test
+    void savedIdsAreCountedAsClaimedAndAsReplayed() {
+        idempotence.saveIfAbsent(id);
+        assertThat(told).containsExactly("CLAIMED");
+        idempotence.saveIfAbsent(id);
+        assertThat(told).containsExactly("CLAIMED", "REPLAYED");
+    }
+
+    @Test
+    void finishesLaterUnlessItIsFinishedBefore() {
+        run().finishLater(Duration.ofMillis(1), Verdict.KEEP, OWN);
+        await().until(() -> told.contains("overhead of RUN"));
+        assertThat(state()).isEqualTo(RecordState.COMPLETED);
+        memory.delete(key);
+        Execution second = run();
+        second.finishLater(Duration.ofHours(1), Verdict.KEEP, OWN);
+        second.finish(Verdict.RELEASE, OWN);
+        idempotence.close();
+        assertThat(state()).isEqualTo(RecordState.RELEASED);
+        assertThat(told).filteredOn("overhead of RUN"::equals).hasSize(2);
+    }
+
+    @Test
+    void anAnswerThatIsTooLargeIsTold() {
+        Execution execution = run();
+        told.clear();
+        execution.oversize();
+        assertThat(told).containsExactly("OVERSIZE");
+    }
+
+    @Test
+    @DisplayName("T9: a renewal that failed is due again after a sixth of the lease")
+    void aFailedRenewalIsDueAgainSoon() {
+        Execution execution = run();
+        long before = System.nanoTime();
+        assertThat(execution.isRenewalDue(
+                        before + LEASE.dividedBy(3).minusSeconds(50).toNanos()))
+                .isFalse();
+        assertThat(execution.isRenewalDue(before + LEASE.dividedBy(3).toNanos()))
+                .isTrue();
+        execution.renewalFailed();
+        long after = System.nanoTime();
+        assertThat(execution.isRenewalInTrouble()).isTrue();
+        assertThat(execution.isRenewalDue(before + LEASE.dividedBy(6).toNanos() - 1))
+                .isFalse();
+        assertThat(execution.isRenewalDue(after + LEASE.dividedBy(6).toNanos())).isTrue();
+        execution.renew();
+        assertThat(execution.isRenewalInTrouble()).isFalse();
+    }
+
+    @Test
+    @DisplayName("T16: a record that vanished is told once, however often it is noticed")
+    void aLostRecordAlarmsOnce() {
+        Execution execution = run();
+        memory.delete(key);
+        told.clear();
+        execution.renew();
+        assertThat(told).containsExactly("LOST");
+        execution.finish(Verdict.KEEP, OWN);
+        assertThat(told).containsExactly("LOST", "overhead of RUN");
+        assertThat(state()).isEqualTo(RecordState.COMPLETED);
+    }
+
+    @Test
+    @DisplayName("T20: a record that was damaged is told when it is renewed, and when it should be finished")
+    void aDamagedRecordIsToldAndNotWritten() {
+        Execution execution = run();
+        told.clear();
+        fail(Call.RENEW, new CorruptRecordException("somebody wrote over it"));
+        execution.renew();
+        assertThat(told).containsExactly("STORAGE_ERROR");
+        fail(Call.COMPLETE, new CorruptRecordException("somebody wrote over it"));
+        assertThat(execution.finish(Verdict.KEEP, OWN)).isEmpty();
+        assertThat(told).containsExactly("STORAGE_ERROR", "STORAGE_ERROR", "overhead of RUN");
+        idempotence.close();
+        assertThat(storage.count(Call.COMPLETE)).isEqualTo(1);
+    }
+
+    // ---- overtaken
+
+    private Execution overtaken() {
+        Execution late = run();
+        clock.advance(LEASE);
+        return late;
+    }
+
+    @Test
+    @DisplayName("T14: a failure of a late owner gives way to what its successor came to, a success only to an answer")
+    void aLateFailureGivesWay() {
+        Execution late = overtaken();
+        Execution successor = run();
+        assertThat(successor.takenOver()).isTrue();
+        assertThat(late.finish(Verdict.RELEASE, OWN)).as("nothing to give yet").isEmpty();
+        assertThat(told).contains("TAKE_OVER", "FENCED");
+        assertThat(state()).isEqualTo(RecordState.IN_PROGRESS);
+        clock.advance(LEASE);
+        Execution last = run();
+        last.finish(Verdict.KEEP, StoredResult.unavailable());
+        assertThat(refusal(successor.finish(Verdict.RELEASE, OWN))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+    }
+
+    @Test
+    void aLateSuccessGivesWayToAnAnswer() {
+        Execution late = overtaken();
+        run().finish(Verdict.KEEP, OTHER);
+        assertThat(late.finish(Verdict.KEEP, OWN))
+                .hasValueSatisfying(instead ->
+                        assertThat(((Decision.Replay) instead).result()).isEqualTo(OTHER));
+    }
+
+    @Test
+    @DisplayName("whoever says that it was overtaken is told to ask again, even if the storage cannot be told")
+    void whoSaysThatItWasOvertakenAsksAgain() {
+        Execution execution = run();
+        fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
+        execution.overtaken();
+        assertThat(refusal(execution.finish(Verdict.KEEP, OWN))).isEqualTo(Refusal.IN_PROGRESS);
+        assertThat(execution.finish(Verdict.KEEP, OWN))
+                .as("the first call counts")
+                .isEmpty();
+        storage.before((call, which) -> {});
+        await().until(() -> state() == RecordState.RELEASED);
+    }
+
+    @Test
+    @DisplayName("T14: work that fails late gets its successor's answer; an error of the machine is not hidden by it")
+    void workThatFailsLateGetsTheAnswerOfItsSuccessor() throws Exception {
+        Idempotence other = Idempotence.builder(memory).policy(POLICY).build();
+        assertThat(idempotence.execute(id, () -> {
+                    clock.advance(LEASE);
+                    other.execute(id, () -> "theirs");
+                    throw new IllegalStateException("down");
+                }))
+                .isEqualTo("theirs");
+        IdempotenceId second = IdempotenceId.of("order-2");
+        assertThatThrownBy(() -> idempotence.execute(second, () -> {
+                    clock.advance(LEASE);
+                    other.execute(second, () -> "theirs");
+                    throw new StackOverflowError();
+                }))
+                .isInstanceOf(StackOverflowError.class);
+        other.close();
+    }
+
+    @Test
+    @DisplayName("T12: a release whose answer gets lost is no overlap: whoever runs since began after it")
+    void aReleaseWhoseAnswerGetsLostAlarmsNobody() {
+        Execution first = run();
+        storage.after((call, which) -> {
+            if (call == Call.RELEASE && storage.count(Call.RELEASE) == 1) {
+                throw new StorageUnavailableException("the cable is out", null);
+            }
+        });
+        first.finish(Verdict.RELEASE, OWN);
+        Execution second = run();
+        await().until(() -> storage.count(Call.RELEASE) == 2);
+        second.finish(Verdict.KEEP, OWN);
+        idempotence.close();
+        assertThat(told).containsExactly("CLAIMED", "STORAGE_ERROR", "overhead of RUN", "CLAIMED", "overhead of RUN");
+    }
+
+    @Test
+    @DisplayName("T14: a release whose answer gets lost is an overlap if the lease was over when the handler ended")
+    void aLateReleaseWhoseCallGetsLostAlarms() {
+        IdempotencePolicy brief = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(10))
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+        fail(Call.RENEW, new StorageUnavailableException("the cable is out", null));
+        Execution late =
+                ((Decision.Run) idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), brief)).execution();
+        await().until(late::leaseMayBeOver);
+        clock.advance(LEASE);
+        run();
+        fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
+        late.finish(Verdict.RELEASE, OWN);
+        storage.before((call, which) -> {});
+        await().until(() -> told.contains("FENCED"));
+    }
+
+    // ---- refusals
+
+    @Test
+    @DisplayName("a duplicate is told to ask again after half of what the first attempt has taken, 20 to 500 ms")
+    void whenToAskAgain() {
+        run();
+        for (long[] each : new long[][] {{0, 20}, {40, 20}, {42, 21}, {1_000, 500}, {1_002, 500}, {100_000, 500}}) {
+            MovingClock start = new MovingClock();
+            Duration ran = Duration.between(start.instant(), clock.instant());
+            clock.advance(Duration.ofMillis(each[0]).minus(ran));
+            assertThat(((Decision.Refuse) claim()).retryAfter())
+                    .as("after %d ms", each[0])
+                    .isEqualTo(Duration.ofMillis(each[1]));
+        }
+    }
+
+    @Test
+    @DisplayName("T4: another request under the same ID is refused and counted")
+    void anotherRequestIsRefused() {
+        run();
+        told.clear();
+        byte[] bytes = new byte[Fingerprint.BYTES];
+        bytes[0] = 1;
+        Decision decision = idempotence.claim(new IdempotentCall(id, "", Fingerprint.of(bytes)), POLICY);
+        assertThat(refusal(Optional.of(decision))).isEqualTo(Refusal.KEY_REUSED);
+        assertThat(told).containsExactly("MISMATCH", "overhead of REFUSE");
+    }
+}

@@ -1,0 +1,203 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** Who is renewed, in which order, and what an owner knows of its own lease (T9). */
+class LeasesTest {
+    private static final IdempotencePolicy POLICY = IdempotencePolicy.builder()
+            .lease(Duration.ofMillis(60))
+            .retention(Duration.ofHours(1))
+            .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+            .build();
+
+    /** As many as {@link Leases} renews at once of those in trouble. */
+    private static final int AT_ONCE = 4;
+
+    private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
+    private final FaultyStorage storage = new FaultyStorage(memory);
+    private final Events events = new Events(null);
+    private final Background background = new Background(events, "idempotence-test");
+    private final Leases leases = new Leases(background);
+    private final Waiters waiters = new Waiters(background, leases::isRunning, 0);
+    private final AtomicInteger owners = new AtomicInteger();
+    private final Semaphore goOn = new Semaphore(0);
+
+    @AfterEach
+    void stop() {
+        storage.before((call, key) -> {});
+        goOn.release(1_000);
+        background.close();
+        leases.close();
+    }
+
+    private static StorageKey key(String id) {
+        return StorageKey.of("leases", "", "", IdempotenceId.of(id));
+    }
+
+    private Claim claim(String id) {
+        ClaimRequest request = new ClaimRequest(
+                key(id),
+                Fingerprint.NONE,
+                new Owner(1, owners.incrementAndGet()),
+                POLICY.lease(),
+                POLICY.retention(),
+                true);
+        return ((ClaimResult.Claimed) memory.claim(request)).claim();
+    }
+
+    private Execution execution(Claim claim) {
+        return execution(claim, POLICY);
+    }
+
+    private Execution execution(Claim claim, IdempotencePolicy policy) {
+        return new Execution(
+                storage,
+                background,
+                events,
+                IdempotenceId.of("any"),
+                new ClaimResult.Claimed(claim, false),
+                System.nanoTime(),
+                policy,
+                leases,
+                waiters);
+    }
+
+    private Execution abandoned(String id) {
+        Execution execution = execution(claim(id));
+        await().until(() -> memory.find(key(id)).orElseThrow().state() == RecordState.ABANDONED);
+        return execution;
+    }
+
+    @Test
+    @DisplayName("P2: a late owner that begins after its successor does not take its place among the renewed")
+    void aLateOwnerThatBeginsLateDoesNotStopTheRenewalOfItsSuccessor() {
+        Execution late = abandoned("order-1");
+        Execution successor = execution(claim("order-1"));
+        leases.started(successor);
+        leases.started(late);
+
+        Set<Long> renewedAt = new HashSet<>();
+        await().until(() -> renewedAt.add(successor.renewedAt()) && renewedAt.size() > 5);
+
+        assertThat(memory.find(key("order-1")).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+        assertThat(memory.find(key("order-1")).orElseThrow().fence()).isEqualTo(2);
+        assertThat(leases.isRunning(key("order-1"))).isTrue();
+        leases.ended(late);
+        leases.ended(late);
+        assertThat(leases.isRunning(key("order-1"))).isTrue();
+        leases.ended(successor);
+        assertThat(leases.isRunning(key("order-1"))).isFalse();
+    }
+
+    @Test
+    @DisplayName("T14: an owner that was told that it was overtaken knows it, however long its lease would be")
+    void anOwnerThatWasOvertakenDoesNotThinkThatItHoldsItsClaim() {
+        Execution late = execution(claim("order-1"), IdempotencePolicy.defaults());
+        late.renew();
+        assertThat(late.leaseMayBeOver()).isFalse();
+        leases.started(late);
+        memory.delete(key("order-1"));
+        claim("order-1");
+
+        late.renew();
+
+        assertThat(late.leaseMayBeOver()).isTrue();
+        assertThat(leases.isRunning(key("order-1"))).isFalse();
+    }
+
+    @Test
+    void aProcessThatEndsIsNotKeptByItsRenewals() {
+        AtomicReference<Boolean> daemon = new AtomicReference<>();
+        storage.before((call, key) -> daemon.set(Thread.currentThread().isDaemon()));
+        leases.started(execution(claim("order-1")));
+        await().until(() -> daemon.get() != null);
+        assertThat(daemon).hasValue(true);
+    }
+
+    @Test
+    @DisplayName("T9: of those whose renewal fails, the one that waits longest is tried next")
+    void noneInTroubleIsTriedTwiceWhileAnotherOneWaits() {
+        List<StorageKey> tried = new CopyOnWriteArrayList<>();
+        storage.before((call, key) -> {
+            if (call == Call.RENEW) {
+                throw new StorageUnavailableException("all are in trouble", null);
+            }
+        });
+        List<Execution> all = new ArrayList<>();
+        IntStream.range(0, 12).forEach(i -> all.add(execution(claim("order-" + i))));
+        all.forEach(leases::started);
+        await().until(() -> all.stream().allMatch(Execution::isRenewalInTrouble));
+
+        storage.before((call, key) -> {
+            if (call == Call.RENEW) {
+                tried.add(key);
+                goOn.acquireUninterruptibly();
+                throw new StorageUnavailableException("still in trouble", null);
+            }
+        });
+        for (int number = AT_ONCE; number < all.size(); number++) {
+            int hanging = number;
+            // Everybody's turn would have come: only the order can tell who is next.
+            await().until(() ->
+                    tried.size() == hanging && all.stream().filter(this::isDue).count() == all.size());
+            goOn.release();
+        }
+        await().until(() -> tried.size() == all.size());
+        assertThat(tried).doesNotHaveDuplicates();
+    }
+
+    @Test
+    @DisplayName("T9: renewals that go on while the next ones are planned do not disturb the plan")
+    void theOrderIsOfOneMomentAlthoughRenewalsGoOn() {
+        List<Execution> all = new ArrayList<>();
+        IntStream.range(0, 500).forEach(i -> all.add(execution(claim("order-" + i))));
+        AtomicBoolean over = new AtomicBoolean();
+        CompletableFuture<Void> renewals = CompletableFuture.runAsync(() -> {
+            while (!over.get()) {
+                all.get(ThreadLocalRandom.current().nextInt(all.size())).renewalFailed();
+            }
+        });
+        try {
+            for (int look = 0; look < 500; look++) {
+                assertThat(Leases.longestAgoFirst(all)).hasSameSizeAs(all);
+            }
+        } finally {
+            over.set(true);
+            renewals.join();
+        }
+    }
+
+    private boolean isDue(Execution execution) {
+        return execution.isRenewalDue(System.nanoTime());
+    }
+}

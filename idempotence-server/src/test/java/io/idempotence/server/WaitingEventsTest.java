@@ -1,0 +1,207 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The listener counts an answer to a duplicate that waited as it counts the same answer to one that did not. */
+@DisplayName("rule 17: what is counted of waiting duplicates")
+class WaitingEventsTest {
+    private static final Duration LONG = Duration.ofMinutes(5);
+    private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();
+    private static final IdempotencePolicy SHORT_LEASE =
+            IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
+
+    /** Where the first attempt runs. */
+    enum Where {
+        HERE,
+        IN_ANOTHER_PROCESS
+    }
+
+    private final IdempotentCall call = new IdempotentCall(IdempotenceId.of("order-1"), "", Fingerprint.NONE);
+    private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
+    private final FaultyStorage storage = new FaultyStorage(memory);
+    private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+    private final Idempotence idempotence = Idempotence.builder(storage)
+            .listener((event, id) -> events.add(event))
+            .build();
+    private final Idempotence other = Idempotence.over(memory);
+    private final List<CompletableFuture<Decision>> waiters = new ArrayList<>();
+
+    @AfterEach
+    void stop() {
+        idempotence.close();
+        other.close();
+    }
+
+    private Execution run(Where where) {
+        Idempotence first = where == Where.HERE ? idempotence : other;
+        return ((Decision.Run) first.claim(call, POLICY)).execution();
+    }
+
+    private void threeWait() {
+        for (int i = 0; i < 3; i++) {
+            waiters.add(idempotence.claim(call, POLICY, LONG));
+        }
+        assertThat(waiters).noneMatch(CompletableFuture::isDone);
+        events.clear();
+    }
+
+    private void assertRefused(Refusal refusal) {
+        for (CompletableFuture<Decision> waiter : waiters) {
+            assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
+                    .isInstanceOfSatisfying(
+                            Decision.Refuse.class,
+                            refuse -> assertThat(refuse.refusal()).isEqualTo(refusal));
+        }
+    }
+
+    /** Each of the three that waited, and then one that does not wait. */
+    private void assertCounted(IdempotenceEvent... expected) {
+        await().untilAsserted(() -> assertThat(events).containsExactly(expected));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void replays(Where where) {
+        Execution execution = run(where);
+        threeWait();
+        execution.finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
+        waiters.forEach(waiter ->
+                assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join()).isInstanceOf(Decision.Replay.class));
+        assertCounted(IdempotenceEvent.REPLAYED, IdempotenceEvent.REPLAYED, IdempotenceEvent.REPLAYED);
+        events.clear();
+        idempotence.claim(call, POLICY);
+        assertCounted(IdempotenceEvent.REPLAYED);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void answersThatWereNotKept(Where where) {
+        Execution execution = run(where);
+        threeWait();
+        execution.finish(Verdict.KEEP, StoredResult.unavailable());
+        assertRefused(Refusal.RESULT_UNAVAILABLE);
+        assertCounted(IdempotenceEvent.REPLAYED, IdempotenceEvent.REPLAYED, IdempotenceEvent.REPLAYED);
+        events.clear();
+        idempotence.claim(call, POLICY);
+        assertCounted(IdempotenceEvent.REPLAYED);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void unknownOutcomes(Where where) {
+        Execution execution = run(where);
+        threeWait();
+        execution.finish(Verdict.UNKNOWN, StoredResult.unavailable());
+        assertRefused(Refusal.OUTCOME_UNKNOWN);
+        if (where == Where.HERE) {
+            // The first one is that of the execution, which was marked.
+            assertCounted(
+                    IdempotenceEvent.UNKNOWN,
+                    IdempotenceEvent.UNKNOWN,
+                    IdempotenceEvent.UNKNOWN,
+                    IdempotenceEvent.UNKNOWN);
+        } else {
+            assertCounted(IdempotenceEvent.UNKNOWN, IdempotenceEvent.UNKNOWN, IdempotenceEvent.UNKNOWN);
+        }
+        events.clear();
+        idempotence.claim(call, POLICY);
+        assertCounted(IdempotenceEvent.UNKNOWN);
+    }
+
+    /** They were counted as in progress when they came. */
+    @ParameterizedTest
+    @EnumSource
+    void releases(Where where) {
+        Execution execution = run(where);
+        threeWait();
+        execution.finish(Verdict.RELEASE, StoredResult.unavailable());
+        assertRefused(Refusal.IN_PROGRESS);
+        assertThat(events).isEmpty();
+    }
+
+    @Test
+    void storageErrors() {
+        run(Where.IN_ANOTHER_PROCESS);
+        threeWait();
+        storage.before((what, key) -> {
+            throw new StorageUnavailableException("the cable is out", null);
+        });
+        assertRefused(Refusal.STORAGE_UNAVAILABLE);
+        assertCounted(IdempotenceEvent.STORAGE_ERROR, IdempotenceEvent.STORAGE_ERROR, IdempotenceEvent.STORAGE_ERROR);
+        events.clear();
+        idempotence.claim(call, POLICY);
+        assertCounted(IdempotenceEvent.STORAGE_ERROR);
+    }
+
+    @Test
+    @DisplayName("P6: whatever a storage throws when it is looked at, nobody waits for a look that will not be")
+    void errorsOfTheStorageAreStorageErrors() {
+        run(Where.IN_ANOTHER_PROCESS);
+        threeWait();
+        storage.before((what, key) -> {
+            throw new NoClassDefFoundError("a driver's class");
+        });
+        assertRefused(Refusal.STORAGE_UNAVAILABLE);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    @DisplayName("T4: who waits for an ID that another request has by now is refused as key-reused")
+    void mismatches(Where where) {
+        Idempotence first = where == Where.HERE ? idempotence : other;
+        first.claim(call, SHORT_LEASE);
+        threeWait();
+        memory.delete(StorageKey.of("default", "", "", call.id()));
+        byte[] bytes = new byte[Fingerprint.BYTES];
+        Arrays.fill(bytes, (byte) 1);
+        IdempotentCall another = new IdempotentCall(call.id(), "", Fingerprint.of(bytes));
+        Decision.Run run = (Decision.Run) other.claim(another, POLICY);
+        run.execution().finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
+        assertRefused(Refusal.KEY_REUSED);
+        await().untilAsserted(() -> assertThat(events)
+                .filteredOn(event -> event == IdempotenceEvent.MISMATCH)
+                .hasSize(3));
+        events.clear();
+        idempotence.claim(call, POLICY);
+        assertCounted(IdempotenceEvent.MISMATCH);
+    }
+
+    @Test
+    void closingIsNoStorageError() {
+        run(Where.IN_ANOTHER_PROCESS);
+        threeWait();
+        idempotence.close();
+        assertRefused(Refusal.STORAGE_UNAVAILABLE);
+        assertThat(events).isEmpty();
+    }
+
+    @Test
+    void whoHasLeftIsNotCounted() {
+        Execution execution = run(Where.HERE);
+        threeWait();
+        waiters.get(0).cancel(false);
+        execution.finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
+        assertCounted(IdempotenceEvent.REPLAYED, IdempotenceEvent.REPLAYED);
+    }
+}
