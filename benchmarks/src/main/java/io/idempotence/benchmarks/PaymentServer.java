@@ -32,6 +32,8 @@ final class PaymentServer implements AutoCloseable {
         Server server = new Server(threads);
         ServerConnector connector = new ServerConnector(server, 1, 1);
         connector.setHost("127.0.0.1");
+        // Connections are kept while others are measured.
+        connector.setIdleTimeout(600_000);
         server.addConnector(connector);
         ContextHandlerCollection contexts = new ContextHandlerCollection();
         applications.forEach((name, setUp) -> {

@@ -9,7 +9,7 @@ final class RoundsOption {
     @Option(names = "--rounds", defaultValue = "9", description = "rounds that count (${DEFAULT-VALUE})")
     private int rounds;
 
-    @Option(names = "--warm-ups", defaultValue = "3", description = "rounds before them (${DEFAULT-VALUE})")
+    @Option(names = "--warm-ups", defaultValue = "6", description = "rounds before them (${DEFAULT-VALUE})")
     private int warmUps;
 
     @Option(names = "--seconds", defaultValue = "3", description = "of each variant in a round (${DEFAULT-VALUE})")

@@ -72,8 +72,8 @@ final class ServerCommand implements Callable<Integer> {
             List<Variant> loads = variants.stream()
                     .map(name -> {
                         String path = "/" + name + "/payments";
-                        ThreadedLoad load =
-                                new ThreadedLoad(connections, () -> new HttpConnection(server.port(), path));
+                        ThreadedLoad load = resources.add(
+                                new ThreadedLoad(connections, () -> new HttpConnection(server.port(), path)));
                         return new Variant(name, redis.withCpu(load));
                     })
                     .toList();

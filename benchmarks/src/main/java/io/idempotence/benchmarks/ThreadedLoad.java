@@ -11,10 +11,14 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.HdrHistogram.Histogram;
 
-/** Threads that each do one operation after the other: the next one begins when the last one has ended. */
-final class ThreadedLoad implements Variant.Load {
+/**
+ * Threads that each do one operation after the other: the next one begins when the last one has ended. What they call with is made once and kept over
+ * the rounds: connections that come and go would have the JVM compile the server anew in each.
+ */
+final class ThreadedLoad implements Variant.Load, AutoCloseable {
     private final int threads;
     private final Callable<? extends Caller> newCaller;
+    private final List<Caller> callers = new ArrayList<>();
 
     /** What one thread does. */
     @FunctionalInterface
@@ -32,14 +36,17 @@ final class ThreadedLoad implements Variant.Load {
 
     @Override
     public Sample run(Duration duration) throws Exception {
+        while (callers.size() < threads) {
+            callers.add(newCaller.call());
+        }
         ExecutorService pool = Executors.newFixedThreadPool(threads);
         try {
             long cpu = cpuNanos();
             long start = System.nanoTime();
             long end = start + duration.toNanos();
             List<Callable<Loop>> loops = new ArrayList<>();
-            for (int i = 0; i < threads; i++) {
-                loops.add(() -> callUntil(end));
+            for (Caller caller : callers) {
+                loops.add(() -> callUntil(caller, end));
             }
             Histogram all = new Histogram(3);
             long ended = end;
@@ -59,17 +66,22 @@ final class ThreadedLoad implements Variant.Load {
 
     private record Loop(Histogram latencies, long ended) {}
 
-    private Loop callUntil(long end) throws Exception {
+    private static Loop callUntil(Caller caller, long end) throws Exception {
         Histogram latencies = new Histogram(3);
-        try (Caller caller = newCaller.call()) {
-            long before = System.nanoTime();
-            while (before < end) {
-                caller.call();
-                long after = System.nanoTime();
-                latencies.recordValue(after - before);
-                before = after;
-            }
-            return new Loop(latencies, before);
+        long before = System.nanoTime();
+        while (before < end) {
+            caller.call();
+            long after = System.nanoTime();
+            latencies.recordValue(after - before);
+            before = after;
+        }
+        return new Loop(latencies, before);
+    }
+
+    @Override
+    public void close() throws Exception {
+        for (Caller caller : callers) {
+            caller.close();
         }
     }
 }
