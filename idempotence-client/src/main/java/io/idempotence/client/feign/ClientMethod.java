@@ -1,6 +1,10 @@
 package io.idempotence.client.feign;
 
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
 import feign.Feign;
+import feign.MethodMetadata;
+import feign.RequestTemplate;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.Idempotent;
@@ -27,9 +31,13 @@ final class ClientMethod {
     private final Retries retries;
     private final @Nullable Boolean annotated;
     private final boolean returnsFuture;
+    private final boolean interceptedBefore;
+    private volatile @Nullable Boolean declaresIds;
 
-    ClientMethod(FeignTarget client, Method method) {
+    /** @param interceptedBefore whether interceptors see a request of this method before this half does */
+    ClientMethod(FeignTarget client, Method method, boolean interceptedBefore) {
         this.client = client;
+        this.interceptedBefore = interceptedBefore;
         this.name = method.getName();
         this.configKey = Feign.configKey(client.type(), method);
         this.config = client.configOf(method);
@@ -78,6 +86,25 @@ final class ClientMethod {
             return annotated;
         }
         return given || config.methods().contains(httpMethod.toUpperCase(Locale.ROOT));
+    }
+
+    /** False if a request of this method certainly has no ID before this half gives it one. */
+    boolean mayBeGivenAnId(RequestTemplate template) {
+        if (interceptedBefore) {
+            return true;
+        }
+        Boolean known = declaresIds;
+        if (known == null) {
+            known = declaresIds(template.methodMetadata());
+            declaresIds = known;
+        }
+        return known;
+    }
+
+    private static boolean declaresIds(@Nullable MethodMetadata method) {
+        return method == null
+                || method.headerMapIndex() != null
+                || method.template().headers().keySet().stream().anyMatch(IDEMPOTENCY_KEY::equalsIgnoreCase);
     }
 
     /** The method's own annotation, then its interface's, then the client's, then those of what the client extends. */

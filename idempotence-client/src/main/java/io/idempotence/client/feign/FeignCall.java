@@ -12,6 +12,7 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import java.nio.charset.Charset;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -31,6 +32,9 @@ final class FeignCall {
     private final Thread opener = Thread.currentThread();
     private volatile boolean ranElsewhere;
     private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
+    /** Of the first request that left; null until one did. */
+    private volatile @Nullable List<String> contentType;
+
     private volatile @Nullable Request lastRequest;
 
     FeignCall(ClientMethod method) {
@@ -46,8 +50,7 @@ final class FeignCall {
             @Nullable IdempotenceId id,
             @Nullable String header,
             byte @Nullable [] body,
-            @Nullable Charset charset,
-            List<String> contentType) {}
+            @Nullable Charset charset) {}
 
     LogicalCall logical() {
         return logical;
@@ -79,8 +82,8 @@ final class FeignCall {
     void prepare(RequestTemplate template) {
         FirstRequest request = first.get();
         boolean isFirst = request == null;
-        // Feign copies them all at each look.
-        Map<String, Collection<String>> headers = template.headers();
+        // Feign copies them all at each look, which costs as much as the ID.
+        Map<String, Collection<String>> headers = method.mayBeGivenAnId(template) ? template.headers() : Map.of();
         if (request == null) {
             FirstRequest made = describe(template, headers);
             // Two threads may begin the same call (hedging): the first one's ID is the call's.
@@ -94,8 +97,9 @@ final class FeignCall {
             return;
         }
         KeyHeader.replace(template, headers, request.header);
-        if (!isFirst) {
-            freeze(template, request);
+        List<String> sent = contentType;
+        if (!isFirst && sent != null) {
+            freeze(template, request, sent);
         }
     }
 
@@ -113,6 +117,9 @@ final class FeignCall {
             throw new IllegalStateException("another interceptor or target changed the Idempotency-Key of this call;"
                     + " remove it, or give the ID as a header argument or with IdempotenceScope");
         }
+        if (contentType == null) {
+            contentType = KeyHeader.values(request.headers(), CONTENT_TYPE);
+        }
         lastRequest = request;
         logical.countRequest();
     }
@@ -120,7 +127,7 @@ final class FeignCall {
     private FirstRequest describe(RequestTemplate template, Map<String, Collection<String>> headers) {
         List<String> given = KeyHeader.lines(headers);
         if (!method.carriesId(template.method(), !given.isEmpty())) {
-            return new FirstRequest(null, null, null, null, List.of());
+            return new FirstRequest(null, null, null, null);
         }
         IdempotenceClientConfig config = method.config();
         IdempotenceId id;
@@ -132,8 +139,7 @@ final class FeignCall {
             id = scope != null ? scope.idFor(method.scopeName(), config, () -> usualId(template)) : usualId(template);
             header = KeyHeader.format(id, config.headerStyle());
         }
-        return new FirstRequest(
-                id, header, template.body(), template.requestCharset(), KeyHeader.values(headers, CONTENT_TYPE));
+        return new FirstRequest(id, header, template.body(), template.requestCharset());
     }
 
     private IdempotenceId usualId(RequestTemplate template) {
@@ -149,13 +155,13 @@ final class FeignCall {
     }
 
     /** Bodies with a time or a random boundary in them would be another request under the same ID: 422. */
-    private static void freeze(RequestTemplate template, FirstRequest request) {
+    private static void freeze(RequestTemplate template, FirstRequest request, List<String> contentType) {
         if (request.body != null) {
             template.body(request.body, request.charset);
         }
-        if (!request.contentType.isEmpty()) {
+        if (!contentType.isEmpty()) {
             template.removeHeader(CONTENT_TYPE);
-            template.headerLiteral(CONTENT_TYPE, request.contentType);
+            template.headerLiteral(CONTENT_TYPE, contentType);
         }
     }
 
@@ -164,15 +170,20 @@ final class FeignCall {
      * for as long as this side will listen.
      */
     Request outgoing(Request request, int attempt, long readTimeoutMillis) {
-        Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
-        headers.keySet().removeIf(IDEMPOTENCY_ATTEMPT::equalsIgnoreCase);
-        headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
-        List<String> preferred = KeyHeader.values(headers, PREFER);
-        logical.waitPreference(readTimeoutMillis, preferred).ifPresent(wait -> {
-            headers.keySet().removeIf(PREFER::equalsIgnoreCase);
-            preferred.add(wait);
-            headers.put(PREFER, preferred);
+        Map<String, Collection<String>> headers = new LinkedHashMap<>();
+        List<String> preferences = new ArrayList<>(2);
+        request.headers().forEach((name, lines) -> {
+            if (name.equalsIgnoreCase(PREFER)) {
+                preferences.addAll(lines);
+            } else if (!name.equalsIgnoreCase(IDEMPOTENCY_ATTEMPT)) {
+                headers.put(name, lines);
+            }
         });
+        headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
+        logical.waitPreference(readTimeoutMillis, preferences).ifPresent(preferences::add);
+        if (!preferences.isEmpty()) {
+            headers.put(PREFER, preferences);
+        }
         return Request.create(
                 request.httpMethod(),
                 request.url(),

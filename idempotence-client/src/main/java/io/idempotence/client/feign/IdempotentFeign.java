@@ -96,7 +96,7 @@ public final class IdempotentFeign {
                         + " sets its own invocation handler, so its calls would be unprotected; use Feign.builder()");
             }
         }
-        install(builder, new Installation(Objects.requireNonNull(config, "config"), null));
+        install(builder, new Installation(Objects.requireNonNull(config, "config"), builder));
         return builder;
     }
 

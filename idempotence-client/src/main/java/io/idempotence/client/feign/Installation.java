@@ -2,12 +2,14 @@ package io.idempotence.client.feign;
 
 import feign.AsyncClient;
 import feign.AsyncFeign;
+import feign.BaseBuilder;
 import feign.Client;
 import feign.Request;
 import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
 import java.lang.reflect.Field;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -25,6 +27,7 @@ final class Installation {
 
     private final IdempotenceClientConfig config;
     private final AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder;
+    private final boolean interceptedBefore;
     private final ThreadLocal<@Nullable FeignAttempt> current = new ThreadLocal<>();
 
     /** For handlers that copy the arguments. Holds only while the proxy's call is on the stack. */
@@ -53,10 +56,26 @@ final class Installation {
         }
     }
 
-    /** @param asyncBuilder the builder, if it makes clients that answer later */
-    Installation(IdempotenceClientConfig config, AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder) {
+    Installation(IdempotenceClientConfig config, BaseBuilder<?, ?> builder) {
         this.config = config;
-        this.asyncBuilder = asyncBuilder;
+        this.asyncBuilder = builder instanceof AsyncFeign.AsyncBuilder<?> async ? async : null;
+        this.interceptedBefore = hasInterceptors(builder);
+    }
+
+    /** True also where Feign keeps them in a place unknown to this version. */
+    private static boolean hasInterceptors(BaseBuilder<?, ?> builder) {
+        try {
+            Field field = BaseBuilder.class.getDeclaredField("requestInterceptors");
+            field.setAccessible(true);
+            return !((List<?>) field.get(builder)).isEmpty();
+        } catch (ReflectiveOperationException | RuntimeException e) {
+            return true;
+        }
+    }
+
+    /** Whether interceptors may give a request an ID before this half sees it. */
+    boolean isInterceptedBefore() {
+        return interceptedBefore;
     }
 
     boolean isAsync() {

@@ -20,14 +20,21 @@ final class KeyHeader {
         return values(headers, IDEMPOTENCY_KEY);
     }
 
+    /** In whatever spelling of the name. */
     static List<String> values(Map<String, Collection<String>> headers, String name) {
-        List<String> values = new ArrayList<>();
-        headers.forEach((header, lines) -> {
-            if (header.equalsIgnoreCase(name)) {
-                values.addAll(lines);
+        List<String> values = List.of();
+        for (Map.Entry<String, Collection<String>> header : headers.entrySet()) {
+            if (header.getKey().equalsIgnoreCase(name)) {
+                values = values.isEmpty() ? List.copyOf(header.getValue()) : joined(values, header.getValue());
             }
-        });
+        }
         return values;
+    }
+
+    private static List<String> joined(List<String> before, Collection<String> lines) {
+        List<String> all = new ArrayList<>(before);
+        all.addAll(lines);
+        return all;
     }
 
     /** Also refuses what Feign would write verbatim and a server would read as another header: CR and LF. */

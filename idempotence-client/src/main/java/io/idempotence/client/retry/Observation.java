@@ -118,8 +118,12 @@ public final class Observation {
 
     /** True if the answer says that it was stored. */
     public boolean isReplayed() {
-        return values(IdempotenceHeaders.IDEMPOTENT_REPLAYED).stream()
-                .anyMatch(value -> value.trim().equalsIgnoreCase("true"));
+        for (String value : values(IdempotenceHeaders.IDEMPOTENT_REPLAYED)) {
+            if (value.trim().equalsIgnoreCase("true")) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The refusal, if the answer is an error that names one known to this version. */
@@ -138,12 +142,14 @@ public final class Observation {
     }
 
     List<String> values(String header) {
-        List<String> values = new ArrayList<>();
-        headers.forEach((name, lines) -> {
-            if (name.equalsIgnoreCase(header)) {
-                values.addAll(lines);
+        List<String> values = List.of();
+        for (Map.Entry<String, Collection<String>> line : headers.entrySet()) {
+            if (line.getKey().equalsIgnoreCase(header)) {
+                List<String> more = new ArrayList<>(values);
+                more.addAll(line.getValue());
+                values = more;
             }
-        });
+        }
         return values;
     }
 }

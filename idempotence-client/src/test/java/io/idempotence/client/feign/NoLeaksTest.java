@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 class NoLeaksTest extends FeignTestBase {
     @Test
     void endedCallsAreForgotten() {
-        Installation installation = new Installation(fast().build(), null);
+        Installation installation = new Installation(fast().build(), feign.Feign.builder());
         Orders orders = target(Feign.builder()
                 .requestInterceptor(new IdempotenceRequestInterceptor(installation))
                 .addCapability(new IdempotenceCapability(installation)));
