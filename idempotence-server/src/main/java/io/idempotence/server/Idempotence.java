@@ -369,12 +369,16 @@ public final class Idempotence implements AutoCloseable {
                     && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RECOVER) {
                 result = recover(id, policy, request, abandoned);
             }
-            if (result instanceof ClaimResult.Claimed
-                    && System.nanoTime() - left >= policy.lease().toNanos()) {
+            if (isTooLate(result, left, policy)) {
                 // The answer took longer than the lease: another owner may run by now. Whoever holds its claim still
                 // gets the same answer again, and a new lease (T2).
                 left = System.nanoTime();
                 result = claim(id, request);
+                if (isTooLate(result, left, policy)) {
+                    undo(id, request, () -> true);
+                    throw new StorageUnavailableException(
+                            "the storage answers later than the lease of " + policy.lease() + " lasts", null);
+                }
             }
             return decide(id, policy, result, left);
         } catch (RuntimeException e) {
@@ -382,6 +386,11 @@ public final class Idempotence implements AutoCloseable {
             events.publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
+    }
+
+    private static boolean isTooLate(ClaimResult result, long left, IdempotencePolicy policy) {
+        return result instanceof ClaimResult.Claimed
+                && System.nanoTime() - left >= policy.lease().toNanos();
     }
 
     /** Asks the operation's rule, and acts on what it says by compare-and-set: of all who ask at once, one runs (T7, T17). */
@@ -408,7 +417,8 @@ public final class Idempotence implements AutoCloseable {
         }
         storage.resolve(request.key(), abandoned.fence(), resolution, policy.retention());
         // Whoever was first to resolve it: the claim now tells what to do.
-        return claim(id, request);
+        ClaimResult result = claim(id, request);
+        return result instanceof ClaimResult.Claimed claimed ? new ClaimResult.Claimed(claimed.claim(), true) : result;
     }
 
     /** What those who wait for an execution in another process are told; null while it runs. Leaves no claim behind. */

@@ -117,9 +117,10 @@ class RecoveryTest {
                     return IdempotencePolicy.Applied.NO;
                 })
                 .execute(id, ResultCodec.text(), (Idempotence.Work<String>)
-                        execution -> work() + " fence " + execution.fence());
+                        execution -> work() + " fence " + execution.fence() + " taken over " + execution.takenOver());
 
-        assertThat(result).isEqualTo("run 1 fence 2");
+        assertThat(result).isEqualTo("run 1 fence 2 taken over true");
+        assertThat(events).containsExactly(IdempotenceEvent.TAKE_OVER);
         assertThat(asked).containsExactly(id, 1L);
         assertThat(storage.complete(late, new byte[] {2, 1}, Duration.ofHours(1)))
                 .isInstanceOf(WriteResult.Fenced.class);

@@ -339,6 +339,28 @@ class StorageTroubleTest {
     }
 
     @Test
+    @DisplayName(
+            "P6: a storage that answers every claim later than the lease lasts lets nothing run, and keeps nothing claimed")
+    void claimsWhoseAnswersAreAlwaysTooLateRunNothing() {
+        AtomicInteger slow = new AtomicInteger(2);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && slow.getAndDecrement() > 0) {
+                await().until(() -> memory.find(which).orElseThrow().state() == RecordState.ABANDONED);
+            }
+        });
+        Idempotence idempotence = idempotence(SHORT_LEASE);
+        Decision decision = idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), SHORT_LEASE);
+
+        assertThat(decision)
+                .isInstanceOfSatisfying(
+                        Decision.Refuse.class,
+                        refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE));
+        StorageKey requestKey = StorageKey.of("default", "", "", id);
+        await().until(() -> memory.find(requestKey).orElseThrow().state() == RecordState.RELEASED);
+        assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
+    }
+
+    @Test
     @DisplayName("T9: an owner counts its lease from before its claim left, not from when the answer came")
     void theLeaseCountsFromBeforeTheClaim() {
         AtomicLong left = new AtomicLong();
