@@ -206,7 +206,9 @@ public final class Idempotence implements AutoCloseable {
     /**
      * Runs work at most once for an ID, and gives every later call the first one's result.
      *
-     * @param id the ID
+     * @param id the ID. It must name the operation and, where there are several, the tenant: all work of one namespace shares one space of IDs,
+     *     and two consumers of one event that use its bare ID would get each other's result. {@link io.idempotence.IdempotenceIdGenerator#fromFields}
+     *     makes IDs of an operation and values
      * @param codec stores the result
      * @param work runs on this thread, if it runs
      * @param <T> the result

@@ -43,7 +43,7 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
  *
  * <p>One key per ID, a binary string; its time to live is the retention, and tells how old a claim is: change it by hand on no claim that
  * may still run. Each call is one script on that key, one round trip (two when
- * the server does not know the script yet). The time is the server's. A completed record costs about 165 bytes of the server's memory
+ * the server does not know the script yet). The time is the server's. A completed record costs about 190 bytes of the server's memory
  * beside the result.
  *
  * <p>Promise P2 holds as long as the primary keeps its data: an asynchronous failover, an eviction or a restart without
@@ -55,7 +55,8 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
  *
  * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
- * time del}; an operator's also {@code scan}, and in a Cluster with replicas {@code info}, or each of them lists its records again.
+ * time del}; an operator's also {@code scan}, and in a Cluster with replicas {@code info}, or each of them lists its records again. A Cluster's user
+ * needs {@code cluster} besides, and with {@link Builder#waitForReplicas} everybody {@code wait}.
  *
  * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
  * A Cluster call is tried at most 3 times within 4 s.
@@ -536,7 +537,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         /**
          * Lets each claim and each end of one count only when replicas have it too ({@code WAIT}, sent together with it), so that a
          * failover to one of them does not lose it. When they do not answer in time, a claim fails as if the storage were down and nothing runs; an
-         * end is written again in the background.
+         * end is written again in the background. Replays and duplicates, too, are answered only while the replicas do.
          *
          * @param replicas how many, 1 to 100
          * @param timeout how long to wait for them; 1 ms to 10 s, and shorter than the answer timeout of {@link #client}

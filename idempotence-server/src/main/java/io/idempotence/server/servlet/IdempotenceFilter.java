@@ -11,6 +11,8 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
+import io.idempotence.server.StoredResponse;
+import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
 import jakarta.servlet.DispatcherType;
@@ -72,11 +74,16 @@ public final class IdempotenceFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     private static final String EXCHANGE = Exchange.class.getName();
 
+    /** On requests that were let through unprotected, as they may be. */
+    private static final String PASSED = IdempotenceFilter.class.getName() + ".passed";
+
     private final Idempotence idempotence;
     private final FilterConfiguration config;
     private final Problems problems;
     private final Waiting waiting;
     private volatile boolean seesAsyncDispatches;
+    /** Null if the application has mapped the filter itself: then to what it is to protect. */
+    private volatile @Nullable UrlPatterns covered;
 
     private IdempotenceFilter(Builder builder) {
         this.idempotence = builder.idempotence;
@@ -111,7 +118,8 @@ public final class IdempotenceFilter implements Filter {
 
     /**
      * Installs this filter under the name {@code idempotence}, for REQUEST dispatches of the patterns, and for all ASYNC and ERROR
-     * dispatches, in which handlers and error pages finish answers.
+     * dispatches, in which handlers and error pages finish answers. A request that a filter in front holds back and dispatches again later is
+     * protected then. One that is forwarded into a pattern from outside of it is not: protect the path that callers use.
      *
      * @param context of the application, while it starts
      * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
@@ -126,6 +134,7 @@ public final class IdempotenceFilter implements Filter {
         }
         registration.setAsyncSupported(true);
         String[] patterns = urlPatterns.length == 0 ? new String[] {"/*"} : urlPatterns;
+        covered = new UrlPatterns(List.of(patterns));
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, patterns);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
         seesAsyncDispatches = true;
@@ -151,7 +160,7 @@ public final class IdempotenceFilter implements Filter {
         }
         Exchange exchange = (Exchange) request.getAttribute(EXCHANGE);
         if (exchange == null) {
-            if (request.getDispatcherType() == DispatcherType.REQUEST && isProtected(http)) {
+            if (isFirstSight(http) && isProtected(http)) {
                 protect(http, answer, chain);
             } else {
                 chain.doFilter(request, response);
@@ -164,6 +173,16 @@ public final class IdempotenceFilter implements Filter {
         } else {
             chain.doFilter(request, response);
         }
+    }
+
+    /** A filter in front may have started asynchronous processing before this one was asked, and dispatches the request now. */
+    private boolean isFirstSight(HttpServletRequest request) {
+        UrlPatterns patterns = covered;
+        return switch (request.getDispatcherType()) {
+            case REQUEST -> true;
+            case ASYNC -> request.getAttribute(PASSED) == null && (patterns == null || patterns.cover(request));
+            default -> false;
+        };
     }
 
     /** A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected (promise P6). */
@@ -191,6 +210,7 @@ public final class IdempotenceFilter implements Filter {
                     Duration.ZERO,
                     "Send the header Idempotency-Key with a new UUID for each operation, and the same one when you try it again.");
         } else {
+            request.setAttribute(PASSED, true);
             chain.doFilter(request, response);
         }
     }
@@ -242,9 +262,15 @@ public final class IdempotenceFilter implements Filter {
             HttpServletResponse response,
             FilterChain chain)
             throws IOException, ServletException {
-        Exchange exchange =
-                new Exchange(execution, config, problems, () -> seesAsyncDispatches, request, body, response);
-        request.setAttribute(EXCHANGE, exchange);
+        Exchange exchange;
+        try {
+            exchange = new Exchange(execution, config, problems, () -> seesAsyncDispatches, request, body, response);
+            request.setAttribute(EXCHANGE, exchange);
+        } catch (Throwable e) {
+            // A listener of the application, say. Nothing ran, and nobody else would end the execution.
+            execution.finish(Verdict.RELEASE, StoredResponse.unavailable());
+            throw e;
+        }
         exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
     }
 

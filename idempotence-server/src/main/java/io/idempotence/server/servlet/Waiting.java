@@ -55,9 +55,11 @@ final class Waiting {
             Action action)
             throws IOException, ServletException {
         Duration patience = patience(request);
-        if (patience.isZero() || (!request.isAsyncSupported() && !blocked.tryAcquire())) {
+        // A filter in front may have started it, and then no other may.
+        boolean mayGoAsync = request.isAsyncSupported() && !request.isAsyncStarted();
+        if (patience.isZero() || (!mayGoAsync && !blocked.tryAcquire())) {
             action.on(claim.apply(Duration.ZERO).join());
-        } else if (request.isAsyncSupported()) {
+        } else if (mayGoAsync) {
             CompletableFuture<Decision> decision = claim.apply(patience);
             if (decision.isDone()) {
                 action.on(decision.join());

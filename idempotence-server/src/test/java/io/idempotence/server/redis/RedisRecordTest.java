@@ -31,12 +31,9 @@ class RedisRecordTest extends RedisTestBase {
     void completedRecordWithAHundredBytesCostsAtMostThreeHundred() {
         assertThat(key.value()).matches("idem:payments:.{43}");
         Claim claim = Claims.claim(storage, key);
-        System.out.println("MEMORY USAGE claimed: " + jedis.memoryUsage(rawKey) + " bytes");
         storage.complete(claim, new byte[90], Claims.RETENTION);
-        System.out.println("MEMORY USAGE completed, result of 90 bytes: " + jedis.memoryUsage(rawKey) + " bytes");
         storage.delete(key);
         storage.complete(claim, new byte[100], Claims.RETENTION);
-        System.out.println("MEMORY USAGE completed, result of 100 bytes: " + jedis.memoryUsage(rawKey) + " bytes");
 
         assertThat(jedis.memoryUsage(rawKey)).isLessThanOrEqualTo(300);
     }

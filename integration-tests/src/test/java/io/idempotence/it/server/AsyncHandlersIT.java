@@ -8,17 +8,17 @@ import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.FaultyStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.DispatcherType;
-import jakarta.servlet.Filter;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ReadListener;
-import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletOutputStream;
@@ -33,6 +33,7 @@ import java.util.EnumSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
@@ -228,6 +229,65 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName(
+            "P6: a request that a filter in front holds back and dispatches later is protected, and others are let through")
+    void requestThatAFilterInFrontDispatchesLaterIsProtected() {
+        AtomicInteger ran = new AtomicInteger();
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    ran.incrementAndGet();
+                    answer(response, 201, "paid");
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        AsyncContext async = request.startAsync();
+                        executor.execute(async::dispatch);
+                    });
+                    IdempotenceFilter.builder(idempotence).build().install(context, "/payments/*");
+                });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("paid");
+        assertSameAnswer(first, call(server));
+        assertThat(ran).hasValue(1);
+
+        HttpResponse<byte[]> elsewhere = Http.send(Http.request("POST", server.uri("/other"), null, "{}"));
+        assertThat(text(elsewhere)).isEqualTo("paid");
+        assertThat(ran).hasValue(2);
+    }
+
+    @Test
+    @DisplayName("Rule 17: a duplicate whose async processing a filter in front has started waits all the same")
+    void duplicateWhoseAsyncProcessingAFilterInFrontHasStartedWaits() {
+        CountDownLatch running = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    running.countDown();
+                    awaitLatch(mayEnd);
+                    answer(response, 201, "paid");
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        AsyncContext async = request.startAsync();
+                        chain.doFilter(request, response);
+                        async.complete();
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        CompletableFuture<HttpResponse<byte[]>> first = CompletableFuture.supplyAsync(() -> call(server));
+        awaitLatch(running);
+        CompletableFuture<HttpResponse<byte[]>> second = CompletableFuture.supplyAsync(
+                () -> Http.post(server.uri("/payments"), id, "{\"amount\":5}", "Prefer", "wait=10"));
+        await().until(() -> events.contains(IdempotenceEvent.IN_PROGRESS));
+        mayEnd.countDown();
+        assertThat(text(first.join())).isEqualTo("paid");
+        assertThat(text(second.join())).isEqualTo("paid");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
     @DisplayName("Rule 5: a timeout of the container while the end is recorded does not make the handler fail")
     void aTimeoutWhileTheEndIsRecordedDoesNotMakeTheHandlerFail() throws Exception {
         CountDownLatch timedOut = new CountDownLatch(1);
@@ -295,12 +355,6 @@ class AsyncHandlersIT extends FilterTestBase {
         assertThat(call(server).statusCode()).isEqualTo(500);
         assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
         assertThat(runs).hasValue(1);
-    }
-
-    private static void inFront(ServletContext context, Filter filter) {
-        FilterRegistration.Dynamic front = context.addFilter("front", filter);
-        front.setAsyncSupported(true);
-        front.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
     }
 
     @Test

@@ -9,9 +9,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
+import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -117,7 +121,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
         CountDownLatch ended = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
         CountDownLatch worked = new CountDownLatch(1);
-        ServletServer server = serve((request, response) -> {
+        Handler handler = (request, response) -> {
             if (request.getMethod().equals("GET")) {
                 return;
             }
@@ -144,7 +148,17 @@ class ClientsThatLeaveIT extends FilterTestBase {
                     worked.countDown();
                 }
             });
-            started.countDown();
+        };
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(handler, context -> {
+            // A client that leaves before the dispatch is over is not noticed by every container.
+            inFront(context, (request, response, chain) -> {
+                chain.doFilter(request, response);
+                if (((HttpServletRequest) request).getMethod().equals("POST")) {
+                    started.countDown();
+                }
+            });
+            IdempotenceFilter.install(context, idempotence);
         });
         HttpClient http2 =
                 HttpClient.newBuilder().version(HttpClient.Version.HTTP_2).build();

@@ -19,8 +19,10 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.MultipartConfigElement;
+import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletRegistration;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -141,6 +143,13 @@ abstract class FilterTestBase {
                 errorPage);
         toClose.add(server);
         return server;
+    }
+
+    /** Adds a filter that sees each request before ours. */
+    static void inFront(ServletContext context, Filter filter) {
+        FilterRegistration.Dynamic front = context.addFilter("front", filter);
+        front.setAsyncSupported(true);
+        front.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
     }
 
     /** A server in which a filter in front of ours has read the parameters of a form before ours looks at it. */

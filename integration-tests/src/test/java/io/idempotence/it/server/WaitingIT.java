@@ -220,7 +220,7 @@ class WaitingIT {
         assertThat(runs).hasValue(1);
         // Two instances with their polls and their background.
         assertThat(all).isLessThanOrEqualTo(6);
-        // Two scripts that a server did not know are sent twice; polls: from every 20 ms to every second.
+        // Two scripts that a server did not know are sent twice; polls: from every 20 ms to twice a second.
         assertThat(commands() - before).isBetween(1_000L, 1_000L + 2 * 2 + 2 + 40);
     }
 
