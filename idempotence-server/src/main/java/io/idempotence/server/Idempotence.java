@@ -553,7 +553,10 @@ public final class Idempotence implements AutoCloseable {
         return StorageKey.of(namespace, "", SAVED, id);
     }
 
-    /** Tries once more to make every write that still waits, stops the background thread, then closes the storage. Closing twice does nothing. */
+    /**
+     * Tries once more to make every write that still waits, stops the background threads, then closes the storage. Closing twice does nothing. Close it when
+     * the handlers have ended: from here on no lease is renewed.
+     */
     @Override
     public void close() {
         // In this order: who comes meanwhile must not wait for a poll that will not be.

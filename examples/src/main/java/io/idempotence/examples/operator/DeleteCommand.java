@@ -3,19 +3,26 @@ package io.idempotence.examples.operator;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.util.Map;
 import java.util.Optional;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
 
 /** Forgets one ID. */
 @Command(
         name = "delete",
         sortOptions = false,
         description =
-                "Forgets an ID, whatever its state: the next attempt runs as if it were the first. An abandoned or unknown"
-                        + " record is not to be deleted but resolved.")
+                "Forgets an ID: the next attempt runs as if it were the first. A record in progress is deleted only with"
+                        + " --force, unless it is of --kind saved, and so is an abandoned or unknown one, which is to be resolved.")
 final class DeleteCommand extends ChangingCommand {
+    @Option(
+            names = "--force",
+            description = "Delete it even if its operation runs, or its outcome is not known: it may then run twice.")
+    private boolean force;
+
     @Override
     int run(IdempotenceAdmin admin, Output output) {
         StorageKey key = record().key(admin);
@@ -30,10 +37,26 @@ final class DeleteCommand extends ChangingCommand {
         if (seen.isEmpty() && !corrupt) {
             return notFound(output);
         }
-        if (seen.filter(IdempotenceAdmin::isUncertain).isPresent()) {
+        boolean uncertain = seen.filter(IdempotenceAdmin::isUncertain).isPresent();
+        // What saveIfAbsent leaves is in progress for good.
+        boolean runs = !record().isSaved()
+                && seen.filter(record -> record.state() == RecordState.IN_PROGRESS)
+                        .isPresent();
+        if (uncertain) {
             err().println("its outcome is not known: find out, and use resolve");
         }
+        if (runs) {
+            err().println("its operation runs, and would run again beside itself");
+        }
+        if ((uncertain || runs) && !force) {
+            err().println("not deleted; --force deletes it all the same");
+            return OperatorTool.NOT_DONE;
+        }
         if (!agreed(seen, "Delete it? The next attempt will run the operation as if it had never been tried.")) {
+            return OperatorTool.NOT_DONE;
+        }
+        if (!corrupt && !sameAs(seen, admin.find(key))) {
+            err().println("it has changed meanwhile, and was not deleted; look at it again");
             return OperatorTool.NOT_DONE;
         }
         if (!admin.delete(key)) {
@@ -45,6 +68,13 @@ final class DeleteCommand extends ChangingCommand {
             output.line("deleted: the next attempt runs the operation");
         }
         return OperatorTool.OK;
+    }
+
+    private static boolean sameAs(Optional<IdempotenceRecord> seen, Optional<IdempotenceRecord> now) {
+        return now.isEmpty()
+                || seen.filter(record -> record.state() == now.get().state()
+                                && record.fence() == now.get().fence())
+                        .isPresent();
     }
 
     private int notFound(Output output) {

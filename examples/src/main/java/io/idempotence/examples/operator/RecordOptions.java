@@ -68,6 +68,11 @@ final class RecordOptions {
         return Optional.of(form.group(1));
     }
 
+    /** Whether it is said to be what saveIfAbsent leaves. */
+    boolean isSaved() {
+        return kind == Kind.saved;
+    }
+
     /** The one record to change. */
     StorageKey key(IdempotenceAdmin admin) {
         return key != null ? new StorageKey(key) : keyOf(admin, kind == null ? Kind.request : kind);

@@ -232,7 +232,7 @@ class OperatorToolTest {
         StorageKey key = abandon().key();
 
         assertThat(run("resolve", "--key", key.value(), "--applied")).isEqualTo(1);
-        assertThat(run("delete", "--key", key.value())).isEqualTo(1);
+        assertThat(run("delete", "--key", key.value(), "--force")).isEqualTo(1);
 
         assertThat(person.questions).hasSize(2);
         assertThat(errors()).contains("nothing was changed");
@@ -246,7 +246,7 @@ class OperatorToolTest {
 
         assertThat(run("resolve", "--key", key.value(), "--applied")).isEqualTo(2);
         assertThat(errors()).contains("no terminal").contains("--yes");
-        assertThat(run("delete", "--key", key.value())).isEqualTo(2);
+        assertThat(run("delete", "--key", key.value(), "--force")).isEqualTo(2);
 
         assertThat(person.questions).isEmpty();
         assertThat(state(key)).isEqualTo(RecordState.ABANDONED);
@@ -294,6 +294,36 @@ class OperatorToolTest {
         assertThat(run("delete", "order-8", "--kind", "saved", "--yes", "--json"))
                 .isEqualTo(1);
         assertThat(json().get("deleted").asBoolean()).isFalse();
+    }
+
+    @Test
+    void deletesWhatRunsOrIsUncertainOnlyByForce() {
+        StorageKey running = claim(admin.executeKey(newId()), RETENTION).key();
+        StorageKey abandoned = abandon().key();
+
+        assertThat(run("delete", "--key", running.value(), "--yes")).isEqualTo(1);
+        assertThat(errors()).contains("its operation runs").contains("--force");
+        assertThat(run("delete", "--key", abandoned.value(), "--yes")).isEqualTo(1);
+        assertThat(errors()).contains("use resolve").contains("--force");
+        assertThat(state(running)).isEqualTo(RecordState.IN_PROGRESS);
+        assertThat(state(abandoned)).isEqualTo(RecordState.ABANDONED);
+
+        assertThat(run("delete", "--key", running.value(), "--yes", "--force")).isZero();
+        assertThat(admin.find(running)).isEmpty();
+    }
+
+    @Test
+    void deletesNothingThatHasChangedWhileAPersonThought() {
+        Claim late = abandon();
+        person.answers = question -> {
+            storage.complete(late, new byte[] {1, 2}, RETENTION);
+            return true;
+        };
+
+        assertThat(run("delete", "--key", late.key().value(), "--force")).isEqualTo(1);
+
+        assertThat(errors()).contains("has changed");
+        assertThat(state(late.key())).isEqualTo(RecordState.COMPLETED);
     }
 
     @Test
