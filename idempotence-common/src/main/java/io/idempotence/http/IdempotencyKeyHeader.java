@@ -170,7 +170,7 @@ public final class IdempotencyKeyHeader {
     private static boolean isBare(String value) {
         for (int i = 0; i < value.length(); i++) {
             char c = value.charAt(i);
-            boolean alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+            boolean alphanumeric = c < 128 && Character.isLetterOrDigit(c);
             if (!alphanumeric && (i == 0 || "._~:+/=-".indexOf(c) < 0)) {
                 return false;
             }

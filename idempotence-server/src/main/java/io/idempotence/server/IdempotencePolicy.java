@@ -1,11 +1,13 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.internal.Causes;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * How an operation treats its IDs: how long a claim and a record live, what a failure does, what an abandoned execution does.
@@ -21,8 +23,6 @@ import java.util.TreeMap;
  */
 public final class IdempotencePolicy {
     private static final IdempotencePolicy DEFAULTS = builder().build();
-
-    private static final int MAX_CAUSES = 20;
 
     private final Duration lease;
     private final Duration retention;
@@ -151,17 +151,12 @@ public final class IdempotencePolicy {
      *     and frameworks wrap); else the failure rule's
      */
     public Verdict ofException(Throwable exception) {
-        Throwable thrown = exception;
-        for (int depth = 0; thrown != null && depth < MAX_CAUSES; depth++) {
-            for (Class<?> type = thrown.getClass(); type != null; type = type.getSuperclass()) {
-                Verdict verdict = exceptions.get(type);
-                if (verdict != null) {
-                    return verdict;
-                }
-            }
-            thrown = thrown.getCause();
-        }
-        return failureRule.ofException();
+        return Causes.of(exception)
+                .flatMap(thrown -> Stream.<Class<?>>iterate(thrown.getClass(), Objects::nonNull, Class::getSuperclass))
+                .map(exceptions::get)
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElseGet(failureRule::ofException);
     }
 
     Recovery recovery() {

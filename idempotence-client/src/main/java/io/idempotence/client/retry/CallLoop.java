@@ -2,6 +2,7 @@ package io.idempotence.client.retry;
 
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.retry.CallSteps.Step;
+import io.idempotence.internal.Causes;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -51,22 +52,11 @@ public final class CallLoop {
         try {
             value = exchange.send(steps.attemptToSend(), seen);
         } catch (Throwable thrown) {
-            if (isInterruption(thrown)) {
+            if (Causes.has(thrown, InterruptedException.class)) {
                 Thread.currentThread().interrupt();
             }
             return steps.after(seen, null, thrown);
         }
         return steps.after(seen, value, null);
-    }
-
-    private static boolean isInterruption(Throwable thrown) {
-        @Nullable Throwable cause = thrown;
-        for (int i = 0; cause != null && i < 20; i++) {
-            if (cause instanceof InterruptedException) {
-                return true;
-            }
-            cause = cause.getCause();
-        }
-        return false;
     }
 }

@@ -1,5 +1,6 @@
 package io.idempotence.client.retry;
 
+import io.idempotence.internal.Causes;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.MalformedURLException;
@@ -10,11 +11,9 @@ import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
 import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLPeerUnverifiedException;
-import org.jspecify.annotations.Nullable;
 
 /** What an I/O failure says about the request. */
 final class Wire {
-    private static final int DEEPEST_CAUSE = 20;
 
     private Wire() {}
 
@@ -46,16 +45,7 @@ final class Wire {
         if (e instanceof SSLPeerUnverifiedException || e instanceof MalformedURLException || isUnknownMethod(e)) {
             return true;
         }
-        if (!(e instanceof SSLHandshakeException)) {
-            return false;
-        }
-        @Nullable Throwable cause = e.getCause();
-        for (int i = 0; cause != null && i < DEEPEST_CAUSE; i++) {
-            if (cause instanceof CertificateException || cause instanceof CertPathValidatorException) {
-                return true;
-            }
-            cause = cause.getCause();
-        }
-        return false;
+        return e instanceof SSLHandshakeException
+                && (Causes.has(e, CertificateException.class) || Causes.has(e, CertPathValidatorException.class));
     }
 }

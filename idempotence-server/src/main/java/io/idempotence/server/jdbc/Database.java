@@ -1,5 +1,6 @@
 package io.idempotence.server.jdbc;
 
+import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -118,11 +119,8 @@ final class Database {
     }
 
     static StorageUnavailableException unavailable(String action, SQLException e) {
-        for (Throwable t = e; t != null; t = t.getCause()) {
-            if (t instanceof InterruptedException) {
-                Thread.currentThread().interrupt();
-                break;
-            }
+        if (Causes.has(e, InterruptedException.class)) {
+            Thread.currentThread().interrupt();
         }
         return new StorageUnavailableException("the database could not " + action + ": " + reason(e), e);
     }

@@ -9,6 +9,8 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.ConnectionPool;
 import redis.clients.jedis.Pipeline;
@@ -22,6 +24,8 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /** A script on one key. Redis knows it by its SHA-1 until it restarts, fails over or is told to forget. */
 final class LuaScript {
+    private static final Pattern INCLUDE = Pattern.compile("(?m)^--#include (\\S+)\n");
+
     private final byte[] source;
     private final byte[] sha1;
 
@@ -30,12 +34,18 @@ final class LuaScript {
         this.sha1 = hexSha1(source).getBytes(StandardCharsets.US_ASCII);
     }
 
+    /** Where a script says {@code --#include}, what scripts share is put in: behind what is run most, which it would cost time. */
     static LuaScript load(String name) {
+        String source = INCLUDE.matcher(read(name)).replaceAll(file -> Matcher.quoteReplacement(read(file.group(1))));
+        return new LuaScript(source.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static String read(String name) {
         try (InputStream in = LuaScript.class.getResourceAsStream(name)) {
             if (in == null) {
                 throw new IllegalStateException(name + " is missing from the jar of idempotence-server");
             }
-            return new LuaScript(in.readAllBytes());
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new UncheckedIOException(name, e);
         }

@@ -12,7 +12,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Optional;
 
-/** The first bytes of a record, as laid out in {@code claim.lua}. */
+/** The first bytes of a record, as laid out in {@code record.lua}. */
 final class RecordHeader {
     private static final byte FORMAT = 2;
     private static final byte PREVIOUS_FORMAT = 1;

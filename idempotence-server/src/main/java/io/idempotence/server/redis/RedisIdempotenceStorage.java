@@ -1,11 +1,13 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Millis;
 import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -79,7 +81,6 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private static final Pattern ERROR_CODE = Pattern.compile(
             "\\b(OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|CROSSSLOT|TRYAGAIN|MOVED|ASK|BUSY"
                     + "|NOPERM|NOAUTH|EXECABORT)\\b");
-    private static final Duration MAX_DURATION = Duration.ofDays(36_525);
 
     private final UnifiedJedis client;
     private final String name;
@@ -186,8 +187,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public ClaimResult claim(ClaimRequest request) {
-        long lease = millis(request.lease());
-        long retention = millis(request.retention());
+        long lease = Millis.capped(request.lease());
+        long retention = Millis.capped(request.retention());
         Object answer = runReplicated(
                 "claim",
                 CLAIM,
@@ -217,18 +218,18 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     @Override
     public WriteResult complete(Claim claim, byte[] result, Duration retention) {
         byte[] record = RecordHeader.head('C', claim, result.length).put(result).array();
-        return write("complete", claim, record, checkedMillis("retention", retention));
+        return write("complete", claim, record, Millis.checked("retention", retention));
     }
 
     @Override
     public WriteResult release(Claim claim, Duration retention) {
         byte[] record = RecordHeader.head('R', claim, 0).array();
-        return write("release", claim, record, checkedMillis("retention", retention));
+        return write("release", claim, record, Millis.checked("retention", retention));
     }
 
     @Override
     public WriteResult markUnknown(Claim claim, Duration retention) {
-        long millis = checkedMillis("retention", retention);
+        long millis = Millis.checked("retention", retention);
         byte[] record =
                 RecordHeader.head('U', claim, Long.BYTES).putLong(millis).array();
         return write("mark unknown", claim, record, millis);
@@ -237,7 +238,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     @Override
     public WriteResult renew(Claim claim, Duration lease) {
         byte[] record = RecordHeader.head('L', claim, 0).array();
-        return write("renew", claim, record, checkedMillis("lease", lease));
+        return write("renew", claim, record, Millis.checked("lease", lease));
     }
 
     @Override
@@ -308,7 +309,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
-        byte[] millis = number(checkedMillis("retention", retention));
+        byte[] millis = number(Millis.checked("retention", retention));
         Object done = resolution == Resolution.APPLIED
                 ? run("resolve", RESOLVE, key, APPLIED, number(fence), millis, ClaimResult.noResult())
                 : run("resolve", RESOLVE, key, NOT_APPLIED, number(fence), millis);
@@ -380,8 +381,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
                     "a record in " + name + " cannot be read: " + message.substring(CORRUPT.length()));
         }
         boolean connectionFailed =
-                e instanceof JedisClusterOperationException || hasCause(e, JedisConnectionException.class);
-        if (hasCause(e, InterruptedException.class)) {
+                e instanceof JedisClusterOperationException || Causes.has(e, JedisConnectionException.class);
+        if (Causes.has(e, InterruptedException.class)) {
             Thread.currentThread().interrupt();
         } else if (connectionFailed) {
             // After a restart every idle connection is dead: the caller's one retry must not draw the next dead one.
@@ -397,22 +398,22 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     /** Why, in words that hold no key and no password. */
     static String reason(Throwable e) {
-        if (hasCause(e, InterruptedException.class)) {
+        if (Causes.has(e, InterruptedException.class)) {
             return "interrupted while waiting for a connection";
         }
-        if (hasCause(e, NoSuchElementException.class)) {
+        if (Causes.has(e, NoSuchElementException.class)) {
             return "no free connection in the pool in time";
         }
         if (e instanceof Replication.TooFewException) {
             return Objects.requireNonNullElse(e.getMessage(), "too few replicas have the write");
         }
-        if (hasCause(e, JedisAccessControlException.class)) {
+        if (Causes.has(e, JedisAccessControlException.class)) {
             return "Redis denies the user or the password, or the user lacks a right";
         }
-        if (hasCause(e, SSLException.class)) {
+        if (Causes.has(e, SSLException.class)) {
             return "TLS failed; the JVM must trust the server's certificate, and the certificate must name the host";
         }
-        if (hasCause(e, JedisConnectionException.class)) {
+        if (Causes.has(e, JedisConnectionException.class)) {
             return "no connection, or no answer in time";
         }
         if (e instanceof JedisClusterOperationException) {
@@ -426,27 +427,6 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         return e instanceof JedisDataException && code.find()
                 ? "Redis says " + code.group(1)
                 : e.getClass().getSimpleName();
-    }
-
-    private static boolean hasCause(Throwable thrown, Class<? extends Throwable> type) {
-        int depth = 0;
-        for (Throwable t = thrown; t != null && depth < 20; t = t.getCause(), depth++) {
-            if (type.isInstance(t)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private static long millis(Duration duration) {
-        return (duration.compareTo(MAX_DURATION) > 0 ? MAX_DURATION : duration).toMillis();
-    }
-
-    private static long checkedMillis(String what, Duration duration) {
-        if (duration.compareTo(Duration.ofMillis(1)) < 0) {
-            throw new IllegalArgumentException(what + " must be at least 1 ms, got " + duration);
-        }
-        return millis(duration);
     }
 
     private static byte[] bytes(StorageKey key) {

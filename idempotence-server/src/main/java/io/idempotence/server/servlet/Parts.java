@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.internal.Causes;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.Part;
@@ -26,7 +27,8 @@ record Parts(@Nullable Collection<Part> parsed, @Nullable Exception refusal) {
         try {
             return new Parts(request.getParts(), null);
         } catch (IllegalStateException | ServletException e) {
-            if (!causedByState(e)) {
+            // Jetty wraps it.
+            if (!Causes.has(e, IllegalStateException.class)) {
                 throw e;
             }
             LOG.debug(
@@ -44,16 +46,5 @@ record Parts(@Nullable Collection<Part> parsed, @Nullable Exception refusal) {
         if (refusal instanceof ServletException e) {
             throw e;
         }
-    }
-
-    /** Jetty wraps it. */
-    private static boolean causedByState(Throwable e) {
-        int depth = 0;
-        for (Throwable t = e; t != null && depth < 10; t = t.getCause(), depth++) {
-            if (t instanceof IllegalStateException) {
-                return true;
-            }
-        }
-        return false;
     }
 }

@@ -71,7 +71,7 @@ public record StorageKey(String value) {
         }
         for (int i = 0; i < name.length(); i++) {
             char c = name.charAt(i);
-            boolean alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+            boolean alphanumeric = c < 128 && Character.isLetterOrDigit(c);
             if (!alphanumeric && (i == 0 || (c != '.' && c != '_' && c != '-'))) {
                 return false;
             }

@@ -1,4 +1,4 @@
--- Looks at a record without changing it. The record's layout: see claim.lua.
+-- Looks at a record without changing it. Short, because a walk sends it with every key.
 -- KEYS[1] the record
 -- Returns its first 63 bytes, its PTTL (-2: there is none), Redis TIME in ms.
 local head = redis.pcall('GETRANGE', KEYS[1], 0, 62)

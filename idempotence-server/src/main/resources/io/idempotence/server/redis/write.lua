@@ -1,4 +1,4 @@
--- Completes (C), releases (R), marks unknown (U) or renews (L) a claim (T9 to T16). The record's layout: see claim.lua.
+-- Completes (C), releases (R), marks unknown (U) or renews (L) a claim (T9 to T16).
 -- KEYS[1] the record
 -- ARGV    the record to be, its state 'C', 'R', 'U' or 'L', where L stands for the state it has and lacks the lease; retention, or for L the lease, in ms
 -- Returns 1 if it was done, 2 if it was stored although the claim was lost, 3 if the claim is lost, 4 if it was overtaken; then a list of 4
@@ -18,18 +18,10 @@ local function save()
 end
 
 local record = redis.pcall('GET', key)
-if type(record) == 'table' then
-  return string.find(record.err, 'WRONGTYPE', 1, true) and redis.error_reply('IDEMCORRUPT it is not a string') or record
-end
-if not record then
-  if op == 'C' or op == 'U' then
-    return save() or 2
-  end
-  return 3
-end
-local own = string.sub(record, 3, 22) == string.sub(value, 3, 22)
-local format, state = string.byte(record) or 0, string.sub(record, 2, 2)
-if own and #record == 62 and (state == 'P' or state == 'T') and (format == 2 or format == 1) then
+local text = type(record) == 'string' and record or ''
+local own = string.sub(text, 3, 22) == string.sub(value, 3, 22)
+local format, state = string.byte(text), string.sub(text, 2, 2)
+if own and #text == 62 and (state == 'P' or state == 'T') and (format == 2 or format == 1) then
   if op == 'L' then
     local ttl = redis.call('PTTL', key)
     if ttl < 0 then
@@ -43,17 +35,21 @@ if own and #record == 62 and (state == 'P' or state == 'T') and (format == 2 or 
   return save() or 1
 end
 
-if #record > 0 and format ~= 1 and format ~= 2 then
-  return redis.error_reply('IDEMCORRUPT its format is ' .. format .. ', this version reads 1 and 2')
-end
-if #record < 54 then
-  return redis.error_reply('IDEMCORRUPT it is too short')
-end
-local expected = ({P = 62, T = 62, R = 54, U = 62, C = #record})[state]
-if #record ~= expected then
-  return redis.error_reply('IDEMCORRUPT its state or its length is wrong')
-end
+--#include record.lua
 
+if type(record) == 'table' then
+  return unreadable(record)
+end
+if not record then
+  if op == 'C' or op == 'U' then
+    return save() or 2
+  end
+  return 3
+end
+local damage = corrupt(record)
+if damage then
+  return damage
+end
 if own and state == op then
   return 1
 end
