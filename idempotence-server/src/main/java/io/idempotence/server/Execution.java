@@ -6,7 +6,6 @@ import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
-import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
@@ -18,16 +17,12 @@ import org.jspecify.annotations.Nullable;
  * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish} counts.
  */
 public final class Execution implements IdempotentExecution {
-    private final IdempotenceStorage storage;
-    private final Background background;
-    private final Events events;
+    private final Engine engine;
     private final IdempotenceId id;
     private final Claim claim;
     private final InboundRequest inbound;
     private final boolean takenOver;
     private final IdempotencePolicy policy;
-    private final Leases leases;
-    private final Waiters waiters;
     /** When the claim or its latest renewal left for the storage, at the latest. */
     private volatile long heldFrom;
 
@@ -42,19 +37,8 @@ public final class Execution implements IdempotentExecution {
     private volatile long claimNanos;
 
     /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
-    Execution(
-            IdempotenceStorage storage,
-            Background background,
-            Events events,
-            IdempotenceId id,
-            ClaimResult.Claimed claimed,
-            long claimLeft,
-            IdempotencePolicy policy,
-            Leases leases,
-            Waiters waiters) {
-        this.storage = storage;
-        this.background = background;
-        this.events = events;
+    Execution(Engine engine, IdempotenceId id, ClaimResult.Claimed claimed, long claimLeft, IdempotencePolicy policy) {
+        this.engine = engine;
         this.id = id;
         this.claim = claimed.claim();
         this.takenOver = claimed.takenOver();
@@ -63,8 +47,6 @@ public final class Execution implements IdempotentExecution {
         // The key and not the ID, which two tenants may share.
         this.inbound = InboundRequest.of(claim.key().value());
         this.policy = policy;
-        this.leases = leases;
-        this.waiters = waiters;
     }
 
     @Override
@@ -156,17 +138,20 @@ public final class Execution implements IdempotentExecution {
         if (!finished.compareAndSet(false, true)) {
             return Optional.empty();
         }
-        long start = events.startOfOverhead();
+        long start = engine.events().startOfOverhead();
         try {
             return write(verdict(byPolicy), result);
         } finally {
-            events.overhead(IdempotenceListener.Outcome.RUN, claimNanos + events.overheadSince(start));
+            engine.events()
+                    .overhead(
+                            IdempotenceListener.Outcome.RUN,
+                            claimNanos + engine.events().overheadSince(start));
         }
     }
 
     /** How long the claim took is part of the overhead. */
     void claimed(long start) {
-        claimNanos = events.overheadSince(start);
+        claimNanos = engine.events().overheadSince(start);
     }
 
     /**
@@ -177,18 +162,27 @@ public final class Execution implements IdempotentExecution {
      * @param result as in {@link #finish}
      */
     public void finishLater(Duration delay, Verdict byPolicy, byte[] result) {
-        background.later(delay, () -> {
+        engine.errorPages().later(delay, () -> {
             if (finished.compareAndSet(false, true)) {
                 write(verdict(byPolicy), result);
                 // Nobody waited for the write.
-                events.overhead(IdempotenceListener.Outcome.RUN, claimNanos);
+                engine.events().overhead(IdempotenceListener.Outcome.RUN, claimNanos);
             }
         });
     }
 
     /** Reports that the answer is too large to be kept. Finish with {@link StoredResponse#unavailable()} then. */
     public void oversize() {
-        events.publish(IdempotenceEvent.OVERSIZE, id);
+        engine.events().publish(IdempotenceEvent.OVERSIZE, id);
+    }
+
+    /**
+     * How the operation treats its IDs.
+     *
+     * @return the policy that came with the claim
+     */
+    public IdempotencePolicy policy() {
+        return policy;
     }
 
     Duration lease() {
@@ -230,10 +224,11 @@ public final class Execution implements IdempotentExecution {
         long now = System.nanoTime();
         WriteResult renewed;
         try {
-            renewed = storage.renew(claim, policy.lease());
+            renewed = engine.storage().renew(claim, policy.lease());
         } catch (CorruptRecordException e) {
-            leases.ended(this);
-            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
+            engine.leases().ended(this);
+            engine.events()
+                    .publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
             return;
         }
         renewedAt = now;
@@ -242,7 +237,7 @@ public final class Execution implements IdempotentExecution {
                 renewed instanceof WriteResult.Done ? now : now - policy.lease().toNanos();
         renewalInTrouble = false;
         if (!(renewed instanceof WriteResult.Done) && !finished()) {
-            leases.ended(this);
+            engine.leases().ended(this);
             judge(renewed);
         }
     }
@@ -256,20 +251,28 @@ public final class Execution implements IdempotentExecution {
     /** The lease is renewed until the end is written: a pending completion must not look abandoned (rule 5). */
     private Optional<Decision> write(Verdict verdict, byte[] result) {
         if (verdict == Verdict.UNKNOWN) {
-            events.publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
+            engine.events().publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
         boolean holds = !leaseMayBeOver();
         try {
             return insteadOfOwn(verdict, send(verdict, result));
         } catch (CorruptRecordException e) {
-            leases.ended(this);
-            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
+            engine.leases().ended(this);
+            engine.events()
+                    .publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
         } catch (Throwable e) {
-            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
+            engine.events()
+                    .publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
             // Whoever runs by the time this is tried again began after this one had ended.
             releasedInTime = holds && verdict == Verdict.RELEASE;
             int size = verdict == Verdict.KEEP ? result.length : 0;
-            background.retry(id, size, policy.retention(), () -> send(verdict, result), () -> leases.ended(this));
+            engine.writes()
+                    .retry(
+                            id,
+                            size,
+                            policy.retention(),
+                            () -> send(verdict, result),
+                            () -> engine.leases().ended(this));
         }
         return insteadOfOwn(verdict, Optional.empty());
     }
@@ -289,11 +292,11 @@ public final class Execution implements IdempotentExecution {
     /** Those who wait here are told what is recorded, without asking the storage again. */
     private Optional<Decision> send(Verdict verdict, byte[] result) {
         WriteResult written = switch (verdict) {
-            case KEEP -> storage.complete(claim, result, policy.retention());
-            case RELEASE -> storage.release(claim, policy.retention());
-            case UNKNOWN -> storage.markUnknown(claim, policy.retention());
+            case KEEP -> engine.storage().complete(claim, result, policy.retention());
+            case RELEASE -> engine.storage().release(claim, policy.retention());
+            case UNKNOWN -> engine.storage().markUnknown(claim, policy.retention());
         };
-        leases.ended(this);
+        engine.leases().ended(this);
         Optional<Decision> canonical = judge(written).map(Idempotence::ended);
         if (canonical.isPresent()) {
             tell(canonical.get());
@@ -309,7 +312,7 @@ public final class Execution implements IdempotentExecution {
     }
 
     private void tell(Decision decision) {
-        waiters.tell(claim.key(), claim.fingerprint(), decision);
+        engine.waiters().tell(claim.key(), claim.fingerprint(), decision);
     }
 
     private Optional<byte[]> judge(WriteResult written) {
@@ -328,7 +331,7 @@ public final class Execution implements IdempotentExecution {
     /** A renewal and the end may find the same; it pages once. */
     private void alarm(IdempotenceEvent event, String message) {
         if (alarmed.compareAndSet(false, true)) {
-            events.publish(event, id, message);
+            engine.events().publish(event, id, message);
         }
     }
 }

@@ -48,7 +48,7 @@ import org.slf4j.LoggerFactory;
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
  * <p>It has few threads of its own, all daemons that exist only while there is something to do: one {@code idempotence-writes} for what the storage
- * could not take when it was due, {@code idempotence-renewals} for the leases of running handlers (one more for each renewal that hangs, at most
+ * could not take when it was due, {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running handlers (one more for each renewal that hangs, at most
  * 17), and one {@code idempotence-polls} for duplicates that wait for another process.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
@@ -69,14 +69,12 @@ public final class Idempotence implements AutoCloseable {
     private final String namespace;
     private final IdempotencePolicy policy;
     private final Events events;
-    private final Background background;
+    private final Engine engine;
     /** Claims that may have been stored in vain, and how often. */
     private final Map<StorageKey, Integer> undoing = new ConcurrentHashMap<>();
 
     private final Background renewals;
     private final Background polls;
-    private final Leases leases;
-    private final Waiters waiters;
     private final SecureRandom random = new SecureRandom();
 
     private Idempotence(Builder builder) {
@@ -84,12 +82,17 @@ public final class Idempotence implements AutoCloseable {
         this.namespace = builder.namespace;
         this.policy = builder.policy;
         this.events = new Events(builder.listener);
-        this.background = new Background(events, "idempotence-writes");
         // A thread of their own: a write that waits for the storage must not let the leases of others run out.
         this.renewals = new Background(events, "idempotence-renewals");
-        this.leases = new Leases(renewals);
         this.polls = new Background(events, "idempotence-polls");
-        this.waiters = new Waiters(polls, leases::isRunning, builder.maxWaiting);
+        Leases leases = new Leases(renewals);
+        this.engine = new Engine(
+                storage,
+                events,
+                new Background(events, "idempotence-writes"),
+                new Background(events, "idempotence-error-pages"),
+                leases,
+                new Waiters(polls, leases::isRunning, builder.maxWaiting));
     }
 
     /**
@@ -314,7 +317,8 @@ public final class Idempotence implements AutoCloseable {
                 || refuse.refusal() != Refusal.IN_PROGRESS) {
             return CompletableFuture.completedFuture(decision);
         }
-        CompletableFuture<Decision> waiter = waiters.await(request, patience, decision, () -> look(call.id(), request));
+        CompletableFuture<Decision> waiter =
+                engine.waiters().await(request, patience, decision, () -> look(call.id(), request));
         waiter.thenAccept(told -> toldAfterWaiting(call.id(), told));
         return waiter;
     }
@@ -465,9 +469,8 @@ public final class Idempotence implements AutoCloseable {
 
     private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result, long left) {
         if (result instanceof ClaimResult.Claimed claimed) {
-            Execution execution =
-                    new Execution(storage, background, events, id, claimed, left, policy, leases, waiters);
-            leases.started(execution);
+            Execution execution = new Execution(engine, id, claimed, left, policy);
+            engine.leases().started(execution);
             if (claimed.takenOver()) {
                 events.publish(
                         IdempotenceEvent.TAKE_OVER, id, "an abandoned execution is run again, as its policy says");
@@ -530,7 +533,7 @@ public final class Idempotence implements AutoCloseable {
     private void undo(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaim) {
         // A claim runs out by itself, a saved ID does not: it would be called seen for the whole retention.
         boolean runsOut = request.lease().compareTo(request.retention()) < 0;
-        if (runsOut && background.isBusy()) {
+        if (runsOut && engine.writes().isBusy()) {
             return;
         }
         ClaimRequest again = new ClaimRequest(
@@ -541,12 +544,13 @@ public final class Idempotence implements AutoCloseable {
             }
         };
         undoing.merge(request.key(), 1, Integer::sum);
-        background.retry(
-                id,
-                0,
-                request.lease(),
-                giveBack,
-                () -> undoing.computeIfPresent(request.key(), (key, n) -> n == 1 ? null : n - 1));
+        engine.writes()
+                .retry(
+                        id,
+                        0,
+                        request.lease(),
+                        giveBack,
+                        () -> undoing.computeIfPresent(request.key(), (key, n) -> n == 1 ? null : n - 1));
     }
 
     private StorageKey savedKey(IdempotenceId id) {
@@ -561,10 +565,11 @@ public final class Idempotence implements AutoCloseable {
     public void close() {
         // In this order: who comes meanwhile must not wait for a poll that will not be.
         polls.close();
-        waiters.close();
+        engine.waiters().close();
         renewals.close();
-        leases.close();
-        background.close();
+        engine.leases().close();
+        engine.errorPages().close();
+        engine.writes().close();
         storage.close();
     }
 

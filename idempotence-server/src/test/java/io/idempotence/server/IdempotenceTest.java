@@ -305,20 +305,9 @@ class IdempotenceTest {
         await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
         Events toTest = new Events((event, which) -> events.add(event));
         Background background = new Background(toTest, "idempotence-test");
-        return new Execution(
-                storage,
-                background,
-                toTest,
-                id,
-                claimed,
-                left,
-                policy,
-                new Leases(background),
-                nobodyWaits(background));
-    }
-
-    private static Waiters nobodyWaits(Background background) {
-        return new Waiters(background, key -> false, 0);
+        Waiters nobody = new Waiters(background, key -> false, 0);
+        Engine engine = new Engine(storage, toTest, background, background, new Leases(background), nobody);
+        return new Execution(engine, id, claimed, left, policy);
     }
 
     /** T14 */

@@ -80,16 +80,9 @@ class LeasesTest {
     }
 
     private Execution execution(Claim claim, IdempotencePolicy policy) {
+        Engine engine = new Engine(storage, events, background, background, leases, waiters);
         return new Execution(
-                storage,
-                background,
-                events,
-                IdempotenceId.of("any"),
-                new ClaimResult.Claimed(claim, false),
-                System.nanoTime(),
-                policy,
-                leases,
-                waiters);
+                engine, IdempotenceId.of("any"), new ClaimResult.Claimed(claim, false), System.nanoTime(), policy);
     }
 
     private Execution abandoned(String id) {

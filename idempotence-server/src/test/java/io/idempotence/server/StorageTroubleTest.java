@@ -499,6 +499,33 @@ class StorageTroubleTest {
         assertThat(memory.find(key("order-2")).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
     }
 
+    /** An answer whose error page never came is recorded on time, whatever other writes wait for. */
+    @Test
+    void aWriteThatHangsHoldsUpNoErrorPage() throws Exception {
+        CountDownLatch hangs = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        storage.before((call, which) -> {
+            if (call != Call.COMPLETE || !which.equals(key("order-1"))) {
+                return;
+            }
+            if (Thread.currentThread().getName().startsWith("idempotence-")) {
+                hangs.countDown();
+                awaitForEver(goOn);
+            }
+            throw unavailable();
+        });
+        Idempotence idempotence = idempotence();
+        idempotence.execute(id, this::work);
+        hangs.await();
+
+        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        Decision.Run run = (Decision.Run) idempotence.claim(call, IdempotencePolicy.defaults());
+        run.execution().finishLater(Duration.ofMillis(10), Verdict.KEEP, StoredResult.nothing());
+        await().until(() -> memory.find(run.execution().key()).orElseThrow().state() == RecordState.COMPLETED);
+        storage.before((what, which) -> {});
+        goOn.countDown();
+    }
+
     // ---- results
 
     @Test

@@ -82,6 +82,10 @@ final class Exchange {
         this.responseForHandler = this.response.forHandler();
     }
 
+    boolean isOf(FilterConfiguration filter) {
+        return config == filter;
+    }
+
     Execution execution() {
         return execution;
     }
@@ -281,7 +285,7 @@ final class Exchange {
         HeldResponse.Deferred deferred = response.deferred();
         int status =
                 deferred instanceof HeldResponse.Deferred.Failure failure ? failure.status() : response.getStatus();
-        Verdict byPolicy = config.policy().ofStatus(status);
+        Verdict byPolicy = execution.policy().ofStatus(status);
         if (gaveUp && byPolicy == Verdict.RELEASE) {
             // The container answered for a handler that has not: its work may still be running.
             byPolicy = Verdict.UNKNOWN;
@@ -314,7 +318,7 @@ final class Exchange {
     }
 
     private boolean hasBegunAKeptAnswer() {
-        return response.hasBegunAnAnswer() && config.policy().ofStatus(response.getStatus()) == Verdict.KEEP;
+        return response.hasBegunAnAnswer() && execution.policy().ofStatus(response.getStatus()) == Verdict.KEEP;
     }
 
     private boolean hasAnswered() {
@@ -328,7 +332,7 @@ final class Exchange {
         }
         Verdict byPolicy = mayStillRun() || hasBegunAKeptAnswer()
                 ? Verdict.UNKNOWN
-                : config.policy().ofException(exception);
+                : execution.policy().ofException(exception);
         if (execution.verdict(byPolicy) == Verdict.KEEP) {
             if (execution.leaseMayBeOver()) {
                 return gave(execution.finish(byPolicy, error(HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null)));

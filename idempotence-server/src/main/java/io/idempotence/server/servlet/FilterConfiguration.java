@@ -2,6 +2,7 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.IdempotencePolicy;
+import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -9,6 +10,7 @@ import java.util.Set;
 /** What {@link IdempotenceFilter.Builder} was told. */
 record FilterConfiguration(
         IdempotencePolicy policy,
+        List<Operation> operations,
         Set<String> methods,
         boolean keyRequired,
         IdempotencyKeyHeader header,
@@ -18,4 +20,14 @@ record FilterConfiguration(
         Duration maxWait,
         BodyForm bodyForm,
         List<String> keptHeaders,
-        String problemBase) {}
+        String problemBase) {
+    /** The policy of the operation that a request asks for: the first that covers it. */
+    IdempotencePolicy policyFor(HttpServletRequest request) {
+        for (Operation operation : operations) {
+            if (operation.covers(request)) {
+                return operation.policy();
+            }
+        }
+        return policy;
+    }
+}

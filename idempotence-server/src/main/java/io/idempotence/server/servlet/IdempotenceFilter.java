@@ -37,6 +37,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -57,7 +58,7 @@ import org.slf4j.LoggerFactory;
  * <ul>
  *   <li>POST and PATCH must carry an ID; PUT, DELETE and other unsafe methods are protected when they carry one; GET, HEAD, OPTIONS and TRACE
  *       pass through untouched
- *   <li>the policy of the {@link Idempotence}
+ *   <li>the policy of the {@link Idempotence}, unless {@link Builder#operation} names another for some requests
  *   <li>an ID belongs to the authenticated principal, if there is one
  *   <li>a request body may have 10 MiB; a larger one is answered 413 and not run
  *   <li>an answer of up to 1 MiB is kept; a larger one goes out, and later attempts are refused as result-unavailable
@@ -74,16 +75,13 @@ public final class IdempotenceFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     private static final String EXCHANGE = Exchange.class.getName();
 
-    /** On requests that were let through unprotected, as they may be. */
-    private static final String PASSED = IdempotenceFilter.class.getName() + ".passed";
-
     private final Idempotence idempotence;
     private final FilterConfiguration config;
     private final Problems problems;
     private final Waiting waiting;
     private volatile boolean seesAsyncDispatches;
     /** Null if the application has mapped the filter itself: then to what it is to protect. */
-    private volatile @Nullable UrlPatterns covered;
+    private volatile @Nullable List<UrlPattern> covered;
 
     private IdempotenceFilter(Builder builder) {
         this.idempotence = builder.idempotence;
@@ -99,7 +97,8 @@ public final class IdempotenceFilter implements Filter {
      * @param idempotence decides; not closed by the filter
      * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
      * @return the filter's registration
-     * @throws IllegalStateException if the application has started already, or has a filter of this name
+     * @throws IllegalArgumentException if a pattern is none
+     * @throws IllegalStateException if the application has started already
      */
     public static FilterRegistration.Dynamic install(
             ServletContext context, Idempotence idempotence, String... urlPatterns) {
@@ -117,24 +116,30 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Installs this filter under the name {@code idempotence}, for REQUEST dispatches of the patterns, and for all ASYNC and ERROR
-     * dispatches, in which handlers and error pages finish answers. A request that a filter in front holds back and dispatches again later is
-     * protected then. One that is forwarded into a pattern from outside of it is not: protect the path that callers use.
+     * Installs this filter under the name {@code idempotence}, or {@code idempotence-2} and so on if there are others, for REQUEST dispatches of the
+     * patterns, and for all ASYNC and ERROR dispatches, in which handlers and error pages finish answers. A request that a filter in front holds back and dispatches again later is
+     * protected then. One that is forwarded into a pattern from outside of it is not: protect the path that callers use. Where the patterns of
+     * several filters cover a request, the one that was installed first protects it.
      *
      * @param context of the application, while it starts
      * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
      * @return the filter's registration
-     * @throws IllegalStateException if the application has started already, or has a filter of this name
+     * @throws IllegalArgumentException if a pattern is none
+     * @throws IllegalStateException if the application has started already, or has this filter
      */
     public FilterRegistration.Dynamic install(ServletContext context, String... urlPatterns) {
-        FilterRegistration.Dynamic registration = context.addFilter("idempotence", this);
+        String[] patterns = urlPatterns.length == 0 ? new String[] {"/*"} : urlPatterns;
+        covered = Stream.of(patterns).map(UrlPattern::ofMapping).toList();
+        String name = "idempotence";
+        for (int others = 1; context.getFilterRegistration(name) != null; others++) {
+            name = "idempotence-" + (others + 1);
+        }
+        FilterRegistration.Dynamic registration = context.addFilter(name, this);
         if (registration == null) {
-            throw new IllegalStateException("there is a filter named 'idempotence' already; register a second one with"
-                    + " ServletContext.addFilter under another name, for REQUEST, ASYNC and ERROR dispatches");
+            throw new IllegalStateException(
+                    "this filter is installed already: build one more for other settings, or name all patterns at once");
         }
         registration.setAsyncSupported(true);
-        String[] patterns = urlPatterns.length == 0 ? new String[] {"/*"} : urlPatterns;
-        covered = new UrlPatterns(List.of(patterns));
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, patterns);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
         seesAsyncDispatches = true;
@@ -165,6 +170,9 @@ public final class IdempotenceFilter implements Filter {
             } else {
                 chain.doFilter(request, response);
             }
+        } else if (!exchange.isOf(config)) {
+            // Another idempotence filter protects it.
+            chain.doFilter(request, response);
         } else if (request.getDispatcherType() == DispatcherType.ASYNC) {
             seesAsyncDispatches = true;
             exchange.dispatch(chain, request, response);
@@ -177,10 +185,10 @@ public final class IdempotenceFilter implements Filter {
 
     /** A filter in front may have started asynchronous processing before this one was asked, and dispatches the request now. */
     private boolean isFirstSight(HttpServletRequest request) {
-        UrlPatterns patterns = covered;
+        List<UrlPattern> patterns = covered;
         return switch (request.getDispatcherType()) {
             case REQUEST -> true;
-            case ASYNC -> request.getAttribute(PASSED) == null && (patterns == null || patterns.cover(request));
+            case ASYNC -> patterns == null || patterns.stream().anyMatch(pattern -> pattern.covers(request));
             default -> false;
         };
     }
@@ -210,7 +218,6 @@ public final class IdempotenceFilter implements Filter {
                     Duration.ZERO,
                     "Send the header Idempotency-Key with a new UUID for each operation, and the same one when you try it again.");
         } else {
-            request.setAttribute(PASSED, true);
             chain.doFilter(request, response);
         }
     }
@@ -244,15 +251,19 @@ public final class IdempotenceFilter implements Filter {
         }
         IdempotentCall call = new IdempotentCall(id, config.scope().apply(request), fingerprint);
         byte[] held = body;
-        waiting.decide(request, response, patience -> idempotence.claim(call, config.policy(), patience), decision -> {
-            if (decision instanceof Decision.Run run) {
-                run(run.execution(), request, held, response, chain);
-            } else if (decision instanceof Decision.Replay replay) {
-                replay(replay.result(), response);
-            } else if (decision instanceof Decision.Refuse refuse) {
-                problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
-            }
-        });
+        waiting.decide(
+                request,
+                response,
+                patience -> idempotence.claim(call, config.policyFor(request), patience),
+                decision -> {
+                    if (decision instanceof Decision.Run run) {
+                        run(run.execution(), request, held, response, chain);
+                    } else if (decision instanceof Decision.Replay replay) {
+                        replay(replay.result(), response);
+                    } else if (decision instanceof Decision.Refuse refuse) {
+                        problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
+                    }
+                });
     }
 
     private void run(
@@ -298,6 +309,7 @@ public final class IdempotenceFilter implements Filter {
 
         private final Idempotence idempotence;
         private IdempotencePolicy policy;
+        private final List<Operation> operations = new ArrayList<>();
         private Set<String> methods = Set.of("POST", "PATCH");
         private boolean keyRequired = true;
         private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
@@ -324,13 +336,31 @@ public final class IdempotenceFilter implements Filter {
         }
 
         /**
-         * Sets the policy of the operations behind this filter.
+         * Sets the policy of all operations behind this filter that have none of their own.
          *
          * @param policy default: that of the {@link Idempotence}
          * @return this
          */
         public Builder policy(IdempotencePolicy policy) {
             this.policy = Objects.requireNonNull(policy, "policy");
+            return this;
+        }
+
+        /**
+         * Sets the policy of one operation. Of several that cover a request the first counts. What else differs by operation, such as
+         * {@link #methods} or {@link #maxRequestBody}, takes a filter of its own.
+         *
+         * @param requests a URL pattern relative to the context, or a method, a space and a URL pattern: {@code /points/*}, {@code POST
+         *     /accounts/{id}/charges}, where a name in braces stands for one segment
+         * @param policy of these requests
+         * @return this
+         * @throws IllegalArgumentException if {@code requests} is not of this form
+         */
+        public Builder operation(String requests, IdempotencePolicy policy) {
+            Objects.requireNonNull(policy, "policy");
+            int space = requests.indexOf(' ');
+            String method = space < 0 ? "" : unsafe(requests.substring(0, space));
+            operations.add(new Operation(method, UrlPattern.of(requests.substring(space + 1)), policy));
             return this;
         }
 
@@ -344,17 +374,22 @@ public final class IdempotenceFilter implements Filter {
         public Builder methods(String... methods) {
             Set<String> set = new TreeSet<>();
             for (String method : methods) {
-                if (method.isBlank() || NEVER.contains(method.toUpperCase(Locale.ROOT))) {
-                    throw new IllegalArgumentException(
-                            "methods may be POST, PATCH, PUT, DELETE or one of your own, not GET, HEAD, OPTIONS or TRACE");
-                }
-                set.add(method.toUpperCase(Locale.ROOT));
+                set.add(unsafe(method));
             }
             if (set.isEmpty()) {
                 throw new IllegalArgumentException("methods must name at least one method, for example POST");
             }
             this.methods = Set.copyOf(set);
             return this;
+        }
+
+        private static String unsafe(String method) {
+            String upper = method.toUpperCase(Locale.ROOT);
+            if (upper.isBlank() || NEVER.contains(upper)) {
+                throw new IllegalArgumentException(
+                        "methods may be POST, PATCH, PUT, DELETE or one of your own, not GET, HEAD, OPTIONS or TRACE");
+            }
+            return upper;
         }
 
         /**
@@ -514,6 +549,7 @@ public final class IdempotenceFilter implements Filter {
         private FilterConfiguration configuration() {
             return new FilterConfiguration(
                     policy,
+                    List.copyOf(operations),
                     methods,
                     keyRequired,
                     header,

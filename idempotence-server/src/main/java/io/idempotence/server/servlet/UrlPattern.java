@@ -1,0 +1,68 @@
+package io.idempotence.server.servlet;
+
+import jakarta.servlet.http.HttpServletRequest;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Which requests a pattern covers: as in a filter mapping (Jakarta Servlet 6, section 12.2), and a name in braces stands for one segment of the path.
+ */
+final class UrlPattern {
+    private static final Pattern SPECIAL = Pattern.compile("(\\{[A-Za-z][A-Za-z0-9]*})|[^{}]+|[{}]");
+
+    private final Pattern paths;
+
+    private UrlPattern(Pattern paths) {
+        this.paths = paths;
+    }
+
+    /** @throws IllegalArgumentException if it is none */
+    static UrlPattern of(String pattern) {
+        boolean extension = pattern.startsWith("*.");
+        if (!pattern.isEmpty() && !pattern.startsWith("/") && !extension) {
+            throw malformed(pattern, "it must begin with '/' or '*.'");
+        }
+        boolean prefix = pattern.endsWith("/*");
+        String plain = extension ? pattern.substring(2) : prefix ? pattern.substring(0, pattern.length() - 2) : pattern;
+        if (plain.contains("*")) {
+            throw malformed(
+                    pattern, "'*' stands only in a last '/*' or a first '*.'; write {name} for a segment in between");
+        }
+        String regex = pattern.isEmpty() ? "/" : SPECIAL.matcher(plain).replaceAll(part -> literally(pattern, part));
+        return new UrlPattern(
+                Pattern.compile(extension ? "(?s).*/[^/]*\\." + regex : prefix ? "(?s)" + regex + "(?:/.*)?" : regex));
+    }
+
+    /** A container takes braces literally, so that such a mapping would protect nothing. */
+    static UrlPattern ofMapping(String pattern) {
+        if (pattern.contains("{")) {
+            throw malformed(pattern, "a filter mapping knows no {name}; map the part before it, as in /accounts/*");
+        }
+        return of(pattern);
+    }
+
+    private static String literally(String pattern, MatchResult part) {
+        if (part.group(1) != null) {
+            return "[^/]+";
+        }
+        if (part.group().equals("{") || part.group().equals("}")) {
+            throw malformed(pattern, "a brace is open; write {name} for a segment");
+        }
+        return Matcher.quoteReplacement(Pattern.quote(part.group()));
+    }
+
+    private static IllegalArgumentException malformed(String pattern, String why) {
+        return new IllegalArgumentException("'" + pattern + "' is no URL pattern: " + why
+                + "; for example /payments, /payments/*, /accounts/{id}/charges, *.do");
+    }
+
+    boolean covers(HttpServletRequest request) {
+        String info = request.getPathInfo();
+        return covers(info == null ? request.getServletPath() : request.getServletPath() + info);
+    }
+
+    boolean covers(String path) {
+        return paths.matcher(path).matches();
+    }
+}
