@@ -7,7 +7,6 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
-import io.idempotence.server.storage.Fingerprint;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -128,7 +127,7 @@ final class WaitingCommand implements Callable<Integer> {
     }
 
     private static IdempotentCall newCall() {
-        return new IdempotentCall(new IdempotenceId(Ids.next()), "", Fingerprint.NONE);
+        return IdempotentCall.of(new IdempotenceId(Ids.next()));
     }
 
     private static Decision.Run run(Idempotence idempotence, IdempotentCall call) {

@@ -62,6 +62,7 @@ public final class Idempotence implements AutoCloseable {
 
     // A handler may well use its request's ID with execute or saveIfAbsent: their records must not meet the request's
     // own.
+    static final String REQUESTED = "";
     static final String EXECUTED = "execute";
     static final String SAVED = "saveIfAbsent";
 
@@ -209,9 +210,9 @@ public final class Idempotence implements AutoCloseable {
     /**
      * Runs work at most once for an ID, and gives every later call the first one's result.
      *
-     * @param id the ID. It must name the operation and, where there are several, the tenant: all work of one namespace shares one space of IDs,
-     *     and two consumers of one event that use its bare ID would get each other's result. {@link io.idempotence.IdempotenceIdGenerator#fromFields}
-     *     makes IDs of an operation and values
+     * @param id the ID. It must name the operation and, where there are several, the tenant: two consumers of one event that use its bare ID would
+     *     get each other's result. {@link io.idempotence.IdempotenceIdGenerator#fromFields} makes IDs of an operation and values; for a bare ID there
+     *     is {@link #execute(IdempotentCall, IdempotencePolicy, ResultCodec, Work)}
      * @param codec stores the result
      * @param work runs on this thread, if it runs
      * @param <T> the result
@@ -237,10 +238,27 @@ public final class Idempotence implements AutoCloseable {
      * @throws Exception what the work throws; the policy then says whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
+        return execute(IdempotentCall.of(id), policy, codec, work);
+    }
+
+    /**
+     * Runs work of one operation among several.
+     *
+     * @param call names the operation and, where there are several, the tenant, so that IDs of others do not meet; with a fingerprint the same ID is
+     *     refused for anything else ({@link Refusal#KEY_REUSED})
+     * @param policy of the operation
+     * @param codec stores the result
+     * @param work runs on this thread, if it runs
+     * @param <T> the result
+     * @return the work's result, now or from the first time; null if that was its result
+     * @throws ExecutionRefusedException as in {@link #execute(IdempotenceId, ResultCodec, Work)}
+     * @throws Exception what the work throws; the policy then says whether the ID is kept
+     */
+    public <T> T execute(IdempotentCall call, IdempotencePolicy policy, ResultCodec<T> codec, Work<T> work)
+            throws Exception {
         Objects.requireNonNull(codec, "codec");
         Objects.requireNonNull(work, "work");
-        StorageKey key = StorageKey.of(namespace, "", EXECUTED, id);
-        Decision decision = claim(id, request(key, Fingerprint.NONE, policy), policy);
+        Decision decision = claim(call.id(), request(EXECUTED, call, policy), policy);
         if (decision instanceof Decision.Run run) {
             Runnable leave = run.execution().enter();
             try {
@@ -253,7 +271,7 @@ public final class Idempotence implements AutoCloseable {
             return decoded(codec, replay.result());
         }
         Decision.Refuse refuse = (Decision.Refuse) decision;
-        throw new ExecutionRefusedException(refuse.refusal(), id, refuse.retryAfter());
+        throw new ExecutionRefusedException(refuse.refusal(), call.id(), refuse.retryAfter());
     }
 
     private <T> T run(Execution execution, ResultCodec<T> codec, Work<T> work) throws Exception {
@@ -261,7 +279,8 @@ public final class Idempotence implements AutoCloseable {
         try {
             result = work.run(execution);
         } catch (Throwable e) {
-            Optional<Decision> canonical = execution.finish(policy.ofException(e), StoredResult.unavailable());
+            Optional<Decision> canonical =
+                    execution.finish(execution.policy().ofException(e), StoredResult.unavailable());
             if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
                 LOG.warn("the work of a late owner failed; its caller gets the result of the one that overtook it", e);
                 return decoded(codec, replay.result());
@@ -296,7 +315,7 @@ public final class Idempotence implements AutoCloseable {
      * @return what to do; a storage that fails is a refusal, never an exception
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
-        return claim(call.id(), request(call, policy), policy);
+        return claim(call.id(), request(REQUESTED, call, policy), policy);
     }
 
     /**
@@ -310,7 +329,7 @@ public final class Idempotence implements AutoCloseable {
      *     released, those who waited are refused as in-progress and may ask again at once. Completed on any thread; cancel it to stop waiting
      */
     public CompletableFuture<Decision> claim(IdempotentCall call, IdempotencePolicy policy, Duration patience) {
-        ClaimRequest request = request(call, policy);
+        ClaimRequest request = request(REQUESTED, call, policy);
         Decision decision = claim(call.id(), request, policy);
         if (patience.compareTo(Duration.ZERO) <= 0
                 || !(decision instanceof Decision.Refuse refuse)
@@ -339,14 +358,10 @@ public final class Idempotence implements AutoCloseable {
         }
     }
 
-    private ClaimRequest request(IdempotentCall call, IdempotencePolicy policy) {
-        return request(StorageKey.of(namespace, call.scope(), "", call.id()), call.fingerprint(), policy);
-    }
-
-    private ClaimRequest request(StorageKey key, Fingerprint fingerprint, IdempotencePolicy policy) {
+    private ClaimRequest request(String kind, IdempotentCall call, IdempotencePolicy policy) {
         return new ClaimRequest(
-                key,
-                fingerprint,
+                key(namespace, kind, call),
+                call.fingerprint(),
                 Owner.random(random),
                 policy.lease(),
                 policy.retention(),
@@ -553,8 +568,13 @@ public final class Idempotence implements AutoCloseable {
                         () -> undoing.computeIfPresent(request.key(), (key, n) -> n == 1 ? null : n - 1));
     }
 
+    static StorageKey key(String namespace, String kind, IdempotentCall call) {
+        String operation = call.operation().isEmpty() ? kind : kind + ":" + call.operation();
+        return StorageKey.of(namespace, call.scope(), operation, call.id());
+    }
+
     private StorageKey savedKey(IdempotenceId id) {
-        return StorageKey.of(namespace, "", SAVED, id);
+        return key(namespace, SAVED, IdempotentCall.of(id));
     }
 
     /**

@@ -83,7 +83,8 @@ public final class IdempotenceAdmin {
      * @return the key
      */
     public StorageKey requestKey(IdempotenceId id, String scope) {
-        return StorageKey.of(namespace, scope, "", id);
+        return Idempotence.key(
+                namespace, Idempotence.REQUESTED, IdempotentCall.of(id).withScope(scope));
     }
 
     /**
@@ -93,7 +94,17 @@ public final class IdempotenceAdmin {
      * @return the key
      */
     public StorageKey executeKey(IdempotenceId id) {
-        return StorageKey.of(namespace, "", Idempotence.EXECUTED, id);
+        return executeKey(IdempotentCall.of(id));
+    }
+
+    /**
+     * Where the record of an {@link Idempotence#execute} of an operation is.
+     *
+     * @param call its ID, operation and scope; the fingerprint does not matter
+     * @return the key
+     */
+    public StorageKey executeKey(IdempotentCall call) {
+        return Idempotence.key(namespace, Idempotence.EXECUTED, call);
     }
 
     /**
@@ -103,7 +114,7 @@ public final class IdempotenceAdmin {
      * @return the key
      */
     public StorageKey savedKey(IdempotenceId id) {
-        return StorageKey.of(namespace, "", Idempotence.SAVED, id);
+        return Idempotence.key(namespace, Idempotence.SAVED, IdempotentCall.of(id));
     }
 
     /**

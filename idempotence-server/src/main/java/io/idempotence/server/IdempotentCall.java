@@ -5,17 +5,66 @@ import io.idempotence.server.storage.Fingerprint;
 import java.util.Objects;
 
 /**
- * One attempt at a logical call, as a transport hands it to {@link Idempotence#claim}.
+ * One attempt at a logical call, as it is handed to {@link Idempotence#execute} or, by a transport, to {@link Idempotence#claim}. Immutable.
+ *
+ * <pre>{@code
+ * IdempotentCall call = IdempotentCall.of("charge", message.id())
+ *         .withScope(message.tenant())
+ *         .withFingerprint(Fingerprint.ofContent(message.body()));
+ * }</pre>
  *
  * @param id the logical call
- * @param scope whose ID it is, for example the principal; IDs of different scopes never meet (promise P5). Empty if there is but one
- * @param fingerprint what the request asks for
+ * @param operation what is to be done; IDs of different operations never meet. Empty if the ID names it
+ * @param scope whose ID it is, for example the principal or tenant; IDs of different scopes never meet (promise P5). Empty if there is but one
+ * @param fingerprint what the request asks for; another one under the same ID is refused as key-reused
  */
-public record IdempotentCall(IdempotenceId id, String scope, Fingerprint fingerprint) {
+public record IdempotentCall(IdempotenceId id, String operation, String scope, Fingerprint fingerprint) {
     /** Refuses null. */
     public IdempotentCall {
         Objects.requireNonNull(id, "id");
+        Objects.requireNonNull(operation, "operation");
         Objects.requireNonNull(scope, "scope");
         Objects.requireNonNull(fingerprint, "fingerprint");
+    }
+
+    /**
+     * A call that has nothing but its ID.
+     *
+     * @param id names the operation as well, where there are several
+     * @return the call, with no operation, no scope and {@link Fingerprint#NONE}
+     */
+    public static IdempotentCall of(IdempotenceId id) {
+        return of("", id);
+    }
+
+    /**
+     * A call of an operation.
+     *
+     * @param operation its name, the same in every release
+     * @param id the logical call
+     * @return the call, with no scope and {@link Fingerprint#NONE}
+     */
+    public static IdempotentCall of(String operation, IdempotenceId id) {
+        return new IdempotentCall(id, operation, "", Fingerprint.NONE);
+    }
+
+    /**
+     * This call in a scope.
+     *
+     * @param scope whose ID it is
+     * @return a new call
+     */
+    public IdempotentCall withScope(String scope) {
+        return new IdempotentCall(id, operation, scope, fingerprint);
+    }
+
+    /**
+     * This call with a fingerprint.
+     *
+     * @param fingerprint of what it asks for
+     * @return a new call
+     */
+    public IdempotentCall withFingerprint(Fingerprint fingerprint) {
+        return new IdempotentCall(id, operation, scope, fingerprint);
     }
 }

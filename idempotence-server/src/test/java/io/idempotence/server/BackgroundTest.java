@@ -8,7 +8,6 @@ import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
-import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
@@ -154,7 +153,7 @@ class BackgroundTest {
             // It is not recorded yet; and it will not be.
             assertThat(told).containsExactly("STORAGE_ERROR order-2", "STORAGE_ERROR order-2");
             await().until(() -> state(memory, tooMany) == RecordState.ABANDONED);
-            assertThat(idempotence.claim(new IdempotentCall(tooMany, "", Fingerprint.NONE), SHORT_LEASE))
+            assertThat(idempotence.claim(IdempotentCall.of(tooMany), SHORT_LEASE))
                     .isInstanceOfSatisfying(
                             Decision.Refuse.class,
                             refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.OUTCOME_UNKNOWN));
@@ -167,7 +166,7 @@ class BackgroundTest {
     }
 
     private static Execution run(Idempotence idempotence, IdempotenceId which) {
-        IdempotentCall call = new IdempotentCall(which, "", Fingerprint.NONE);
+        IdempotentCall call = IdempotentCall.of(which);
         return ((Decision.Run) idempotence.claim(call, SHORT_LEASE)).execution();
     }
 

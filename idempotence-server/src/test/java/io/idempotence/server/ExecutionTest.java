@@ -61,7 +61,7 @@ class ExecutionTest {
     }
 
     private Decision claim() {
-        return idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), POLICY);
+        return idempotence.claim(IdempotentCall.of(id), POLICY);
     }
 
     private Execution run() {
@@ -288,8 +288,7 @@ class ExecutionTest {
                 .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                 .build();
         fail(Call.RENEW, new StorageUnavailableException("the cable is out", null));
-        Execution late =
-                ((Decision.Run) idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), brief)).execution();
+        Execution late = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), brief)).execution();
         await().until(late::leaseMayBeOver);
         clock.advance(LEASE);
         run();
@@ -322,7 +321,7 @@ class ExecutionTest {
         told.clear();
         byte[] bytes = new byte[Fingerprint.BYTES];
         bytes[0] = 1;
-        Decision decision = idempotence.claim(new IdempotentCall(id, "", Fingerprint.of(bytes)), POLICY);
+        Decision decision = idempotence.claim(IdempotentCall.of(id).withFingerprint(Fingerprint.of(bytes)), POLICY);
         assertThat(refusal(Optional.of(decision))).isEqualTo(Refusal.KEY_REUSED);
         assertThat(told).containsExactly("MISMATCH", "overhead of REFUSE");
     }

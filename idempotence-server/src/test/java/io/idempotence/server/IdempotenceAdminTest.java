@@ -184,8 +184,7 @@ class IdempotenceAdminTest {
     void findsAnIdInEachOfItsThreePlaces() throws Exception {
         IdempotenceId id = newId();
         try (Idempotence idempotence = idempotence()) {
-            idempotence.claim(
-                    new IdempotentCall(id, "principal:alice", Fingerprint.NONE), IdempotencePolicy.defaults());
+            idempotence.claim(IdempotentCall.of(id).withScope("principal:alice"), IdempotencePolicy.defaults());
             assertThat(present(id)).containsExactly("alice");
 
             idempotence.execute(id, () -> "done");
@@ -194,7 +193,7 @@ class IdempotenceAdminTest {
             idempotence.saveIfAbsent(id);
             assertThat(present(id)).containsExactly("alice", "execute", "saved");
 
-            idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), IdempotencePolicy.defaults());
+            idempotence.claim(IdempotentCall.of(id), IdempotencePolicy.defaults());
             assertThat(present(id)).containsExactly("alice", "execute", "saved", "nobody");
         }
         open();

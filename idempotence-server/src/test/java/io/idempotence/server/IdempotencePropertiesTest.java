@@ -76,7 +76,7 @@ class IdempotencePropertiesTest {
 
         Id(int number) {
             IdempotenceId id = IdempotenceId.of("order-" + number);
-            call = new IdempotentCall(id, "", Fingerprint.NONE);
+            call = IdempotentCall.of(id);
             key = StorageKey.of("default", "", "", id);
         }
     }

@@ -29,6 +29,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
@@ -130,7 +131,7 @@ class IdempotenceTest {
     @Test
     void savedExecutedAndRequestedIdsDoNotMeet() throws Exception {
         Idempotence idempotence = idempotence();
-        IdempotentCall request = new IdempotentCall(id, "", Fingerprint.NONE);
+        IdempotentCall request = IdempotentCall.of(id);
         Decision.Run run = (Decision.Run) idempotence.claim(request, idempotence.policy());
         assertThat(idempotence.saveIfAbsent(id)).isTrue();
         assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
@@ -322,7 +323,7 @@ class IdempotenceTest {
     @Test
     void eachKindOfThreadHasItsName() throws Exception {
         Idempotence idempotence = idempotence();
-        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        IdempotentCall call = IdempotentCall.of(id);
         idempotence().claim(call, IdempotencePolicy.defaults());
         idempotence.claim(call, IdempotencePolicy.defaults(), Duration.ofMinutes(1));
         redis.kill();
@@ -360,9 +361,9 @@ class IdempotenceTest {
     @Test
     void aShortLeaseBesideALongOneIsRenewedInTime() throws Exception {
         Idempotence idempotence = idempotence();
-        IdempotentCall other = new IdempotentCall(IdempotenceId.of("long"), "", Fingerprint.NONE);
+        IdempotentCall other = IdempotentCall.of(IdempotenceId.of("long"));
         idempotence.claim(other, IdempotencePolicy.defaults());
-        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        IdempotentCall call = IdempotentCall.of(id);
         // Shorter than the time from look to look that the long lease asks for.
         IdempotencePolicy shortLease = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(900))
@@ -509,6 +510,56 @@ class IdempotenceTest {
         Thread[] threads = new Thread[Thread.activeCount() * 2];
         int count = Thread.enumerate(threads);
         return java.util.Arrays.copyOf(threads, count);
+    }
+
+    // ---- operations
+
+    private String charge(IdempotentCall call) throws Exception {
+        return idempotence().execute(call, IdempotencePolicy.defaults(), ResultCodec.text(), execution -> work());
+    }
+
+    @Test
+    @DisplayName("P5: consumers of one event, and tenants of one consumer, do not meet")
+    void operationsAndScopesKeepIdsApart() throws Exception {
+        IdempotentCall charge = IdempotentCall.of("charge", id);
+        assertThat(charge(charge)).isEqualTo("run 1");
+        assertThat(charge(charge.withScope("acme"))).isEqualTo("run 2");
+        assertThat(charge(IdempotentCall.of("ship", id))).isEqualTo("run 3");
+        assertThat(idempotence().execute(id, this::work)).isEqualTo("run 4");
+        assertThat(idempotence().claim(charge, IdempotencePolicy.defaults()))
+                .as("a transport's")
+                .isInstanceOf(Decision.Run.class);
+        assertThat(charge(charge)).isEqualTo("run 1");
+        assertThat(charge(charge.withScope("acme"))).isEqualTo("run 2");
+    }
+
+    @Test
+    @DisplayName("P5: another message under the same ID never runs and never replays")
+    void anotherContentUnderTheSameIdIsRefused() throws Exception {
+        IdempotentCall charge = IdempotentCall.of("charge", id).withFingerprint(Fingerprint.ofContent(new byte[] {5}));
+        charge(charge);
+        IdempotentCall other = charge.withFingerprint(Fingerprint.ofContent(new byte[] {6}));
+        assertThat(refusalOf(() -> charge(other))).isEqualTo(Refusal.KEY_REUSED);
+        assertThat(Fingerprint.ofContent(new byte[] {1}, new byte[] {2}))
+                .isNotEqualTo(Fingerprint.ofContent(new byte[] {1, 2}));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void anOperationHasItsPolicy() {
+        IdempotentCall charge = IdempotentCall.of("charge", id);
+        IdempotencePolicy keepsAll = IdempotencePolicy.builder()
+                .failureRule(FailureRule.STORE_EVERYTHING)
+                .build();
+        Idempotence.Work<String> fails = execution -> {
+            runs.incrementAndGet();
+            throw new IllegalStateException("no money");
+        };
+        assertThatThrownBy(() -> idempotence().execute(charge, keepsAll, ResultCodec.text(), fails))
+                .isInstanceOf(IllegalStateException.class);
+        assertThat(refusalOf(() -> idempotence().execute(charge, keepsAll, ResultCodec.text(), fails)))
+                .isEqualTo(Refusal.RESULT_UNAVAILABLE);
+        assertThat(runs).hasValue(1);
     }
 
     @Test

@@ -130,7 +130,7 @@ class StorageTroubleTest {
             if (i % 2 == 0) {
                 renewals.put(StorageKey.of("default", "", "", each), new AtomicInteger());
             }
-            idempotence.claim(new IdempotentCall(each, "", Fingerprint.NONE), SHORT_LEASE);
+            idempotence.claim(IdempotentCall.of(each), SHORT_LEASE);
         }
         await().until(() -> renewals.values().stream().allMatch(number -> number.get() >= 5));
     }
@@ -153,7 +153,7 @@ class StorageTroubleTest {
                 IdempotencePolicy.builder()
                         .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                         .build());
-        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        IdempotentCall call = IdempotentCall.of(id);
         Execution overtaken = ((Decision.Run) late.claim(call, SHORT_LEASE)).execution();
         AtomicReference<Execution> successor = new AtomicReference<>();
         await().until(() -> {
@@ -303,7 +303,7 @@ class StorageTroubleTest {
             }
         });
         Idempotence late = idempotence(SHORT_LEASE);
-        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        IdempotentCall call = IdempotentCall.of(id);
         StorageKey requestKey = StorageKey.of("default", "", "", id);
         CompletableFuture<Decision> answer = CompletableFuture.supplyAsync(() -> late.claim(call, SHORT_LEASE));
         await().until(() -> memory.find(requestKey)
@@ -329,7 +329,7 @@ class StorageTroubleTest {
                 await().until(() -> memory.find(which).orElseThrow().state() == RecordState.ABANDONED);
             }
         });
-        Decision decision = idempotence(SHORT_LEASE).claim(new IdempotentCall(id, "", Fingerprint.NONE), SHORT_LEASE);
+        Decision decision = idempotence(SHORT_LEASE).claim(IdempotentCall.of(id), SHORT_LEASE);
         assertThat(decision)
                 .isInstanceOfSatisfying(
                         Decision.Run.class,
@@ -349,7 +349,7 @@ class StorageTroubleTest {
             }
         });
         Idempotence idempotence = idempotence(SHORT_LEASE);
-        Decision decision = idempotence.claim(new IdempotentCall(id, "", Fingerprint.NONE), SHORT_LEASE);
+        Decision decision = idempotence.claim(IdempotentCall.of(id), SHORT_LEASE);
 
         assertThat(decision)
                 .isInstanceOfSatisfying(
@@ -365,8 +365,7 @@ class StorageTroubleTest {
     void theLeaseCountsFromBeforeTheClaim() {
         AtomicLong left = new AtomicLong();
         storage.before((call, which) -> left.set(System.nanoTime()));
-        Decision.Run run = (Decision.Run)
-                idempotence().claim(new IdempotentCall(id, "", Fingerprint.NONE), IdempotencePolicy.defaults());
+        Decision.Run run = (Decision.Run) idempotence().claim(IdempotentCall.of(id), IdempotencePolicy.defaults());
         assertThat(run.execution().renewedAt() - left.get()).isNotPositive();
         assertThat(run.execution().leaseMayBeOver()).isFalse();
     }
@@ -518,7 +517,7 @@ class StorageTroubleTest {
         idempotence.execute(id, this::work);
         hangs.await();
 
-        IdempotentCall call = new IdempotentCall(id, "", Fingerprint.NONE);
+        IdempotentCall call = IdempotentCall.of(id);
         Decision.Run run = (Decision.Run) idempotence.claim(call, IdempotencePolicy.defaults());
         run.execution().finishLater(Duration.ofMillis(10), Verdict.KEEP, StoredResult.nothing());
         await().until(() -> memory.find(run.execution().key()).orElseThrow().state() == RecordState.COMPLETED);

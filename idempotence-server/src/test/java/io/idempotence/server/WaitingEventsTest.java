@@ -37,7 +37,7 @@ class WaitingEventsTest {
         IN_ANOTHER_PROCESS
     }
 
-    private final IdempotentCall call = new IdempotentCall(IdempotenceId.of("order-1"), "", Fingerprint.NONE);
+    private final IdempotentCall call = IdempotentCall.of(IdempotenceId.of("order-1"));
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
     private final FaultyStorage storage = new FaultyStorage(memory);
     private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
@@ -175,7 +175,7 @@ class WaitingEventsTest {
         memory.delete(StorageKey.of("default", "", "", call.id()));
         byte[] bytes = new byte[Fingerprint.BYTES];
         Arrays.fill(bytes, (byte) 1);
-        IdempotentCall another = new IdempotentCall(call.id(), "", Fingerprint.of(bytes));
+        IdempotentCall another = IdempotentCall.of(call.id()).withFingerprint(Fingerprint.of(bytes));
         Decision.Run run = (Decision.Run) other.claim(another, POLICY);
         run.execution().finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
         assertRefused(Refusal.KEY_REUSED);

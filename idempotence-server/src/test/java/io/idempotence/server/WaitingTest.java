@@ -36,7 +36,8 @@ class WaitingTest {
     private static final Duration LONG = Duration.ofMinutes(5);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();
 
-    private final IdempotentCall call = new IdempotentCall(IdempotenceId.of("order-1"), "", fingerprint(1));
+    private final IdempotentCall call =
+            IdempotentCall.of(IdempotenceId.of("order-1")).withFingerprint(fingerprint(1));
     private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
     private final List<Idempotence> open = new ArrayList<>();
     private EmbeddedRedis redis;
@@ -232,7 +233,7 @@ class WaitingTest {
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             storage.delete(StorageKey.of("default", "", "", call.id()));
         }
-        IdempotentCall other = new IdempotentCall(call.id(), "", fingerprint(2));
+        IdempotentCall other = IdempotentCall.of(call.id()).withFingerprint(fingerprint(2));
         Execution execution = ((Decision.Run) idempotence.claim(other, POLICY)).execution();
 
         execution.finish(Verdict.KEEP, answer());
@@ -318,7 +319,7 @@ class WaitingTest {
                         looks.computeIfAbsent(key, one -> new AtomicInteger()).incrementAndGet();
                     }
                 });
-        IdempotentCall still = new IdempotentCall(IdempotenceId.of("order-2"), "", fingerprint(1));
+        IdempotentCall still = IdempotentCall.of(IdempotenceId.of("order-2")).withFingerprint(fingerprint(1));
         StorageKey left = StorageKey.of("default", "", "", call.id());
         StorageKey stays = StorageKey.of("default", "", "", still.id());
         Idempotence first = idempotence();

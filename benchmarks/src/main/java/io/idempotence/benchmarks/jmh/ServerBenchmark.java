@@ -8,7 +8,6 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
-import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.time.Clock;
 import java.time.Duration;
@@ -73,7 +72,7 @@ public class ServerBenchmark {
     }
 
     private static IdempotentCall call(String id) {
-        return new IdempotentCall(new IdempotenceId(id), "", Fingerprint.NONE);
+        return IdempotentCall.of(new IdempotenceId(id));
     }
 
     private Optional<Decision> run(IdempotentCall call, IdempotencePolicy policy) {

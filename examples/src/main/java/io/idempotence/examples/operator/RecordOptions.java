@@ -2,6 +2,7 @@ package io.idempotence.examples.operator;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.storage.StorageKey;
 import java.util.EnumMap;
 import java.util.Map;
@@ -45,8 +46,14 @@ final class RecordOptions {
     @Option(
             names = "--scope",
             paramLabel = "<scope>",
-            description = "Whose request it was, where the filter has a scope of its own.")
+            description = "Whose request it was, where the filter has a scope of its own, or whose execution.")
     private @Nullable String scope;
+
+    @Option(
+            names = "--operation",
+            paramLabel = "<name>",
+            description = "The operation of an execution that was given one. Looks at executions only.")
+    private @Nullable String operation;
 
     /** What an ID was used for. The same ID may be used for each. */
     enum Kind {
@@ -75,19 +82,30 @@ final class RecordOptions {
 
     /** The one record to change. */
     StorageKey key(IdempotenceAdmin admin) {
-        return key != null ? new StorageKey(key) : keyOf(admin, kind == null ? Kind.request : kind);
+        if (key != null) {
+            return new StorageKey(key);
+        }
+        Kind usual = operation == null ? Kind.request : Kind.execute;
+        return keyOf(admin, kind == null ? usual : kind);
     }
 
     /** Where the ID may be; not for a --key. */
     Map<Kind, StorageKey> keys(IdempotenceAdmin admin) {
         Map<Kind, StorageKey> keys = new EnumMap<>(Kind.class);
-        boolean anybodys = principal == null && scope == null;
         for (Kind each : Kind.values()) {
-            if (kind == each || kind == null && (each == Kind.request || anybodys)) {
+            if (kind == each || kind == null && fits(each)) {
                 keys.put(each, keyOf(admin, each));
             }
         }
         return keys;
+    }
+
+    private boolean fits(Kind any) {
+        return switch (any) {
+            case request -> operation == null;
+            case execute -> principal == null;
+            case saved -> principal == null && scope == null && operation == null;
+        };
     }
 
     boolean isKey() {
@@ -100,25 +118,27 @@ final class RecordOptions {
         if (key != null) {
             return gone;
         }
-        return principal == null && scope == null
-                ? gone + "; requests of authenticated callers need --principal (or --scope)"
-                : gone + ", or it is another caller's";
+        return principal == null && scope == null && operation == null
+                ? gone
+                        + "; requests of authenticated callers need --principal (or --scope), executions perhaps --operation"
+                : gone + ", or it is another caller's or --operation's";
     }
 
     void check() {
         if ((id == null) == (key == null)) {
             throw new IllegalArgumentException("name one record: an ID, or --key with a key that list shows");
         }
-        if (key != null && (kind != null || principal != null || scope != null)) {
+        if (key != null && (kind != null || principal != null || scope != null || operation != null)) {
             throw new IllegalArgumentException(
-                    "--key names the record already: leave out --kind, --principal and --scope");
+                    "--key names the record already: leave out --kind, --principal, --scope and --operation");
         }
         if (principal != null && scope != null) {
             throw new IllegalArgumentException(
                     "--principal NAME is short for --scope principal:NAME: give one of them");
         }
-        if (kind != null && kind != Kind.request && (principal != null || scope != null)) {
-            throw new IllegalArgumentException("only requests have a --principal or --scope");
+        if (kind != null && !fits(kind) || operation != null && principal != null) {
+            throw new IllegalArgumentException("only requests have a --principal, only executions an --operation,"
+                    + " and only these two a --scope");
         }
     }
 
@@ -127,7 +147,9 @@ final class RecordOptions {
         return switch (of) {
             case request ->
                 admin.requestKey(checked, principal != null ? "principal:" + principal : scope != null ? scope : "");
-            case execute -> admin.executeKey(checked);
+            case execute ->
+                admin.executeKey(IdempotentCall.of(operation == null ? "" : operation, checked)
+                        .withScope(scope == null ? "" : scope));
             case saved -> admin.savedKey(checked);
         };
     }

@@ -9,6 +9,7 @@ import io.idempotence.examples.RedisForATest;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
@@ -112,6 +113,22 @@ class OperatorToolTest {
             assertThat(run("find", "order-7", "--kind", "request")).isEqualTo(1);
             assertThat(errors()).contains("--principal");
         }
+    }
+
+    @Test
+    void findsTheExecutionOfAnOperation() throws Exception {
+        IdempotentCall call =
+                IdempotentCall.of("charge", new IdempotenceId("order-7")).withScope("acme");
+        claim(admin.executeKey(call), RETENTION);
+
+        assertThat(run("find", "order-7", "--operation", "charge", "--scope", "acme"))
+                .isZero();
+        assertThat(output()).contains("execute  in-progress");
+        assertThat(run("find", "order-7", "--scope", "acme")).isEqualTo(1);
+        assertThat(errors()).contains("--operation");
+        assertThat(run("delete", "order-7", "--operation", "charge", "--scope", "acme", "--force", "--yes"))
+                .isZero();
+        assertThat(admin.find(admin.executeKey(call))).isEmpty();
     }
 
     @Test
@@ -354,6 +371,9 @@ class OperatorToolTest {
                 "find a --key b",
                 "find --key session:1",
                 "find a --kind execute --principal alice",
+                "find a --kind request --operation charge",
+                "find a --kind saved --scope acme",
+                "find a --operation charge --principal alice",
                 "resolve a --yes",
                 "resolve a --applied --not-applied --yes",
                 "delete --key idem:other:abc --yes",

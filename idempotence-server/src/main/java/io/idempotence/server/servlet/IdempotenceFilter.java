@@ -249,7 +249,7 @@ public final class IdempotenceFilter implements Filter {
             problems.requestTooLarge(response, cap);
             return;
         }
-        IdempotentCall call = new IdempotentCall(id, config.scope().apply(request), fingerprint);
+        IdempotentCall call = new IdempotentCall(id, "", config.scope().apply(request), fingerprint);
         byte[] held = body;
         waiting.decide(
                 request,

@@ -1,5 +1,6 @@
 package io.idempotence.server.storage;
 
+import io.idempotence.internal.FieldDigest;
 import java.util.Arrays;
 import java.util.HexFormat;
 
@@ -34,6 +35,20 @@ public final class Fingerprint {
             throw new IllegalArgumentException("a fingerprint has " + BYTES + " bytes, got " + bytes.length);
         }
         return new Fingerprint(bytes.clone());
+    }
+
+    /**
+     * The fingerprint of a message, or of whatever else has content.
+     *
+     * @param fields what makes two of them the same, each in its place; not changed
+     * @return the SHA-256 over the fields, each with its length in front
+     */
+    public static Fingerprint ofContent(byte[]... fields) {
+        FieldDigest digest = new FieldDigest();
+        for (byte[] field : fields) {
+            digest.add(field);
+        }
+        return new Fingerprint(digest.digest());
     }
 
     /**

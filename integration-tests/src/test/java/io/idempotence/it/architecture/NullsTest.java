@@ -59,7 +59,7 @@ class NullsTest {
         known.put(Idempotence.class, Idempotence.over(IdempotenceStorage.inMemory()));
         known.put(IdempotenceStorage.class, IdempotenceStorage.inMemory());
         known.put(IdempotencePolicy.class, IdempotencePolicy.defaults());
-        known.put(IdempotentCall.class, new IdempotentCall(id, "", Fingerprint.NONE));
+        known.put(IdempotentCall.class, IdempotentCall.of(id));
         known.put(IdempotenceClientConfig.class, IdempotenceClientConfig.defaults());
         known.put(Fingerprint.class, Fingerprint.NONE);
         known.put(Verdict.class, Verdict.KEEP);

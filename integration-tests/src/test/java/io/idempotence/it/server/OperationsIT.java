@@ -1,0 +1,163 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.FailureRule;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.RequestScope;
+import io.idempotence.server.storage.IdempotenceStorage;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.DispatcherType;
+import java.net.http.HttpResponse;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** One application, several operations, each with its rules. */
+class OperationsIT extends FilterTestBase {
+    private static final IdempotencePolicy STORES_ALL = IdempotencePolicy.builder()
+            .failureRule(FailureRule.STORE_EVERYTHING)
+            .build();
+
+    private boolean isReplayed(ServletServer server, String path) {
+        post(server.uri(path), id + path, "{}");
+        return replayed(post(server.uri(path), id + path, "{}"));
+    }
+
+    @Test
+    void eachOperationHasItsPolicy() {
+        ServletServer server = serve(
+                (request, response) -> answer(response, 500, "broken"),
+                filter -> filter.operation("POST /accounts/{id}/charges", STORES_ALL)
+                        .operation("put /points/*", STORES_ALL)
+                        .operation("*.do", STORES_ALL));
+        assertThat(isReplayed(server, "/accounts/7/charges")).isTrue();
+        assertThat(isReplayed(server, "/accounts/7/charges/8")).isFalse();
+        assertThat(isReplayed(server, "/points/7")).as("another method").isFalse();
+        assertThat(isReplayed(server, "/a/b.do")).isTrue();
+        assertThat(isReplayed(server, "/others")).as("as the service does").isFalse();
+    }
+
+    @Test
+    void ofSeveralPoliciesTheFirstCounts() {
+        ServletServer server = serve(
+                (request, response) -> answer(response, 500, "broken"),
+                filter -> filter.policy(STORES_ALL)
+                        .operation("/points/7", STORES_ALL)
+                        .operation("/points/*", IdempotencePolicy.defaults()));
+        assertThat(isReplayed(server, "/points/7")).isTrue();
+        assertThat(isReplayed(server, "/points/8")).isFalse();
+        assertThat(isReplayed(server, "/others")).isTrue();
+    }
+
+    @Test
+    void anOperationThatIsNoneIsRefusedEarly() {
+        IdempotenceFilter.Builder filter = IdempotenceFilter.builder(idempotence());
+        for (String operation :
+                new String[] {"payments", "POST payments", "GET /payments", "POST  /payments", "/a/*/b"}) {
+            assertThatIllegalArgumentException().isThrownBy(() -> filter.operation(operation, STORES_ALL));
+        }
+    }
+
+    /** Two filters of one application, on one storage. */
+    private ServletServer serveTwo(ServletServer.Handler handler, String first, String second) {
+        Idempotence idempotence = idempotence();
+        return start(handler, context -> {
+            IdempotenceFilter.builder(idempotence)
+                    .policy(STORES_ALL)
+                    .scope(RequestScope.header("X-Tenant"))
+                    .build()
+                    .install(context, first);
+            IdempotenceFilter.builder(idempotence)
+                    .keyOptional()
+                    .maxRequestBody(10)
+                    .build()
+                    .install(context, second);
+        });
+    }
+
+    @Test
+    void severalFiltersProtectEachItsOwn() {
+        ServletServer server = serveTwo((request, response) -> answer(response, 500, "broken"), "/a/*", "/b/*");
+        assertThat(isReplayed(server, "/a/1")).isTrue();
+        assertThat(isReplayed(server, "/b/1")).isFalse();
+        assertThat(isReplayed(server, "/c/1")).as("protected by none").isFalse();
+        assertThat(refusal(post(server.uri("/a/1"), null, "{}"))).isEqualTo("key-missing");
+        assertThat(post(server.uri("/b/1"), null, "{}").statusCode()).isEqualTo(500);
+        assertThat(post(server.uri("/b/2"), id, "12345678901").statusCode()).isEqualTo(413);
+    }
+
+    @Test
+    void eachFilterLeavesTheDispatchesOfTheOthersAlone() {
+        errorPage = "/error";
+        AtomicInteger pages = new AtomicInteger();
+        ServletServer server = serveTwo(
+                (request, response) -> {
+                    switch (request.getDispatcherType()) {
+                        case REQUEST -> {
+                            AsyncContext async = request.startAsync();
+                            executor.execute(async::dispatch);
+                        }
+                        case ASYNC -> response.sendError(409, "no money");
+                        default -> response.getWriter().print("page " + pages.incrementAndGet());
+                    }
+                },
+                "/a/*",
+                "/b/*");
+        for (String path : new String[] {"/a/1", "/b/1"}) {
+            HttpResponse<byte[]> first = post(server.uri(path), id + path, "{}");
+            assertThat(first.statusCode()).isEqualTo(409);
+            assertThat(text(first)).startsWith("page ");
+            HttpResponse<byte[]> second = post(server.uri(path), id + path, "{}");
+            assertSameAnswer(first, second);
+        }
+        assertThat(runs).hasValue(2);
+    }
+
+    @Test
+    void whatCompletesInADispatchIsCompletedOnce() {
+        ServletServer server = serveTwo(
+                (request, response) -> {
+                    AsyncContext async = request.startAsync();
+                    if (request.getDispatcherType() == DispatcherType.REQUEST) {
+                        async.dispatch();
+                    } else {
+                        answer(async, 200, "done");
+                        async.complete();
+                    }
+                },
+                "/a/*",
+                "/b/*");
+        for (String path : new String[] {"/a/1", "/b/1"}) {
+            HttpResponse<byte[]> first = post(server.uri(path), id + path, "{}");
+            assertThat(text(first)).isEqualTo("done");
+            assertSameAnswer(first, post(server.uri(path), id + path, "{}"));
+        }
+    }
+
+    @Test
+    void whereTwoFiltersCoverARequestTheFirstProtectsIt() {
+        ServletServer server = serveTwo((request, response) -> answer(response, 500, "broken"), "/a/*", "/*");
+        assertThat(isReplayed(server, "/a/1")).isTrue();
+        assertThat(isReplayed(server, "/b/1")).isFalse();
+        assertThat(post(server.uri("/a/2"), id, "12345678901").statusCode()).isEqualTo(500);
+    }
+
+    @Test
+    void aFilterIsInstalledOnceAndWhereAContainerCanMapIt() {
+        Idempotence idempotence = idempotence(IdempotenceStorage.inMemory());
+        start((request, response) -> answer(response, 200, "ok"), context -> {
+            IdempotenceFilter filter = IdempotenceFilter.builder(idempotence).build();
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> filter.install(context, "/accounts/{id}/charges"))
+                    .withMessageContaining("map the part before it");
+            filter.install(context, "/a/*");
+        });
+    }
+}
