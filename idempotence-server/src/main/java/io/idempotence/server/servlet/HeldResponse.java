@@ -174,9 +174,25 @@ final class HeldResponse implements HttpServletResponse {
             if (deferred != null) {
                 deferred.applyTo(container);
             }
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException e) {
+            gone(e);
+        } catch (RuntimeException e) {
+            notTaken(e);
+        }
+    }
+
+    /** The answer is recorded, and its caller must ask again: what was begun must not look like the whole of it. */
+    private void notTaken(RuntimeException e) {
+        if (exchange.gaveUp()) {
             // A response the container has recycled throws what it likes.
             gone(e);
+            return;
+        }
+        clientGone = true;
+        LOG.warn("the container, or a filter in front, did not take an answer, which is recorded", e);
+        if (!container.isCommitted()) {
+            container.reset();
+            container.setStatus(SC_INTERNAL_SERVER_ERROR);
         }
     }
 

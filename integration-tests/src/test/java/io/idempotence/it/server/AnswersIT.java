@@ -9,15 +9,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -49,6 +54,35 @@ class AnswersIT extends FilterTestBase {
         assertSameAnswer(first, second);
         assertThat(runs).hasValue(1);
         assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED);
+    }
+
+    @Test
+    @DisplayName(
+            "P4, rule 5: an answer that the container does not take is no empty success, and is recorded all the same")
+    void anAnswerThatIsNotTakenIsNoEmptySuccess() {
+        AtomicBoolean breaks = new AtomicBoolean(true);
+        Idempotence idempotence = idempotence();
+        ServletServer server = start((request, response) -> answer(response, 201, "paid"), context -> {
+            inFront(
+                    context,
+                    (request, response, chain) ->
+                            chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
+                                @Override
+                                public ServletOutputStream getOutputStream() throws IOException {
+                                    if (breaks.getAndSet(false)) {
+                                        throw new IllegalStateException("a bug of a filter in front");
+                                    }
+                                    return super.getOutputStream();
+                                }
+                            }));
+            IdempotenceFilter.install(context, idempotence);
+        });
+        assertThat(call(server).statusCode()).isEqualTo(500);
+        HttpResponse<byte[]> second = call(server);
+        assertThat(second.statusCode()).isEqualTo(201);
+        assertThat(text(second)).isEqualTo("paid");
+        assertThat(replayed(second)).isTrue();
+        assertThat(runs).hasValue(1);
     }
 
     @Test
