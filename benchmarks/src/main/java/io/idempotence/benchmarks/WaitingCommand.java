@@ -37,7 +37,6 @@ final class WaitingCommand implements Callable<Integer> {
             COMPLETE.replace(" end return", " end redis.call('PUBLISH', '" + CHANNEL + "', KEYS[1]) return");
     private static final Pattern SCRIPT_STATISTICS = Pattern.compile("cmdstat_evalsha:calls=(\\d+),usec=(\\d+)");
     private static final Duration PATIENCE = Duration.ofSeconds(30);
-    private static final int COMPLETIONS = 20_000;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
     private boolean help;
@@ -51,6 +50,9 @@ final class WaitingCommand implements Callable<Integer> {
 
     @Option(names = "--times", defaultValue = "15", description = "of each (${DEFAULT-VALUE})")
     private int times;
+
+    @Option(names = "--completions", defaultValue = "20000", description = "with each script (${DEFAULT-VALUE})")
+    private int completions;
 
     @Mixin
     private RedisOption redisOption = new RedisOption();
@@ -162,11 +164,11 @@ final class WaitingCommand implements Callable<Integer> {
     }
 
     /** By Redis' own statistics, which nothing outside of it disturbs much. */
-    private static double completions(Jedis jedis, String script) {
+    private double completions(Jedis jedis, String script) {
         String sha = jedis.scriptLoad(script);
         jedis.configResetStat();
         String value = "x".repeat(127);
-        for (int i = 0; i < COMPLETIONS; i++) {
+        for (int i = 0; i < completions; i++) {
             String key = "idem:payments:" + Ids.next();
             jedis.set(key, value);
             jedis.evalsha(sha, List.of(key), List.of(value, "60000"));

@@ -22,6 +22,30 @@ class BenchmarksTest {
     }
 
     @Test
+    void everyRoundFindsAsManyLiveRecordsAsTheFirst() {
+        assertThat(run("scale --records 10,20 --threads 2 --rounds 1 --warm-ups 1 --seconds 1"))
+                .isZero();
+    }
+
+    @Test
+    void nativeCommandIsMeasuredOnTheRedisThatKnowsIt() {
+        assertThat(run("native --threads 1 --rounds 1 --warm-ups 0 --seconds 1"))
+                .isZero();
+    }
+
+    @Test
+    void waitingIsMeasured() {
+        assertThat(run("waiting --handler-millis 30 --times 1 --completions 10"))
+                .isZero();
+    }
+
+    @Test
+    void clientsAreMeasured() {
+        assertThat(run("client --threads 2 --rounds 1 --warm-ups 0 --seconds 1"))
+                .isZero();
+    }
+
+    @Test
     void ratiosAreTakenWithinARoundAndEveryRoundBeginsWithAnotherVariant() throws Exception {
         StringBuilder order = new StringBuilder();
         // Twice as fast in every round, while both get slower from round to round.
