@@ -41,6 +41,11 @@ class BenchmarksTest {
     }
 
     @Test
+    void scriptsAreMeasured() {
+        assertThat(run("scripts --rounds 1 --calls 10")).isZero();
+    }
+
+    @Test
     void waitingIsMeasured() {
         assertThat(run("waiting --handler-millis 30 --times 1 --completions 10"))
                 .isZero();
