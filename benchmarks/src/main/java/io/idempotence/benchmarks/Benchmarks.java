@@ -14,6 +14,7 @@ import picocli.CommandLine.Option;
             RecordCommand.class,
             ScaleCommand.class,
             NativeCommand.class,
+            ScriptsCommand.class,
             WaitingCommand.class,
             ClientCommand.class,
             JmhCommand.class

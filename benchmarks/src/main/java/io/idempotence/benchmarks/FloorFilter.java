@@ -18,8 +18,8 @@ import redis.clients.jedis.params.SetParams;
  */
 final class FloorFilter implements Filter {
     private static final long RETENTION_MILLIS = 86_400_000;
-    private static final byte[] CLAIMED = new byte[62];
-    private static final byte[] COMPLETED = new byte[110];
+    static final byte[] CLAIMED = new byte[62];
+    static final byte[] COMPLETED = new byte[99];
 
     private final RedisClient client;
 

@@ -1,10 +1,10 @@
 package io.idempotence.benchmarks;
 
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.IdempotenceStorage;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,8 +20,8 @@ import redis.clients.jedis.params.SetParams;
 /**
  * Whether a claim by Redis 7's own {@code SET … NX GET PX} would be worth a second path beside the script.
  *
- * <p>The native command writes a record of the same length and brings the old one back. What it cannot do is not counted against it:
- * it knows no time, so that a lease could not be told from an abandoned one without asking again.
+ * <p>The native command writes the very bytes of a claim of ours and brings the old record back. What it cannot do is not counted against it:
+ * it does not say how long that has left to live, so that a live claim could not be told from an abandoned one without asking again.
  */
 @Command(name = "native", sortOptions = false, description = "The claim by our script beside Redis 7's SET NX GET PX.")
 final class NativeCommand implements Callable<Integer> {
@@ -45,7 +45,7 @@ final class NativeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        try (Redis redis = redisOption.start();
+        try (Redis redis = redisOption.startVersion7();
                 RedisClient raw = redis.client();
                 IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             boolean hasNxGet = Integer.parseInt(redis.version().split("\\.", 2)[0]) >= 7;
@@ -56,7 +56,9 @@ final class NativeCommand implements Callable<Integer> {
                         redis.version());
             }
             ClaimRequest known = Requests.claimOf(Ids.next());
-            Requests.complete(storage, Requests.claim(storage, known), Requests.CREATED.toBytes());
+            Claim claim = Requests.claim(storage, known);
+            byte[] claimed = raw.get(key(known));
+            Requests.complete(storage, claim, Requests.CREATED.toBytes());
 
             for (int count : threads) {
                 List<Variant> variants = new ArrayList<>();
@@ -64,13 +66,13 @@ final class NativeCommand implements Callable<Integer> {
                         variant(redis, SCRIPT, count, () -> Requests.claim(storage, Requests.claimOf(Ids.next()))));
                 variants.add(variant(redis, PLAIN, count, () -> {
                     ClaimRequest request = Requests.claimOf(Ids.next());
-                    if (raw.set(key(request), value(request), retention().nx()) == null) {
+                    if (raw.set(key(request), claimed, retention().nx()) == null) {
                         throw new IllegalStateException("a new ID was not free");
                     }
                 }));
                 if (hasNxGet) {
                     variants.add(variant(redis, NATIVE, count, () -> {
-                        if (nativeClaim(raw, Requests.claimOf(Ids.next())) != null) {
+                        if (nativeClaim(raw, Requests.claimOf(Ids.next()), claimed) != null) {
                             throw new IllegalStateException("a new ID was not free");
                         }
                     }));
@@ -80,7 +82,7 @@ final class NativeCommand implements Callable<Integer> {
                         }
                     }));
                     variants.add(variant(redis, NATIVE_REPLAY, count, () -> {
-                        if (nativeClaim(raw, known) == null) {
+                        if (nativeClaim(raw, known, claimed) == null) {
                             throw new IllegalStateException("not a replay");
                         }
                     }));
@@ -112,8 +114,8 @@ final class NativeCommand implements Callable<Integer> {
         return new Variant(name, redis.withCpu(new ThreadedLoad(threads, () -> call)));
     }
 
-    private static byte @Nullable [] nativeClaim(RedisClient raw, ClaimRequest request) {
-        return raw.setGet(key(request), value(request), retention().nx());
+    private static byte @Nullable [] nativeClaim(RedisClient raw, ClaimRequest request, byte[] claimed) {
+        return raw.setGet(key(request), claimed, retention().nx());
     }
 
     private static SetParams retention() {
@@ -122,16 +124,5 @@ final class NativeCommand implements Callable<Integer> {
 
     private static byte[] key(ClaimRequest request) {
         return request.key().value().getBytes(StandardCharsets.US_ASCII);
-    }
-
-    private static byte[] value(ClaimRequest request) {
-        return ByteBuffer.allocate(62)
-                .put((byte) 1)
-                .put((byte) 'P')
-                .putInt(1)
-                .put(request.owner().toBytes())
-                .put(request.fingerprint().toBytes())
-                .putLong(System.currentTimeMillis() + request.lease().toMillis())
-                .array();
     }
 }

@@ -3,10 +3,9 @@ package io.idempotence.benchmarks;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
-import java.nio.file.Path;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
@@ -14,10 +13,23 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.RedisClient;
 import redis.embedded.RedisServer;
 import redis.embedded.core.ExecutableProvider;
+import redis.embedded.model.OsArchitecture;
 
 /** A real Redis server on the loopback address, in memory only. Ends with the JVM at the latest. */
 final class Redis implements AutoCloseable {
     private static final Pattern INFO_LINE = Pattern.compile("(?m)^([a-z_0-9]+):(.*?)\r?$");
+
+    /** 6.2, of a Maven artifact. */
+    static final ExecutableProvider VERSION_6 = ExecutableProvider.newJarResourceProvider();
+
+    /** 7.0, of another one. */
+    static final ExecutableProvider VERSION_7 = ExecutableProvider.newJarResourceProvider(Map.of(
+            OsArchitecture.UNIX_x86_64, "/redis-server-7.0.15-linux-amd64",
+            OsArchitecture.UNIX_AARCH64, "/redis-server-7.0.15-linux-arm64",
+            OsArchitecture.MAC_OS_X_x86_64, "/redis-server-7.0.15-darwin-amd64",
+            OsArchitecture.MAC_OS_X_ARM64, "/redis-server-7.0.15-darwin-arm64"));
+
+    private static final Pattern STATISTICS = Pattern.compile("calls=(\\d+),usec=(\\d+)");
 
     private final RedisServer server;
     private final int port;
@@ -27,18 +39,11 @@ final class Redis implements AutoCloseable {
         this.port = port;
     }
 
-    /**
-     * Starts one.
-     *
-     * @param binary a redis-server of this machine, or null for the one that comes as a Maven artifact
-     */
-    static Redis start(@Nullable Path binary) throws IOException {
+    static Redis start(ExecutableProvider executable) throws IOException {
         int port;
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = socket.getLocalPort();
         }
-        ExecutableProvider executable =
-                binary == null ? ExecutableProvider.newJarResourceProvider() : () -> binary.toFile();
         RedisServer server = RedisServer.newRedisServer()
                 .executableProvider(executable)
                 .port(port)
@@ -94,6 +99,19 @@ final class Redis implements AutoCloseable {
 
     String version() {
         return info("server", "redis_version");
+    }
+
+    /** What a command takes of the server while {@code calls} are made, by its own statistics, which nothing outside of it disturbs much. */
+    double microsPerCall(String command, Runnable calls) {
+        try (Jedis jedis = jedis()) {
+            jedis.configResetStat();
+        }
+        calls.run();
+        Matcher statistics = STATISTICS.matcher(info("commandstats", "cmdstat_" + command));
+        if (!statistics.find()) {
+            throw new IllegalStateException("Redis says nothing about " + command);
+        }
+        return Double.parseDouble(statistics.group(2)) / Double.parseDouble(statistics.group(1));
     }
 
     /** The same load, with what this server had of the processors. */

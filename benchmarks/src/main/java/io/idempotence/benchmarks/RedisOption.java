@@ -4,15 +4,27 @@ import java.io.IOException;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
+import redis.embedded.core.ExecutableProvider;
 
 /** Which Redis server is measured. */
 final class RedisOption {
     @Option(
             names = "--redis-server",
-            description = "a redis-server of this machine instead of the Maven artifact's 6.2")
+            description = "a redis-server of this machine instead of that of a Maven artifact")
     private @Nullable Path binary;
 
+    /** Starts it: 6.2 unless another is asked for. */
     Redis start() throws IOException {
-        return Redis.start(binary);
+        return startUnlessAsked(Redis.VERSION_6);
+    }
+
+    /** Starts it: 7.0 unless another is asked for. */
+    Redis startVersion7() throws IOException {
+        return startUnlessAsked(Redis.VERSION_7);
+    }
+
+    private Redis startUnlessAsked(ExecutableProvider usual) throws IOException {
+        Path asked = binary;
+        return Redis.start(asked == null ? usual : asked::toFile);
     }
 }

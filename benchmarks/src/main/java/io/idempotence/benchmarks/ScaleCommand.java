@@ -9,8 +9,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.ToDoubleFunction;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -56,8 +58,7 @@ final class ScaleCommand implements Callable<Integer> {
                 IdempotenceStorage storage = resources.add(RedisIdempotenceStorage.connect(redis.address()));
                 fill(redis, storage, size);
                 memory.add(redis.info("memory", "used_memory_human"));
-                variants.add(new Variant(
-                        Integer.toString(size), redis.withCpu(new ThreadedLoad(threads, () -> new Client(storage)))));
+                variants.add(new Variant(Integer.toString(size), keeping(size, redis, storage)));
                 System.err.printf("%d records%n", size);
             }
             report(roundsOption.run(variants), variants, memory);
@@ -124,26 +125,29 @@ final class ScaleCommand implements Callable<Integer> {
         }
     }
 
-    /** Claims and completes; removes its records again when the round is over, so that their number stays what it was. */
-    private static final class Client implements ThreadedLoad.Caller {
-        private final IdempotenceStorage storage;
-        private final byte[] result = Requests.CREATED.toBytes();
-        private final List<StorageKey> made = new ArrayList<>();
-
-        Client(IdempotenceStorage storage) {
-            this.storage = storage;
-        }
-
-        @Override
-        public void call() {
+    /** Claims and completes; what it made is removed when the round is over, so that the next one finds as many records. */
+    private Variant.Load keeping(int size, Redis redis, IdempotenceStorage storage) {
+        byte[] result = Requests.CREATED.toBytes();
+        Queue<StorageKey> made = new ConcurrentLinkedQueue<>();
+        Variant.Load load = new ThreadedLoad(threads, () -> () -> {
             Claim claim = Requests.claim(storage, Requests.claimOf(Ids.next()));
             Requests.complete(storage, claim, result);
             made.add(claim.key());
-        }
-
-        @Override
-        public void close() {
+        });
+        return duration -> {
+            Sample sample = redis.withCpu(load).run(duration);
             made.forEach(storage::delete);
+            made.clear();
+            requireSize(redis, size);
+            return sample;
+        };
+    }
+
+    private static void requireSize(Redis redis, int size) {
+        try (Jedis jedis = redis.jedis()) {
+            if (jedis.dbSize() != size) {
+                throw new IllegalStateException("%d records live, not %d".formatted(jedis.dbSize(), size));
+            }
         }
     }
 }

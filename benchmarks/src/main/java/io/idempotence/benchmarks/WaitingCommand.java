@@ -14,8 +14,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.HdrHistogram.Histogram;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -34,9 +32,7 @@ final class WaitingCommand implements Callable<Integer> {
             "if redis.call('GET', KEYS[1]) then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end return 1";
     private static final String COMPLETE_AND_TELL =
             COMPLETE.replace(" end return", " end redis.call('PUBLISH', '" + CHANNEL + "', KEYS[1]) return");
-    private static final Pattern SCRIPT_STATISTICS = Pattern.compile("cmdstat_evalsha:calls=(\\d+),usec=(\\d+)");
     private static final Duration PATIENCE = Duration.ofSeconds(30);
-    private static final int COMPLETIONS = 20_000;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
     private boolean help;
@@ -50,6 +46,9 @@ final class WaitingCommand implements Callable<Integer> {
 
     @Option(names = "--times", defaultValue = "15", description = "of each (${DEFAULT-VALUE})")
     private int times;
+
+    @Option(names = "--completions", defaultValue = "20000", description = "with each script (${DEFAULT-VALUE})")
+    private int completions;
 
     @Mixin
     private RedisOption redisOption = new RedisOption();
@@ -91,10 +90,10 @@ final class WaitingCommand implements Callable<Integer> {
                         byMessage.getMaxValue() / 1e6);
             }
             report.table("a completion nobody waits for", "µs in Redis");
-            completions(sender, COMPLETE);
-            completions(sender, COMPLETE_AND_TELL);
-            report.row("script", completions(sender, COMPLETE));
-            report.row("script that tells, one listener", completions(sender, COMPLETE_AND_TELL));
+            completions(redis, sender, COMPLETE);
+            completions(redis, sender, COMPLETE_AND_TELL);
+            report.row("script", completions(redis, sender, COMPLETE));
+            report.row("script that tells, one listener", completions(redis, sender, COMPLETE_AND_TELL));
         }
         return 0;
     }
@@ -160,21 +159,16 @@ final class WaitingCommand implements Callable<Integer> {
         };
     }
 
-    /** By Redis' own statistics, which nothing outside of it disturbs much. */
-    private static double completions(Jedis jedis, String script) {
+    private double completions(Redis redis, Jedis jedis, String script) {
         String sha = jedis.scriptLoad(script);
-        jedis.configResetStat();
         String value = "x".repeat(127);
-        for (int i = 0; i < COMPLETIONS; i++) {
-            String key = "idem:payments:" + Ids.next();
-            jedis.set(key, value);
-            jedis.evalsha(sha, List.of(key), List.of(value, "60000"));
-            jedis.del(key);
-        }
-        Matcher statistics = SCRIPT_STATISTICS.matcher(jedis.info("commandstats"));
-        if (!statistics.find()) {
-            throw new IllegalStateException("Redis says nothing about its scripts");
-        }
-        return Double.parseDouble(statistics.group(2)) / Double.parseDouble(statistics.group(1));
+        return redis.microsPerCall("evalsha", () -> {
+            for (int i = 0; i < completions; i++) {
+                String key = "idem:payments:" + Ids.next();
+                jedis.set(key, value);
+                jedis.evalsha(sha, List.of(key), List.of(value, "60000"));
+                jedis.del(key);
+            }
+        });
     }
 }

@@ -2,11 +2,18 @@ package io.idempotence.benchmarks;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.IdempotenceStorage;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import org.HdrHistogram.Histogram;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
+import redis.clients.jedis.RedisClient;
 
 /** That the benchmarks still run; what they measure here means nothing. */
 class BenchmarksTest {
@@ -19,6 +26,54 @@ class BenchmarksTest {
     @Test
     void recordsAreMeasured() {
         assertThat(run("record --records 10")).isZero();
+    }
+
+    @Test
+    void everyRoundFindsAsManyLiveRecordsAsTheFirst() {
+        assertThat(run("scale --records 10,20 --threads 2 --rounds 1 --warm-ups 1 --seconds 1"))
+                .isZero();
+    }
+
+    @Test
+    void nativeCommandIsMeasuredOnTheRedisThatKnowsIt() {
+        assertThat(run("native --threads 1 --rounds 1 --warm-ups 0 --seconds 1"))
+                .isZero();
+    }
+
+    @Test
+    void scriptsAreMeasured() {
+        assertThat(run("scripts --rounds 1 --calls 10")).isZero();
+    }
+
+    @Test
+    void waitingIsMeasured() {
+        assertThat(run("waiting --handler-millis 30 --times 1 --completions 10"))
+                .isZero();
+    }
+
+    @Test
+    void clientsAreMeasured() {
+        assertThat(run("client --threads 2 --rounds 1 --warm-ups 0 --seconds 1"))
+                .isZero();
+    }
+
+    @Test
+    void theFloorWritesValuesAsLongAsOurs() throws Exception {
+        try (Redis redis = Redis.start(Redis.VERSION_6);
+                RedisClient client = redis.client();
+                IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+                Idempotence idempotence = Idempotence.over(storage);
+                PaymentServer server = PaymentServer.start(
+                        Map.of("ours", context -> IdempotenceFilter.install(context, idempotence)));
+                HttpConnection connection = new HttpConnection(server.port(), "/ours/payments")) {
+            Claim claim = Requests.claim(storage, Requests.claimOf(Ids.next()));
+            assertThat(client.strlen(claim.key().value())).isEqualTo(FloorFilter.CLAIMED.length);
+            client.flushAll();
+            connection.call();
+            assertThat(client.keys("*"))
+                    .singleElement()
+                    .satisfies(key -> assertThat(client.strlen(key)).isEqualTo(FloorFilter.COMPLETED.length));
+        }
     }
 
     @Test

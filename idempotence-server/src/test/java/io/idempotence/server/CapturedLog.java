@@ -7,19 +7,30 @@ import ch.qos.logback.core.read.ListAppender;
 import java.util.List;
 import org.slf4j.LoggerFactory;
 
-/** What a class logs, until it is closed. */
+/** What a class logs at WARN and above, until it is closed. Nobody else hears it meanwhile. */
 public final class CapturedLog implements AutoCloseable {
     private final Logger logger;
-    private final ListAppender<ILoggingEvent> appender = new ListAppender<>();
+    private final Level level;
+    private final ListAppender<ILoggingEvent> appender = new ListAppender<>() {
+        @Override
+        protected void append(ILoggingEvent event) {
+            // The MDC is that of now.
+            event.prepareForDeferredProcessing();
+            super.append(event);
+        }
+    };
 
     private CapturedLog(Logger logger) {
         this.logger = logger;
+        this.level = logger.getLevel();
     }
 
     public static CapturedLog of(Class<?> type) {
         CapturedLog log = new CapturedLog((Logger) LoggerFactory.getLogger(type));
         log.appender.start();
         log.logger.addAppender(log.appender);
+        log.logger.setLevel(Level.WARN);
+        log.logger.setAdditive(false);
         return log;
     }
 
@@ -32,6 +43,8 @@ public final class CapturedLog implements AutoCloseable {
 
     @Override
     public void close() {
+        logger.setAdditive(true);
+        logger.setLevel(level);
         logger.detachAppender(appender);
     }
 }

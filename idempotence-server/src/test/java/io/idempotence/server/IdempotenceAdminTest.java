@@ -9,8 +9,8 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.IdempotenceAdmin.Resolved;
-import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -31,11 +31,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import redis.clients.jedis.Jedis;
 
 /** What operators do, on a real Redis. */
@@ -44,25 +43,16 @@ class IdempotenceAdminTest {
     private static final Duration RETENTION = Duration.ofHours(1);
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    private static EmbeddedRedis redis;
+    @RegisterExtension
+    private static final RedisOfAClass redis = new RedisOfAClass();
 
     private final String namespace = "n" + UUID.randomUUID();
     private RedisIdempotenceStorage storage;
     private IdempotenceAdmin admin;
 
-    @BeforeAll
-    static void startRedis() {
-        redis = EmbeddedRedis.start();
-    }
-
-    @AfterAll
-    static void stopRedis() {
-        redis.close();
-    }
-
     @BeforeEach
     void open() {
-        storage = RedisIdempotenceStorage.connect(redis.address());
+        storage = redis.connect();
         admin = IdempotenceAdmin.of(storage, namespace);
     }
 
@@ -215,7 +205,7 @@ class IdempotenceAdminTest {
     void touchesNothingOfAnotherServiceOrApplication() {
         StorageKey other = StorageKey.of("other", "", "", newId());
         StorageKey noRecord = new StorageKey("session:1");
-        try (Jedis jedis = redis.jedis()) {
+        try (Jedis jedis = redis.server().jedis()) {
             jedis.set(noRecord.value(), "theirs");
 
             for (StorageKey key : List.of(other, noRecord)) {
@@ -255,7 +245,7 @@ class IdempotenceAdminTest {
             }
         }
         await().until(() -> admin.listUncertain(Duration.ZERO).count() == 500);
-        try (Jedis jedis = redis.jedis()) {
+        try (Jedis jedis = redis.server().jedis()) {
             jedis.configResetStat();
 
             assertThat(admin.list().map(IdempotenceRecord::key).collect(Collectors.toSet()))

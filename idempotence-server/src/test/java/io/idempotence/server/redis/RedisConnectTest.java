@@ -3,6 +3,7 @@ package io.idempotence.server.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.net.URI;
 import java.time.Duration;
@@ -112,6 +113,27 @@ class RedisConnectTest {
             assertThat(storage.find(key)).isPresent();
             assertThat(storage.delete(key)).isTrue();
             assertThat(storage.toString()).doesNotContain("s3cret");
+        }
+    }
+
+    @Test
+    void operatorsUserNeedsScanBesides() {
+        var key = Claims.newKey("operated");
+        try (RedisIdempotenceStorage app =
+                        RedisIdempotenceStorage.connect(URI.create("redis://app:s3cret@" + redis.address()));
+                Jedis jedis = redis.jedis()) {
+            Claims.claim(app, key);
+            assertThatThrownBy(() -> app.list("operated").toList())
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("lacks a right");
+            jedis.aclSetUser("operator", "on", ">s3cret", "~idem:*", "+evalsha", "+eval", "+getrange", "+exists");
+            jedis.aclSetUser("operator", "+pttl", "+time", "+scan");
+            try (RedisIdempotenceStorage operator =
+                    RedisIdempotenceStorage.connect(URI.create("redis://operator:s3cret@" + redis.address()))) {
+                assertThat(operator.list("operated"))
+                        .extracting(IdempotenceRecord::key)
+                        .containsExactly(key);
+            }
         }
     }
 

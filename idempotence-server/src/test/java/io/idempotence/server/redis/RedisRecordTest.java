@@ -196,6 +196,17 @@ class RedisRecordTest extends RedisTestBase {
     }
 
     @Test
+    void claimWhoseTimeToLiveAnOperatorCutCountsAsAbandoned() {
+        Claims.claim(storage, key);
+        jedis.pexpire(rawKey, Claims.RETENTION.minus(Claims.LEASE).toMillis());
+
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);
+        assertThat(storage.claim(new ClaimRequest(
+                        key, Fingerprint.NONE, new Owner(3, 4), Claims.LEASE, Claims.RETENTION, false)))
+                .isEqualTo(new ClaimResult.Abandoned(1));
+    }
+
+    @Test
     void renewedLeaseMayBeLongerThanWhatTheRecordHadToLive() {
         Claim claim = Claims.claim(storage, key);
         jedis.pexpire(rawKey, 5_000);

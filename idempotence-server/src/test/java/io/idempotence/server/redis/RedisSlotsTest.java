@@ -26,6 +26,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A Redis Cluster gives a slot to another primary while requests run whose records are in it. */
@@ -137,7 +138,7 @@ class RedisSlotsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"BEGUN", "RECORDS_MOVED", "ENDED"})
+    @EnumSource
     void operatorsSeeEveryRecordOnceWhileItsSlotMoves(Stage stage) {
         String namespace = "list-" + stage.name();
         StorageKey key = Claims.newKey(namespace);

@@ -441,7 +441,6 @@ abstract class AttemptContract extends WireMockTestBase {
     void absurdNumberOfSecondsEndsTheCall(int status) {
         alwaysGet(status(status).withHeader("Retry-After", "99999999999999999999"));
         Orders orders = orders();
-        // Nor can Feign's own error decoder before 13.13 read it.
         assertThatThrownBy(() -> orders.create("x")).isInstanceOfAny(FeignException.class, NumberFormatException.class);
         assertOneId();
         assertThat(events).hasSize(1);

@@ -4,10 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
@@ -18,6 +15,7 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
+import io.idempotence.server.CapturedLog;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -39,7 +37,6 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.slf4j.LoggerFactory;
 
 /** Which calls of OkHttp without Feign carry an ID, which ID, and under which name they run. */
 class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
@@ -422,20 +419,12 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
 
     /** What the client half says while {@code work} runs. */
     private static List<String> warnings(ThrowingCallable work) {
-        Logger logger = (Logger) LoggerFactory.getLogger(IdempotentOkHttp.class);
-        ListAppender<ILoggingEvent> log = new ListAppender<>();
-        log.start();
-        logger.addAppender(log);
-        logger.setLevel(Level.WARN);
-        logger.setAdditive(false);
-        try {
+        try (CapturedLog log = CapturedLog.of(IdempotentOkHttp.class)) {
             assertThatNoException().isThrownBy(work);
-        } finally {
-            logger.setAdditive(true);
-            logger.setLevel(null);
-            logger.detachAppender(log);
+            return log.warnings().stream()
+                    .map(ILoggingEvent::getFormattedMessage)
+                    .toList();
         }
-        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
     }
 
     @Test

@@ -1,27 +1,16 @@
 package io.idempotence.it.pair;
 
-import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import io.idempotence.server.redis.RedisOfAClass;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Both instances of the provider on one Redis, which stays well. */
 abstract class RedisPairTestBase extends PairTestBase {
-    private static EmbeddedRedis redis;
-
-    @BeforeAll
-    static void startRedis() {
-        redis = EmbeddedRedis.start();
-    }
-
-    @AfterAll
-    static void stopRedis() {
-        redis.close();
-    }
+    @RegisterExtension
+    private static final RedisOfAClass redis = new RedisOfAClass();
 
     @BeforeEach
     final void startProvider() {
-        startProvider(() -> RedisIdempotenceStorage.connect(redis.address()));
+        startProvider(() -> redis.connect());
     }
 }

@@ -13,8 +13,7 @@ import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
-import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
@@ -41,10 +40,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -56,7 +54,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 @ParameterizedClass
 @EnumSource(Container.class)
 abstract class FilterTestBase {
-    static EmbeddedRedis redis;
+    @RegisterExtension
+    static final RedisOfAClass redis = new RedisOfAClass();
 
     final AtomicInteger runs = new AtomicInteger();
     final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
@@ -69,16 +68,6 @@ abstract class FilterTestBase {
 
     @Parameter
     Container container;
-
-    @BeforeAll
-    static void startRedis() {
-        redis = EmbeddedRedis.start();
-    }
-
-    @AfterAll
-    static void stopRedis() {
-        redis.close();
-    }
 
     @BeforeEach
     void defaults() {
@@ -95,7 +84,7 @@ abstract class FilterTestBase {
     }
 
     static IdempotenceStorage redisStorage() {
-        return RedisIdempotenceStorage.connect(redis.address());
+        return redis.connect();
     }
 
     Idempotence idempotence() {
@@ -156,12 +145,10 @@ abstract class FilterTestBase {
     ServletServer serveBehindAParserOfForms(Handler handler) {
         Idempotence idempotence = idempotence();
         return start(handler, context -> {
-            FilterRegistration.Dynamic early = context.addFilter("early", (request, response, chain) -> {
+            inFront(context, (request, response, chain) -> {
                 assertThat(request.getParameter("a")).isNotNull();
                 chain.doFilter(request, response);
             });
-            early.setAsyncSupported(true);
-            early.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
             IdempotenceFilter.install(context, idempotence);
         });
     }
