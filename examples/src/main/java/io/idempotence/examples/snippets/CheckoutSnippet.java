@@ -8,6 +8,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.RequestRefusedException;
 import io.idempotence.examples.payments.api.Payment;
 import io.idempotence.examples.payments.api.PaymentOrder;
 import java.time.Instant;
@@ -44,6 +45,8 @@ public final class CheckoutSnippet {
         } catch (OutcomeUnknownException e) {
             open.put(order, new Open(e.id(), e.firstSentAt())); // in the database, with the order
             return "We do not know yet whether your payment was made. Please do not pay again: look here in a minute.";
+        } catch (RequestRefusedException e) { // refused now; an earlier click may have paid
+            return look(order);
         } catch (FeignException.FeignClientException e) { // a 4xx: the provider's own no
             return "Your payment was declined.";
         }
@@ -68,6 +71,8 @@ public final class CheckoutSnippet {
             return paid(order, IdempotenceClient.resume(call.id(), call.firstSentAt(), () -> payments.pay(order)));
         } catch (OutcomeUnknownException e) {
             return "We still do not know. Please do not pay again: look here in a minute.";
+        } catch (RequestRefusedException e) {
+            return look(order);
         }
     }
     // end::snippet[]
