@@ -394,7 +394,8 @@ public final class Idempotence implements AutoCloseable {
                 // The answer took longer than the lease: another owner may run by now. Whoever holds its claim still
                 // gets the same answer again, and a new lease (T2).
                 left = System.nanoTime();
-                result = claim(id, request);
+                ClaimResult again = claim(id, request);
+                result = isTakeOver(result) ? takenOver(again) : again;
                 if (isTooLate(result, left, policy)) {
                     undo(id, request, () -> true);
                     throw new StorageUnavailableException(
@@ -438,7 +439,15 @@ public final class Idempotence implements AutoCloseable {
         }
         storage.resolve(request.key(), abandoned.fence(), resolution, policy.retention());
         // Whoever was first to resolve it: the claim now tells what to do.
-        ClaimResult result = claim(id, request);
+        return takenOver(claim(id, request));
+    }
+
+    private static boolean isTakeOver(ClaimResult result) {
+        return result instanceof ClaimResult.Claimed claimed && claimed.takenOver();
+    }
+
+    /** The storage knows a recovered execution as released, and does not say so itself. */
+    private static ClaimResult takenOver(ClaimResult result) {
         return result instanceof ClaimResult.Claimed claimed ? new ClaimResult.Claimed(claimed.claim(), true) : result;
     }
 

@@ -339,6 +339,33 @@ class StorageTroubleTest {
     }
 
     @Test
+    @DisplayName("T7: a recovered execution is told so, also if the answer to its claim was too late")
+    void aRecoveredExecutionWhoseAnswerIsTooLateIsATakeOver() {
+        IdempotencePolicy recovers = IdempotencePolicy.builder()
+                .lease(SHORT_LEASE.lease())
+                .recover((which, fence) -> IdempotencePolicy.Applied.NO)
+                .build();
+        IdempotentCall call = IdempotentCall.of(id);
+        storage.withoutRenewals();
+        Idempotence idempotence = idempotence(recovers);
+        StorageKey requestKey =
+                ((Decision.Run) idempotence.claim(call, recovers)).execution().key();
+        await().until(() -> memory.find(requestKey).orElseThrow().state() == RecordState.ABANDONED);
+        AtomicBoolean slow = new AtomicBoolean(true);
+        storage.after((what, which) -> {
+            IdempotenceRecord record = memory.find(which).orElseThrow();
+            if (what == Call.CLAIM && record.fence() == 2 && slow.getAndSet(false)) {
+                await().until(() -> memory.find(which).orElseThrow().state() == RecordState.ABANDONED);
+            }
+        });
+        assertThat(idempotence.claim(call, recovers))
+                .isInstanceOfSatisfying(
+                        Decision.Run.class,
+                        run -> assertThat(run.execution().takenOver()).isTrue());
+        assertThat(slow).isFalse();
+    }
+
+    @Test
     @DisplayName(
             "P6: a storage that answers every claim later than the lease lasts lets nothing run, and keeps nothing claimed")
     void claimsWhoseAnswersAreAlwaysTooLateRunNothing() {
