@@ -110,6 +110,7 @@ class ArchitectureTest {
             .dependOnClassesThat(not(resideInAnyPackage(
                             "io.idempotence.server.jdbc..",
                             "io.idempotence.server.storage..",
+                            "io.idempotence.internal..",
                             "java..",
                             "javax.sql..",
                             "org.slf4j..",

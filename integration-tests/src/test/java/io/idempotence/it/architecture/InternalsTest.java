@@ -12,9 +12,10 @@ import com.tngtech.archunit.lang.ArchRule;
 @AnalyzeClasses(packages = "io.idempotence")
 class InternalsTest {
     @ArchTest
-    static final ArchRule sharedDigestIsUsedByTheModulesOnly = noClasses()
+    static final ArchRule whatTheModulesShareIsUsedByThemOnly = noClasses()
             .that()
-            .resideOutsideOfPackages("io.idempotence", "io.idempotence.internal..", "io.idempotence.server..")
+            .resideOutsideOfPackages(
+                    "io.idempotence", "io.idempotence.internal..", "io.idempotence.client..", "io.idempotence.server..")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("io.idempotence.internal..");

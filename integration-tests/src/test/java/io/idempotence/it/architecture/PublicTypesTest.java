@@ -32,6 +32,7 @@ class PublicTypesTest {
                 http.IdempotencyKeyHeader.Style
                 http.InvalidIdempotencyKeyException
                 http.Refusal
+                internal.Causes
                 internal.FieldDigest
                 """);
     }
