@@ -40,6 +40,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -196,6 +197,15 @@ class WaitingIT {
                 .count();
     }
 
+    /** Whoever waits on a thread of the container stands in the filter. */
+    private static long threadsOfTheContainerInTheFilter() {
+        return Thread.getAllStackTraces().entrySet().stream()
+                .filter(thread -> !thread.getKey().getName().contains("idempotence"))
+                .filter(thread -> Stream.of(thread.getValue())
+                        .anyMatch(frame -> frame.getClassName().equals(IdempotenceFilter.class.getName())))
+                .count();
+    }
+
     @Test
     @DisplayName(
             "1,000 simultaneous duplicates over two instances: one execution, the same answer for all, bounded calls")
@@ -210,6 +220,7 @@ class WaitingIT {
             duplicates.add(duplicate(two, "wait=9"));
         }
         awaitDuplicates(1_000);
+        await("only the first attempt is on a thread").until(() -> threadsOfTheContainerInTheFilter() == 1);
         long all = threads();
 
         mayEnd.countDown();
