@@ -5,6 +5,7 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.client.retry.Origin;
 import java.net.URI;
 import java.util.Arrays;
@@ -40,7 +41,7 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
             return Optional.empty();
         }
         URI from = uri(request.url());
-        URI location = KeyHeader.values(response.headers(), "Location").stream()
+        URI location = HeaderLines.of(response.headers(), "Location").stream()
                 .findFirst()
                 .map(Redirect::uri)
                 .orElse(null);

@@ -63,12 +63,10 @@ final class RetryingMethodHandler implements MethodHandler {
         @Override
         public @Nullable Object send(int attempt, Observation seen) throws Throwable {
             FeignAttempt current = new FeignAttempt(call, attempt, seen);
-            FeignAttempt before = installation.enter(current);
             Object value = null;
             try {
-                value = delegate.invoke(args);
+                value = installation.attempting(current, () -> delegate.invoke(args));
             } finally {
-                installation.restore(before);
                 if (!(value instanceof CompletableFuture)) {
                     installation.end(current);
                 }
