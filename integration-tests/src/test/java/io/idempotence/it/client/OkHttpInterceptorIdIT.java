@@ -1,13 +1,8 @@
 package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
@@ -35,11 +30,9 @@ import okhttp3.Protocol;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import okhttp3.ResponseBody;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.slf4j.LoggerFactory;
 
 /** Which calls of OkHttp without Feign carry an ID, which ID, and under which name they run. */
 class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
@@ -418,24 +411,6 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
                         .close());
         assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"");
         assertThat(warnings).isEmpty();
-    }
-
-    /** What the client half says while {@code work} runs. */
-    private static List<String> warnings(ThrowingCallable work) {
-        Logger logger = (Logger) LoggerFactory.getLogger(IdempotentOkHttp.class);
-        ListAppender<ILoggingEvent> log = new ListAppender<>();
-        log.start();
-        logger.addAppender(log);
-        logger.setLevel(Level.WARN);
-        logger.setAdditive(false);
-        try {
-            assertThatNoException().isThrownBy(work);
-        } finally {
-            logger.setAdditive(true);
-            logger.setLevel(null);
-            logger.detachAppender(log);
-        }
-        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
     }
 
     @Test

@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
-import feign.FeignException;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
@@ -189,16 +188,5 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertOneId();
         assertThat(elsewhere).hasSize(1);
         assertThat(elsewhere.get(0).header("Idempotency-Key")).isNull();
-    }
-
-    /** The interceptor below would give the stranger an ID of its own, and try again. */
-    @Test
-    void whatFeignSentToAnotherOriginIsNotTriedAgainBelowFeign() {
-        try (RawServer other = elsewhere(answering("503 No"))) {
-            redirects(307, other.url() + "/orders");
-            Orders orders = feignOver(installed());
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        }
-        assertThat(elsewhere).hasSize(1);
     }
 }
