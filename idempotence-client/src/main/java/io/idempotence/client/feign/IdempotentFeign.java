@@ -56,7 +56,9 @@ import java.util.Objects;
  * <p><b>Redirects</b> of requests with an ID are followed here if the client's options say so, and the HTTP client is told not
  * to: 307 and 308 with the same request, 301, 302 and 303 with a GET without the ID. Another origin (scheme, host or port)
  * never sees the ID, nor the {@code Authorization} and {@code Cookie} headers, and as it does not know the ID, no attempt follows
- * after one that it answered. From https to http is not followed.
+ * after one that it answered. From https to http is not followed. Where
+ * a load balancer below puts an instance in the place of a service's name, what the instance redirects to itself goes to the service, and another origin
+ * is asked for under its own name, which the load balancer may not know.
  *
  * <p><b>Putting it together:</b> call {@code install} once, after {@code requestInterceptors(...)} (which drops interceptors
  * that are there) and after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}.
