@@ -18,6 +18,7 @@ import feign.RetryableException;
 import feign.Target.HardCodedTarget;
 import feign.codec.DecodeException;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
@@ -197,6 +198,50 @@ class EndOfACallTest extends FeignTestBase {
                 }));
         assertThatThrownBy(() -> io.create("x")).isInstanceOf(FeignException.class);
         assertThat(server.requests()).hasSize(2);
+    }
+
+    private FeignException endOf(Orders orders) {
+        return catchThrowableOfType(FeignException.class, () -> orders.create("x"));
+    }
+
+    /** Carried out, and the answer is there to be read again, by a client that can. */
+    @Test
+    void answerThatCouldNotBeDecodedIsAskedForAgainUnderTheIdOfItsException() {
+        FeignException unreadable = endOf(orders(
+                fast().build(),
+                b -> b.decoder((response, type) -> {
+                    throw new IllegalStateException("bad json");
+                })));
+        assertThat(unreadable).isInstanceOf(DecodeException.class);
+        IdempotenceId id = IdempotentFeign.idOf(unreadable).orElseThrow();
+        assertThat(events.get(0).id()).hasValue(id);
+        assertThat(IdempotenceClient.resume(id, () -> orders().create("x"))).isEqualTo("ok");
+        assertThat(server.ids()).containsExactly("\"" + id + "\"", "\"" + id + "\"");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {404, 503, 504})
+    void exceptionOfAnErrorStatusTellsTheId(int status) {
+        server.answer(Reply.status(status), Reply.status(status), Reply.status(status));
+        assertThat(IdempotentFeign.idOf(endOf(orders())))
+                .isPresent()
+                .isEqualTo(events.get(0).id());
+    }
+
+    @Test
+    void exceptionOfACallThatWasNotSentTellsTheIdAndThatOfACallWithoutOneDoesNot() {
+        Orders refused = orders(
+                fast().build(),
+                b -> b.client((request, options) -> {
+                    throw new ConnectException("refused");
+                }));
+        assertThat(IdempotentFeign.idOf(endOf(refused)))
+                .isPresent()
+                .isEqualTo(events.get(0).id());
+        FeignException without = catchThrowableOfType(FeignException.class, () -> refused.unprotected("x"));
+        assertThat(IdempotentFeign.idOf(without)).isEmpty();
+        assertThat(IdempotentFeign.idOf(new FeignException(500, "without a request") {}))
+                .isEmpty();
     }
 
     @Test

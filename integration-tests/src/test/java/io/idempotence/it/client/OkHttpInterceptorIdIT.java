@@ -50,6 +50,13 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThat(ids()).hasSize(2).doesNotHaveDuplicates().allMatch(id -> id.matches("\"[!-~]+\""));
     }
 
+    @Test
+    void answerTellsTheIdOfItsCall() throws IOException {
+        try (Response response = send(installed(), order())) {
+            assertThat(ids()).containsExactly(response.request().header("Idempotency-Key"));
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"PUT", "DELETE", "PROPPATCH"})
     void callOfAnotherUnsafeMethodCarriesAnIdIfAskedTo(String method) throws IOException {
