@@ -253,6 +253,24 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @ParameterizedTest
+    @ValueSource(ints = {500, 502, 504})
+    void statusThatIsLeftOutOfThoseToTryAgainIsFinalEvenOfAGateway(int status) {
+        server.answer(Reply.status(status));
+        Orders orders = orders(fast().statuses(418, 503).build());
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(FeignException.FeignServerException.class)
+                .isNotInstanceOf(OutcomeUnknownException.class);
+        assertEnd(FAILED, 1, 1);
+    }
+
+    @Test
+    void statusThatIsAddedToThoseToTryAgainIsTriedAgain() {
+        server.answer(Reply.status(418), Reply.status(503));
+        assertThat(orders(fast().statuses(418, 503).build()).create("x")).isEqualTo("ok");
+        assertEnd(SUCCEEDED, 3, 3);
+    }
+
+    @ParameterizedTest
     @ValueSource(ints = {502, 504})
     void gatewayErrorsLeaveDoubt(int status) {
         server.answer(Reply.status(status), Reply.status(503), Reply.status(503));
