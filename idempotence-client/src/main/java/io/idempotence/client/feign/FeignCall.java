@@ -137,10 +137,16 @@ final class FeignCall {
             id = KeyHeader.parse(given);
             header = given.get(0);
         } else {
-            id = scope != null ? scope.idFor(method.scopeName(), config, () -> usualId(template)) : usualId(template);
+            id = scope != null ? idOf(scope, template) : usualId(template);
             header = KeyHeader.format(id, config.headerStyle());
         }
         return new FirstRequest(id, header, template.body(), template.requestCharset());
+    }
+
+    private IdempotenceId idOf(IdempotenceScope from, RequestTemplate template) {
+        IdempotenceId id = from.idFor(method.scopeName(), method.config(), () -> usualId(template));
+        logical.isWithin(from);
+        return id;
     }
 
     private IdempotenceId usualId(RequestTemplate template) {
