@@ -13,6 +13,9 @@ import org.jspecify.annotations.Nullable;
  * same method of the same client with the same arguments, or the server half refuses it as {@code key-reused}. If the first one was carried out, its
  * answer comes back; if not, it is carried out now; in either case once.
  *
+ * <p>What says nothing about the first one (no connection, 401, 503, most refusals) leaves it as unknown as it was: the call ends with an {@link
+ * OutcomeUnknown} again, and not as it would if it were made for the first time.
+ *
  * <p>The call is one that takes its ID in this thread: a Feign call, also one that returns a future, or OkHttp's {@code execute}. With OkHttp's {@code enqueue}, use
  * {@link IdempotenceScope#with(IdempotenceId, Work)}.
  */
@@ -33,7 +36,7 @@ public final class IdempotenceClient {
      */
     public static <T extends @Nullable Object, X extends Throwable> T resume(IdempotenceId id, Work<T, X> call)
             throws X {
-        return resume(new IdempotenceScope(id, null), call);
+        return resume(IdempotenceScope.resuming(id, null), call);
     }
 
     /**
@@ -52,7 +55,7 @@ public final class IdempotenceClient {
      */
     public static <T extends @Nullable Object, X extends Throwable> T resume(
             IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {
-        return resume(new IdempotenceScope(id, Objects.requireNonNull(firstSentAt, "firstSentAt")), call);
+        return resume(IdempotenceScope.resuming(id, Objects.requireNonNull(firstSentAt, "firstSentAt")), call);
     }
 
     private static <T extends @Nullable Object, X extends Throwable> T resume(IdempotenceScope scope, Work<T, X> call)

@@ -38,19 +38,25 @@ public final class IdempotenceScope {
 
     private final UnaryOperator<IdempotenceId> saver;
     private final @Nullable IdempotenceId given;
+    private final boolean resumed;
     private final @Nullable Instant firstSentAt;
     private final ReentrantLock taking = new ReentrantLock();
     private volatile @Nullable Taken taken;
 
     private IdempotenceScope(
-            @Nullable IdempotenceId given, @Nullable Instant firstSentAt, UnaryOperator<IdempotenceId> saver) {
+            @Nullable IdempotenceId given,
+            boolean resumed,
+            @Nullable Instant firstSentAt,
+            UnaryOperator<IdempotenceId> saver) {
         this.given = given;
+        this.resumed = resumed;
         this.firstSentAt = firstSentAt;
         this.saver = saver;
     }
 
-    IdempotenceScope(IdempotenceId id, @Nullable Instant firstSentAt) {
-        this(Objects.requireNonNull(id, "id"), firstSentAt, UnaryOperator.identity());
+    /** @param firstSentAt when a call that is in doubt was first sent under the ID, if that is known */
+    static IdempotenceScope resuming(IdempotenceId id, @Nullable Instant firstSentAt) {
+        return new IdempotenceScope(Objects.requireNonNull(id, "id"), true, firstSentAt, UnaryOperator.identity());
     }
 
     private record Taken(String call, IdempotenceId id) {}
@@ -83,7 +89,8 @@ public final class IdempotenceScope {
      * @throws X what {@code work} throws
      */
     public static <T extends @Nullable Object, X extends Throwable> T with(IdempotenceId id, Work<T, X> work) throws X {
-        return inside(new IdempotenceScope(id, null), work);
+        return inside(
+                new IdempotenceScope(Objects.requireNonNull(id, "id"), false, null, UnaryOperator.identity()), work);
     }
 
     /**
@@ -117,7 +124,7 @@ public final class IdempotenceScope {
             Consumer<? super IdempotenceId> saver, Work<T, X> work) throws X {
         Objects.requireNonNull(saver, "saver");
         return inside(
-                new IdempotenceScope(null, null, id -> {
+                new IdempotenceScope(null, false, null, id -> {
                     saver.accept(id);
                     return id;
                 }),
@@ -251,6 +258,24 @@ public final class IdempotenceScope {
                     + " (idempotence.client.server-retention), so the call could be carried out again;"
                     + " look into the business data");
         }
+    }
+
+    /**
+     * Whether a call that was made before under this scope's ID is in doubt, so that only an answer about it ends that. For integrations.
+     *
+     * @return true within {@link IdempotenceClient#resume}
+     */
+    public boolean isResumed() {
+        return resumed;
+    }
+
+    /**
+     * When a resumed call was first sent. For integrations.
+     *
+     * @return the time that {@link IdempotenceClient#resume(IdempotenceId, Instant, Work)} got
+     */
+    public Optional<Instant> firstSentAt() {
+        return Optional.ofNullable(firstSentAt);
     }
 
     boolean isTaken() {

@@ -170,10 +170,10 @@ class IdempotenceScopeTest {
     void resumedIdIsGivenOutAsLongAsTheServerHalfKnowsItUntilTheDeadline() {
         Instant now = Instant.now();
         IdempotenceScope young =
-                new IdempotenceScope(A, now.minus(Duration.ofHours(24)).plusSeconds(60));
+                IdempotenceScope.resuming(A, now.minus(Duration.ofHours(24)).plusSeconds(60));
         assertThat(young.idFor("x", CONFIG, () -> B)).isEqualTo(A);
         IdempotenceScope old =
-                new IdempotenceScope(A, now.minus(Duration.ofHours(24)).plusSeconds(9));
+                IdempotenceScope.resuming(A, now.minus(Duration.ofHours(24)).plusSeconds(9));
         assertThatThrownBy(() -> old.idFor("x", CONFIG, () -> B))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("idempotence.client.server-retention");

@@ -30,6 +30,15 @@ class RetryBudgetTest {
     }
 
     @Test
+    void retriesThatCostNothingHaveNoLimit() {
+        RetryBudget budget = new RetryBudget(1, 0, 0);
+        for (int i = 0; i < 100; i++) {
+            assertThat(budget.trySpend()).isTrue();
+        }
+        assertThat(budget.available()).isEqualTo(1);
+    }
+
+    @Test
     void noCapacityMeansNoRetries() {
         assertThat(new RetryBudget(0, 0, 1).trySpend()).isFalse();
     }

@@ -40,6 +40,9 @@ public final class CheckoutSnippet {
     // tag::snippet[]
     /** The ID was made with the form and comes back with it, so that a second click is the same call. */
     String pay(PaymentOrder order, IdempotenceId formId) {
+        if (open.containsKey(order)) { // the first click is in doubt, and a 401 now would not end that
+            return sendAgain(order);
+        }
         try {
             return paid(order, IdempotenceScope.with(formId, () -> payments.pay(order)));
         } catch (OutcomeUnknownException e) {
@@ -47,8 +50,8 @@ public final class CheckoutSnippet {
             return "We do not know yet whether your payment was made. Please do not pay again: look here in a minute.";
         } catch (RequestRefusedException e) { // refused now; an earlier click may have paid
             return look(order);
-        } catch (FeignException.FeignClientException e) { // a 4xx: the provider's own no
-            return "Your payment was declined.";
+        } catch (FeignException.UnprocessableEntity e) { // the provider's own no; a 401 or 429 would not be one
+            return declined(order);
         }
     }
 
@@ -73,6 +76,8 @@ public final class CheckoutSnippet {
             return "We still do not know. Please do not pay again: look here in a minute.";
         } catch (RequestRefusedException e) {
             return look(order);
+        } catch (FeignException.UnprocessableEntity e) {
+            return declined(order);
         }
     }
     // end::snippet[]
@@ -80,5 +85,10 @@ public final class CheckoutSnippet {
     private String paid(PaymentOrder order, Payment payment) {
         open.remove(order);
         return "Paid: payment " + payment.number();
+    }
+
+    private String declined(PaymentOrder order) {
+        open.remove(order);
+        return "Your payment was declined.";
     }
 }

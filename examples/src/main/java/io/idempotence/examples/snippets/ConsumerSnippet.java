@@ -5,7 +5,7 @@ import feign.jackson.JacksonDecoder;
 import feign.jackson.JacksonEncoder;
 import feign.okhttp.OkHttpClient;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.examples.payments.api.Payment;
@@ -35,7 +35,7 @@ public final class ConsumerSnippet {
     }
 
     void askAgain(PaymentOrder order, IdempotenceId id) { // minutes later, perhaps after a restart
-        paid(order, IdempotenceScope.with(id, () -> payments.pay(order))); // the first answer, or the first payment
+        paid(order, IdempotenceClient.resume(id, () -> payments.pay(order))); // the first answer, or the first payment
     }
     // end::snippet[]
 

@@ -9,6 +9,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import java.nio.charset.Charset;
@@ -118,7 +119,7 @@ final class FeignCall {
                     + " remove it, or give the ID as a header argument or with IdempotenceScope");
         }
         if (contentType == null) {
-            contentType = KeyHeader.values(request.headers(), CONTENT_TYPE);
+            contentType = HeaderLines.of(request.headers(), CONTENT_TYPE);
         }
         lastRequest = request;
         logical.countRequest();
@@ -136,10 +137,16 @@ final class FeignCall {
             id = KeyHeader.parse(given);
             header = given.get(0);
         } else {
-            id = scope != null ? scope.idFor(method.scopeName(), config, () -> usualId(template)) : usualId(template);
+            id = scope != null ? idOf(scope, template) : usualId(template);
             header = KeyHeader.format(id, config.headerStyle());
         }
         return new FirstRequest(id, header, template.body(), template.requestCharset());
+    }
+
+    private IdempotenceId idOf(IdempotenceScope from, RequestTemplate template) {
+        IdempotenceId id = from.idFor(method.scopeName(), method.config(), () -> usualId(template));
+        logical.isWithin(from);
+        return id;
     }
 
     private IdempotenceId usualId(RequestTemplate template) {
@@ -150,7 +157,7 @@ final class FeignCall {
 
     /** Its body has a random boundary in it. */
     private static boolean isMultipart(RequestTemplate template) {
-        return KeyHeader.values(template.headers(), CONTENT_TYPE).stream()
+        return HeaderLines.of(template.headers(), CONTENT_TYPE).stream()
                 .anyMatch(type -> type.toLowerCase(Locale.ROOT).startsWith("multipart/"));
     }
 

@@ -3,8 +3,12 @@ package io.idempotence.client.feign;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Feign;
+import feign.FeignException;
+import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
+import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 
 /**
  * Gives every logical call of a Feign client one idempotence ID and keeps it on every attempt (promise P1).
@@ -56,7 +60,9 @@ import java.util.Objects;
  * <p><b>Redirects</b> of requests with an ID are followed here if the client's options say so, and the HTTP client is told not
  * to: 307 and 308 with the same request, 301, 302 and 303 with a GET without the ID. Another origin (scheme, host or port)
  * never sees the ID, nor the {@code Authorization} and {@code Cookie} headers, and as it does not know the ID, no attempt follows
- * after one that it answered. From https to http is not followed.
+ * after one that it answered. From https to http is not followed. Where
+ * a load balancer below puts an instance in the place of a service's name, what the instance redirects to itself goes to the service, and another origin
+ * is asked for under its own name, which the load balancer may not know.
  *
  * <p><b>Putting it together:</b> call {@code install} once, after {@code requestInterceptors(...)} (which drops interceptors
  * that are there) and after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}.
@@ -125,6 +131,19 @@ public final class IdempotentFeign {
         Objects.requireNonNull(builder, "builder");
         install(builder, new Installation(Objects.requireNonNull(config, "config"), builder));
         return builder;
+    }
+
+    /**
+     * The ID of the call that ended with an exception of Feign: an answer that could not be decoded, an error status, a failure to send. Making the
+     * call again under it ({@link io.idempotence.client.IdempotenceClient#resume}) asks for the same answer, or carries out what was not.
+     *
+     * @param ended what a client threw on which this was installed
+     * @return empty if the last request carried no ID, as after a redirect to another origin, or if the exception does not tell
+     */
+    public static Optional<IdempotenceId> idOf(FeignException ended) {
+        List<String> lines =
+                ended.hasRequest() ? KeyHeader.lines(ended.request().headers()) : List.of();
+        return lines.isEmpty() ? Optional.empty() : Optional.of(KeyHeader.parse(lines));
     }
 
     private static void install(BaseBuilder<?, ?> builder, Installation installation) {

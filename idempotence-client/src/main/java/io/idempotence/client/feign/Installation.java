@@ -8,8 +8,10 @@ import feign.Request;
 import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
-import java.lang.reflect.Field;
+import io.idempotence.client.IdempotenceScope.Work;
+import io.idempotence.client.retry.Current;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -28,10 +30,10 @@ final class Installation {
     private final IdempotenceClientConfig config;
     private final AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder;
     private final boolean interceptedBefore;
-    private final ThreadLocal<@Nullable FeignAttempt> current = new ThreadLocal<>();
+    private final Current<FeignAttempt> current = new Current<>();
 
     /** For handlers that copy the arguments. Holds only while the proxy's call is on the stack. */
-    private final ThreadLocal<@Nullable OpenCall> open = new ThreadLocal<>();
+    private final Current<OpenCall> open = new Current<>();
 
     /** For clients that talk on another thread; holds while an attempt runs. */
     private final ConcurrentMap<IdentityKey, FeignAttempt> byTemplate = new ConcurrentHashMap<>();
@@ -65,10 +67,9 @@ final class Installation {
     /** True also where Feign keeps them in a place unknown to this version. */
     private static boolean hasInterceptors(BaseBuilder<?, ?> builder) {
         try {
-            Field field = BaseBuilder.class.getDeclaredField("requestInterceptors");
-            field.setAccessible(true);
-            return !((List<?>) field.get(builder)).isEmpty();
-        } catch (ReflectiveOperationException | RuntimeException e) {
+            return !(FeignField.of(builder, BaseBuilder.class, "requestInterceptors") instanceof List<?> interceptors)
+                    || !interceptors.isEmpty();
+        } catch (ReflectiveOperationException e) {
             return true;
         }
     }
@@ -97,10 +98,9 @@ final class Installation {
 
     private @Nullable ExecutorService givenExecutor() {
         try {
-            Field field = AsyncFeign.AsyncBuilder.class.getDeclaredField("executorService");
-            field.setAccessible(true);
-            return (ExecutorService) field.get(asyncBuilder);
-        } catch (ReflectiveOperationException | RuntimeException e) {
+            return (ExecutorService) FeignField.of(
+                    Objects.requireNonNull(asyncBuilder), AsyncFeign.AsyncBuilder.class, "executorService");
+        } catch (ReflectiveOperationException e) {
             throw new IllegalStateException(
                     "this AsyncFeign.builder() has no client; give it one:"
                             + " .client(new AsyncClient.Default<>(new Client.Default(null, null), executor))",
@@ -153,24 +153,9 @@ final class Installation {
 
     /** Runs {@code work} with {@code call} as the open one of this thread; calls nest. */
     @Nullable
-    Object whileOpen(FeignCall call, ClientMethod method, Object[] args, HandlerCall work) throws Throwable {
-        OpenCall before = open.get();
-        open.set(new OpenCall(call, method, args));
-        try {
-            return work.run();
-        } finally {
-            if (before == null) {
-                open.remove();
-            } else {
-                open.set(before);
-            }
-        }
-    }
-
-    /** A call of an invocation handler. */
-    interface HandlerCall {
-        @Nullable
-        Object run() throws Throwable;
+    Object whileOpen(FeignCall call, ClientMethod method, Object[] args, Work<@Nullable Object, Throwable> work)
+            throws Throwable {
+        return open.during(new OpenCall(call, method, args), work);
     }
 
     @Nullable
@@ -183,20 +168,10 @@ final class Installation {
         return byTemplate.size();
     }
 
-    /** Makes {@code attempt} the current one of this thread and returns the one before, as calls nest. */
+    /** Runs {@code work} with {@code attempt} as the current one of this thread; calls nest. */
     @Nullable
-    FeignAttempt enter(FeignAttempt attempt) {
-        FeignAttempt before = current.get();
-        current.set(attempt);
-        return before;
-    }
-
-    void restore(@Nullable FeignAttempt before) {
-        if (before == null) {
-            current.remove();
-        } else {
-            current.set(before);
-        }
+    Object attempting(FeignAttempt attempt, Work<@Nullable Object, Throwable> work) throws Throwable {
+        return current.during(attempt, work);
     }
 
     void replacesRetryer(Retryer retryer) {

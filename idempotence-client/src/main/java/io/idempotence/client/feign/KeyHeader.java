@@ -4,8 +4,8 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.http.IdempotencyKeyHeader;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -17,24 +17,7 @@ final class KeyHeader {
     private KeyHeader() {}
 
     static List<String> lines(Map<String, Collection<String>> headers) {
-        return values(headers, IDEMPOTENCY_KEY);
-    }
-
-    /** In whatever spelling of the name. */
-    static List<String> values(Map<String, Collection<String>> headers, String name) {
-        List<String> values = List.of();
-        for (Map.Entry<String, Collection<String>> header : headers.entrySet()) {
-            if (header.getKey().equalsIgnoreCase(name)) {
-                values = values.isEmpty() ? List.copyOf(header.getValue()) : joined(values, header.getValue());
-            }
-        }
-        return values;
-    }
-
-    private static List<String> joined(List<String> before, Collection<String> lines) {
-        List<String> all = new ArrayList<>(before);
-        all.addAll(lines);
-        return all;
+        return HeaderLines.of(headers, IDEMPOTENCY_KEY);
     }
 
     /** Also refuses what Feign would write verbatim and a server would read as another header: CR and LF. */

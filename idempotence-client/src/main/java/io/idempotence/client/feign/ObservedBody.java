@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.retry.HeaderLines;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -39,7 +40,7 @@ final class ObservedBody implements Response.Body {
         Integer length = body.length();
         boolean tellable = length != null
                 && request.httpMethod() != Request.HttpMethod.HEAD
-                && KeyHeader.values(response.headers(), "Content-Encoding").isEmpty();
+                && HeaderLines.of(response.headers(), "Content-Encoding").isEmpty();
         return tellable ? length : -1;
     }
 

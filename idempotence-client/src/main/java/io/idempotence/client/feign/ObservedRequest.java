@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LayerAbove;
 import io.idempotence.client.retry.Observation;
@@ -50,7 +51,7 @@ final class ObservedRequest {
     }
 
     /** A client below that has the client half as well leaves this request alone. */
-    <T, X extends Exception> T sends(LayerAbove.Sending<T, X> sending) throws X {
+    <T, X extends Exception> T sends(Work<T, X> sending) throws X {
         return LayerAbove.sends(request.httpMethod().name(), request.url(), sending);
     }
 

@@ -5,6 +5,7 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.client.retry.Origin;
 import java.net.URI;
 import java.util.Arrays;
@@ -40,18 +41,23 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
             return Optional.empty();
         }
         URI from = uri(request.url());
-        URI location = KeyHeader.values(response.headers(), "Location").stream()
+        URI location = HeaderLines.of(response.headers(), "Location").stream()
                 .findFirst()
                 .map(Redirect::uri)
                 .orElse(null);
-        if (from == null || location == null) {
+        URI answering = answering(response, from);
+        if (from == null || location == null || answering == null) {
             return Optional.empty();
         }
-        URI to = from.resolve(location);
-        if (!isHttp(to) || (isSecure(from) && !isSecure(to))) {
+        URI to = answering.resolve(location);
+        if (!isHttp(to)) {
             return Optional.empty();
         }
-        boolean leaves = !origin(from).equals(origin(to));
+        boolean stays = origin(to).equals(origin(answering));
+        boolean leaves = !stays && !origin(to).equals(origin(from));
+        if (leaves && isSecure(answering) && !isSecure(to)) {
+            return Optional.empty();
+        }
         Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
         headers.keySet().removeIf(name -> {
             String header = name.toLowerCase(Locale.ROOT);
@@ -61,12 +67,25 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
         });
         Request next = Request.create(
                 repeats ? request.httpMethod() : Request.HttpMethod.GET,
-                to.toString(),
+                stays ? at(from, to) : to.toString(),
                 headers,
                 repeats ? request.body() : null,
                 request.charset(),
                 request.requestTemplate());
         return Optional.of(new Redirect(next, leaves && repeats, repeats));
+    }
+
+    /** Who gave the answer: a load balancer below puts an instance in the place of a service's name. */
+    private static @Nullable URI answering(Response response, @Nullable URI asked) {
+        Request request = response.request();
+        return request == null ? asked : uri(request.url());
+    }
+
+    /** What {@code to} names, of whom {@code asked} names. */
+    private static String at(URI asked, URI to) {
+        String query = to.getRawQuery();
+        return asked.getScheme() + "://" + asked.getRawAuthority() + to.getRawPath()
+                + (query == null ? "" : "?" + query);
     }
 
     private static @Nullable URI uri(String text) {

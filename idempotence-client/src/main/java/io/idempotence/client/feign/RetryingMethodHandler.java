@@ -63,12 +63,10 @@ final class RetryingMethodHandler implements MethodHandler {
         @Override
         public @Nullable Object send(int attempt, Observation seen) throws Throwable {
             FeignAttempt current = new FeignAttempt(call, attempt, seen);
-            FeignAttempt before = installation.enter(current);
             Object value = null;
             try {
-                value = delegate.invoke(args);
+                value = installation.attempting(current, () -> delegate.invoke(args));
             } finally {
-                installation.restore(before);
                 if (!(value instanceof CompletableFuture)) {
                     installation.end(current);
                 }
@@ -117,6 +115,11 @@ final class RetryingMethodHandler implements MethodHandler {
             if (id == null) {
                 throw new IllegalStateException("only calls with an ID end in the unknown");
             }
+            Request request = call.lastRequest();
+            if (request == null) {
+                // A resumed call that could not be made: its exceptions need a request to tell of.
+                return cause;
+            }
             int status = seen.status() == 0 ? -1 : seen.status();
             return new OutcomeUnknownException(
                     status,
@@ -125,7 +128,7 @@ final class RetryingMethodHandler implements MethodHandler {
                     call.logical().attempts(),
                     call.logical().firstSentAt(),
                     !seen.mayBeSentAgain(),
-                    lastRequest(),
+                    request,
                     cause);
         }
 

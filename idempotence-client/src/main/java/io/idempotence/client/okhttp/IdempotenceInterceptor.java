@@ -25,6 +25,10 @@ final class IdempotenceInterceptor implements Interceptor {
     @Override
     public Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
+        if (isWebSocket(request)) {
+            // There is no answer to wait for, and OkHttp asks no event listener.
+            return chain.proceed(request);
+        }
         Caller caller = callers.of(chain.call());
         if (caller.layerAbove()) {
             // An attempt already, of the Feign half: it has its ID, follows redirects itself, and is tried again there.
@@ -44,6 +48,10 @@ final class IdempotenceInterceptor implements Interceptor {
         } catch (Throwable e) {
             throw new IOException(e);
         }
+    }
+
+    private static boolean isWebSocket(Request request) {
+        return "websocket".equalsIgnoreCase(request.header("Upgrade"));
     }
 
     /** Under the name of a host, settings are first looked at here. */

@@ -53,10 +53,12 @@ import org.jspecify.annotations.Nullable;
  * a POST was redirected to, it is taken off; another origin does not know it, so a call that was sent there without it is not
  * tried again.
  *
+ * <p><b>Web sockets</b> pass untouched: opening one is no call here, and is not tried again.
+ *
  * <p><b>Putting it together:</b> call {@code install} once, after {@code eventListener} or {@code eventListenerFactory}, which
  * it wraps. Interceptors added before see the call once and no ID; those added after see each attempt with its ID and must
  * not change it. A Feign client with {@link io.idempotence.client.feign.IdempotentFeign} over this client keeps its own ID and
- * retries; what is called on the way, such as a token that an authenticator fetches, is a call of its own. Do not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
+ * retries, unless an {@code AsyncClient} or {@code Client} that is not Feign's own hands the request to another thread: then install one of the two only. What is called on the way, such as a token that an authenticator fetches, is a call of its own. Do not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
  */
 public final class IdempotentOkHttp {
     private IdempotentOkHttp() {}

@@ -130,7 +130,9 @@ final class OkHttpCall implements Exchange {
                 .fragment(null)
                 .build()
                 .toString();
-        return scope.idFor(request.method() + " " + url, target.config(), () -> usualId(request, bytes));
+        IdempotenceId id = scope.idFor(request.method() + " " + url, target.config(), () -> usualId(request, bytes));
+        logical.isWithin(scope);
+        return id;
     }
 
     private IdempotenceId usualId(Request request, byte @Nullable [] body) {

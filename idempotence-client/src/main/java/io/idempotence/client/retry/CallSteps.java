@@ -91,8 +91,8 @@ final class CallSteps {
 
     /** The caller has gone: nothing more is sent, and nobody is left to be told but the listener. */
     void abandon() {
-        boolean sent = call.requests() > 0;
-        call.ended(call.id() != null && sent ? Result.UNKNOWN : Result.FAILED, new CancellationException());
+        boolean mayHaveBeen = call.requests() > 0 || call.isInDoubt();
+        call.ended(call.id() != null && mayHaveBeen ? Result.UNKNOWN : Result.FAILED, new CancellationException());
     }
 
     private Outcome outcome(Observation seen, @Nullable Throwable thrown) {

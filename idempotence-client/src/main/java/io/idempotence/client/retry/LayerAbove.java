@@ -1,7 +1,7 @@
 package io.idempotence.client.retry;
 
+import io.idempotence.client.IdempotenceScope.Work;
 import java.util.function.BiPredicate;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The attempt of an upper client half that this thread is sending. Feign may send through an OkHttp client that has the client half as well: one of
@@ -9,14 +9,9 @@ import org.jspecify.annotations.Nullable;
  * call of its own.
  */
 public final class LayerAbove {
-    private static final ThreadLocal<@Nullable Attempt> SENT = new ThreadLocal<>();
+    private static final Current<Attempt> SENT = new Current<>();
 
     private LayerAbove() {}
-
-    /** Sends a request of an attempt. */
-    public interface Sending<T, X extends Exception> {
-        T send() throws X;
-    }
 
     private record Attempt(String method, String url) {}
 
@@ -29,18 +24,8 @@ public final class LayerAbove {
      * @return what {@code request} returns
      * @throws X what {@code request} throws
      */
-    public static <T, X extends Exception> T sends(String method, String url, Sending<T, X> request) throws X {
-        Attempt outer = SENT.get();
-        SENT.set(new Attempt(method, url));
-        try {
-            return request.send();
-        } finally {
-            if (outer == null) {
-                SENT.remove();
-            } else {
-                SENT.set(outer);
-            }
-        }
+    public static <T, X extends Exception> T sends(String method, String url, Work<T, X> request) throws X {
+        return SENT.during(new Attempt(method, url), request);
     }
 
     /**

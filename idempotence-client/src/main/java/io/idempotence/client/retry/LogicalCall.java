@@ -6,6 +6,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceClientListener;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.RetryBudget;
 import java.time.Duration;
 import java.time.Instant;
@@ -39,6 +40,7 @@ public final class LogicalCall {
     private volatile Instant firstSentAt = Instant.now();
     private volatile boolean safe;
     private volatile boolean inDoubt;
+    private volatile @Nullable Instant resumedFrom;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
 
@@ -92,9 +94,18 @@ public final class LogicalCall {
         }
     }
 
-    /** When the first request left; the opening of the call if none did. */
+    /** The scope gives the ID. If it is a resumed one, the doubt about the earlier call is this one's. */
+    public void isWithin(IdempotenceScope scope) {
+        if (scope.isResumed()) {
+            inDoubt = true;
+            resumedFrom = scope.firstSentAt().orElse(null);
+        }
+    }
+
+    /** When the first request left, that of the resumed call if the time is known; the opening of the call if none did. */
     public Instant firstSentAt() {
-        return firstSentAt;
+        Instant resumed = resumedFrom;
+        return resumed != null ? resumed : firstSentAt;
     }
 
     /**

@@ -3,7 +3,6 @@ package io.idempotence.client.retry;
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -142,14 +141,6 @@ public final class Observation {
     }
 
     List<String> values(String header) {
-        List<String> values = List.of();
-        for (Map.Entry<String, Collection<String>> line : headers.entrySet()) {
-            if (line.getKey().equalsIgnoreCase(header)) {
-                List<String> more = new ArrayList<>(values);
-                more.addAll(line.getValue());
-                values = more;
-            }
-        }
-        return values;
+        return HeaderLines.of(headers, header);
     }
 }

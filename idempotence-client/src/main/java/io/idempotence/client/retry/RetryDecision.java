@@ -7,7 +7,6 @@ import io.github.resilience4j.retry.RetryConfig;
 import io.idempotence.client.RetryBudget;
 import java.time.Instant;
 import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -19,7 +18,7 @@ import org.slf4j.LoggerFactory;
  */
 final class RetryDecision {
     private static final Logger LOG = LoggerFactory.getLogger(RetryDecision.class);
-    private static final ThreadLocal<@Nullable RetryDecision> CURRENT = new ThreadLocal<>();
+    private static final Current<RetryDecision> CURRENT = new Current<>();
     private static final long STOP = -1;
 
     private final Outcome outcome;
@@ -39,19 +38,11 @@ final class RetryDecision {
 
     /** Milliseconds to wait before the next attempt, or a negative number to stop. */
     long waitBeforeNext(Retry.AsyncContext<Object> retry, Throwable failure) {
-        RetryDecision outer = CURRENT.get();
-        CURRENT.set(this);
         try {
-            return retry.onError(failure);
+            return CURRENT.during(this, () -> retry.onError(failure));
         } catch (RuntimeException e) {
             LOG.warn("The predicate, interval or event consumer of a Retry threw; there is no further attempt", e);
             return STOP;
-        } finally {
-            if (outer == null) {
-                CURRENT.remove();
-            } else {
-                CURRENT.set(outer);
-            }
         }
     }
 

@@ -12,12 +12,14 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import feign.Client;
 import feign.ExceptionPropagationPolicy;
+import feign.Feign;
 import feign.FeignException;
 import feign.Response;
 import feign.RetryableException;
 import feign.Target.HardCodedTarget;
 import feign.codec.DecodeException;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
@@ -31,8 +33,10 @@ import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.Charset;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Queue;
@@ -41,13 +45,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Promise P7: every call ends in an answer, a typed refusal, or a typed unknown. */
 class EndOfACallTest extends FeignTestBase {
+    private static final IdempotenceId JOB = IdempotenceId.of("job-1");
+
     private final Client sockets = new Client.Default(null, null);
 
     /** Really sends, then loses what comes back, once for each failure. */
@@ -199,12 +207,74 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(server.requests()).hasSize(2);
     }
 
+    private FeignException endOf(Orders orders) {
+        return catchThrowableOfType(FeignException.class, () -> orders.create("x"));
+    }
+
+    /** Carried out, and the answer is there to be read again, by a client that can. */
+    @Test
+    void answerThatCouldNotBeDecodedIsAskedForAgainUnderTheIdOfItsException() {
+        FeignException unreadable = endOf(orders(
+                fast().build(),
+                b -> b.decoder((response, type) -> {
+                    throw new IllegalStateException("bad json");
+                })));
+        assertThat(unreadable).isInstanceOf(DecodeException.class);
+        IdempotenceId id = IdempotentFeign.idOf(unreadable).orElseThrow();
+        assertThat(events.get(0).id()).hasValue(id);
+        assertThat(IdempotenceClient.resume(id, () -> orders().create("x"))).isEqualTo("ok");
+        assertThat(server.ids()).containsExactly("\"" + id + "\"", "\"" + id + "\"");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {404, 503, 504})
+    void exceptionOfAnErrorStatusTellsTheId(int status) {
+        server.answer(Reply.status(status), Reply.status(status), Reply.status(status));
+        assertThat(IdempotentFeign.idOf(endOf(orders())))
+                .isPresent()
+                .isEqualTo(events.get(0).id());
+    }
+
+    @Test
+    void exceptionOfACallThatWasNotSentTellsTheIdAndThatOfACallWithoutOneDoesNot() {
+        Orders refused = orders(
+                fast().build(),
+                b -> b.client((request, options) -> {
+                    throw new ConnectException("refused");
+                }));
+        assertThat(IdempotentFeign.idOf(endOf(refused)))
+                .isPresent()
+                .isEqualTo(events.get(0).id());
+        FeignException without = catchThrowableOfType(FeignException.class, () -> refused.unprotected("x"));
+        assertThat(IdempotentFeign.idOf(without)).isEmpty();
+        assertThat(IdempotentFeign.idOf(new FeignException(500, "without a request") {}))
+                .isEmpty();
+    }
+
     @Test
     void retriesThatEndWith503KeepTheUsualException() {
         server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertEnd(FAILED, 3, 3);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {500, 502, 504})
+    void statusThatIsLeftOutOfThoseToTryAgainIsFinalEvenOfAGateway(int status) {
+        server.answer(Reply.status(status));
+        Orders orders = orders(fast().statuses(418, 503).build());
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(FeignException.FeignServerException.class)
+                .isNotInstanceOf(OutcomeUnknownException.class);
+        assertEnd(FAILED, 1, 1);
+    }
+
+    @Test
+    void statusThatIsAddedToThoseToTryAgainIsTriedAgain() {
+        server.answer(Reply.status(418), Reply.status(503));
+        assertThat(orders(fast().statuses(418, 503).build()).create("x")).isEqualTo("ok");
+        assertEnd(SUCCEEDED, 3, 3);
     }
 
     @ParameterizedTest
@@ -578,6 +648,67 @@ class EndOfACallTest extends FeignTestBase {
         IdempotenceId id = unknown.id();
         assertThat(IdempotenceScope.with(id, () -> orders.create("x"))).isEqualTo("ok");
         assertThat(new HashSet<>(server.ids())).hasSize(1);
+    }
+
+    static Stream<List<Reply>> answersThatSettleNothing() {
+        return Stream.of(
+                List.of(Reply.status(503), Reply.status(503), Reply.status(503)),
+                List.of(Reply.status(401)),
+                List.of(Reply.status(404)),
+                List.of(Reply.refusal("key-reused", 422)),
+                Collections.nCopies(3, Reply.refusal("storage-unavailable", 503)));
+    }
+
+    /** Asked again about a call that may have been carried out: what does not say what became of it, leaves that as it is. */
+    @ParameterizedTest
+    @MethodSource("answersThatSettleNothing")
+    void resumedCallIsAsUnknownAsBeforeUnlessItsAnswerSettlesIt(List<Reply> answers) {
+        Instant sent = Instant.now().minusSeconds(3600);
+        server.answer(answers.toArray(Reply[]::new));
+        OutcomeUnknownException unknown = catchThrowableOfType(
+                OutcomeUnknownException.class, () -> IdempotenceClient.resume(JOB, sent, () -> orders().create("x")));
+        assertThat(unknown.id()).isEqualTo(JOB);
+        assertThat(unknown.firstSentAt()).isEqualTo(sent);
+        assertEnd(UNKNOWN, answers.size(), answers.size());
+    }
+
+    @Test
+    void resumedCallThatIsNotSentIsAsUnknownAsBefore() {
+        Orders orders = orders(
+                fast().build(),
+                b -> b.client((request, options) -> {
+                    throw new ConnectException("refused");
+                }));
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders.create("x")))
+                .isInstanceOf(OutcomeUnknownException.class);
+        // In a scope of the caller's own it may be the first one.
+        assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> orders.create("x")))
+                .isExactlyInstanceOf(RetryableException.class);
+    }
+
+    @Test
+    void answerOfTheOperationSettlesAResumedCall() {
+        server.answer(Reply.status(400), Reply.status(404).header("Idempotent-Replayed", "true"));
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+                .isInstanceOf(FeignException.BadRequest.class);
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+                .isInstanceOf(FeignException.NotFound.class);
+        server.answer(Reply.refusal("result-unavailable", 409));
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+                .isInstanceOf(RequestRefusedException.class);
+    }
+
+    /** There is no request to tell of; whoever resumes has the ID. */
+    @Test
+    void resumedCallThatThisSideCannotMakeEndsWithWhatKeptItFromThat() {
+        Orders orders =
+                target(IdempotentFeign.install(Feign.builder(), fast().build()).requestInterceptor(template -> {
+                    throw new IllegalArgumentException("no such thing");
+                }));
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders.create("x")))
+                .isExactlyInstanceOf(IllegalArgumentException.class)
+                .hasMessage("no such thing");
+        assertEnd(UNKNOWN, 1, 0);
     }
 
     private record CountingBody(Response.Body body, AtomicInteger closed) implements Response.Body {

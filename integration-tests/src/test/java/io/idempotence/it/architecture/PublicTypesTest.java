@@ -62,11 +62,12 @@ class PublicTypesTest {
                 okhttp.OutcomeUnknownException
                 okhttp.RequestRefusedException
                 retry.CallLoop
+                retry.Current
                 retry.Deadline
                 retry.Exchange
+                retry.HeaderLines
                 retry.HttpMethods
                 retry.LayerAbove
-                retry.LayerAbove.Sending
                 retry.LogicalCall
                 retry.Observation
                 retry.Origin

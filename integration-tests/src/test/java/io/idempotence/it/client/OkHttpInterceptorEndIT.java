@@ -5,9 +5,12 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.Drip;
@@ -15,6 +18,7 @@ import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -45,6 +49,27 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     void enqueuedCallFailsWithTheTypedException() {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         assertThat(failure(enqueue(installed().newCall(order().build())))).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    // ---- asked again
+
+    /** The earlier call may have been carried out, whatever keeps this one from being told. */
+    @Test
+    void resumedCallIsAsUnknownAsBeforeUnlessItsAnswerSettlesIt() throws IOException {
+        IdempotenceId id = IdempotenceId.of("job-1");
+        Instant sent = Instant.now().minusSeconds(3600);
+        OkHttpClient client = installed();
+        OutcomeUnknownException unknown = catchThrowableOfType(
+                OutcomeUnknownException.class,
+                () -> IdempotenceClient.resume(id, sent, () -> send(client, to(nobody()))));
+        assertThat(unknown.id()).isEqualTo(id);
+        assertThat(unknown.firstSentAt()).isEqualTo(sent);
+        alwaysGet(status(401));
+        assertThatThrownBy(() -> IdempotenceClient.resume(id, () -> send(client, order())))
+                .isInstanceOf(OutcomeUnknownException.class);
+        alwaysGet(status(400));
+        assertThat(IdempotenceClient.<Integer, IOException>resume(id, () -> status(client, order())))
+                .isEqualTo(400);
     }
 
     // ---- cancel

@@ -1,10 +1,8 @@
 package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import ch.qos.logback.classic.spi.ILoggingEvent;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
@@ -15,7 +13,6 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
-import io.idempotence.server.CapturedLog;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -33,7 +30,6 @@ import okhttp3.Protocol;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import okhttp3.ResponseBody;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -52,6 +48,13 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         ok(client, order().method(method, BODY));
         ok(client, order().method(method, BODY));
         assertThat(ids()).hasSize(2).doesNotHaveDuplicates().allMatch(id -> id.matches("\"[!-~]+\""));
+    }
+
+    @Test
+    void answerTellsTheIdOfItsCall() throws IOException {
+        try (Response response = send(installed(), order())) {
+            assertThat(ids()).containsExactly(response.request().header("Idempotency-Key"));
+        }
     }
 
     @ParameterizedTest
@@ -415,16 +418,6 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
                         .close());
         assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"");
         assertThat(warnings).isEmpty();
-    }
-
-    /** What the client half says while {@code work} runs. */
-    private static List<String> warnings(ThrowingCallable work) {
-        try (CapturedLog log = CapturedLog.of(IdempotentOkHttp.class)) {
-            assertThatNoException().isThrownBy(work);
-            return log.warnings().stream()
-                    .map(ILoggingEvent::getFormattedMessage)
-                    .toList();
-        }
     }
 
     @Test

@@ -2,12 +2,12 @@ package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
-import feign.FeignException;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
@@ -15,9 +15,11 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import okhttp3.OkHttpClient;
+import okhttp3.Request;
 import okhttp3.RequestBody;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -191,14 +193,44 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(elsewhere.get(0).header("Idempotency-Key")).isNull();
     }
 
-    /** The interceptor below would give the stranger an ID of its own, and try again. */
+    /** An interceptor below ours puts an instance in the place of a service's name, another one for each attempt. */
+    private OkHttpClient balanced(String... hosts) {
+        Iterator<String> instances = List.of(hosts).iterator();
+        return installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> chain.proceed(chain.request()
+                        .newBuilder()
+                        .url(chain.request()
+                                .url()
+                                .newBuilder()
+                                .host(instances.next())
+                                .port(provider.port())
+                                .build())
+                        .build())));
+    }
+
+    private static Request.Builder orderOfTheService() {
+        return order().url("http://orders/orders");
+    }
+
     @Test
-    void whatFeignSentToAnotherOriginIsNotTriedAgainBelowFeign() {
-        try (RawServer other = elsewhere(answering("503 No"))) {
-            redirects(307, other.url() + "/orders");
-            Orders orders = feignOver(installed());
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        }
-        assertThat(elsewhere).hasSize(1);
+    void otherInstanceForEachAttemptGetsTheSameId() throws IOException {
+        attemptsUpTo(2, status(503));
+        assertThat(ok(balanced("127.0.0.1", "localhost", "127.0.0.1"), orderOfTheService()))
+                .isEqualTo(OK);
+        assertOneId();
+        assertThat(received())
+                .extracting(request -> header(request, "Host").replaceAll(":.*", ""))
+                .containsExactly("127.0.0.1", "localhost", "127.0.0.1");
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    @Test
+    void redirectOfAnInstanceToItselfKeepsTheIdAndToAnotherOriginDoesNot() throws IOException {
+        redirects(307, url("/other"));
+        path("/other", status(308).withHeader("Location", "http://localhost:" + provider.port() + "/elsewhere"));
+        assertThat(ok(balanced("127.0.0.1"), orderOfTheService())).isEqualTo(OK);
+        assertThat(ids()).hasSize(3).last().isEqualTo("");
+        assertThat(ids().get(0)).isEqualTo(ids().get(1)).isNotEmpty();
     }
 }

@@ -1,12 +1,16 @@
 package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import feign.BaseBuilder;
 import feign.Client;
 import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
 import java.time.Duration;
@@ -21,7 +25,9 @@ import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
+import org.slf4j.LoggerFactory;
 
 /** OkHttp without Feign. */
 abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
@@ -67,7 +73,12 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
     }
 
     final Orders feignOver(Client under) {
-        return target(IdempotentFeign.install(Feign.builder().client(under), fast().build()));
+        return target(install(feign(under), fast().build()));
+    }
+
+    /** Feign whose requests {@code under} sends. */
+    BaseBuilder<?, ?> feign(Client under) {
+        return Feign.builder().client(under);
     }
 
     static OkHttpClient.Builder plain() {
@@ -118,5 +129,23 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
             }
         });
         return result;
+    }
+
+    /** What the client half says while {@code work} runs. */
+    static List<String> warnings(ThrowingCallable work) {
+        Logger logger = (Logger) LoggerFactory.getLogger(IdempotentOkHttp.class);
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        logger.addAppender(log);
+        logger.setLevel(Level.WARN);
+        logger.setAdditive(false);
+        try {
+            assertThatNoException().isThrownBy(work);
+        } finally {
+            logger.setAdditive(true);
+            logger.setLevel(null);
+            logger.detachAppender(log);
+        }
+        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
     }
 }

@@ -4,9 +4,11 @@ import static com.github.tomakehurst.wiremock.client.WireMock.absent;
 import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.equalTo;
 import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import feign.AsyncFeign;
 import feign.Client;
 import feign.FeignException;
 import feign.Request;
@@ -93,6 +95,31 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         provider.resetRequests();
         assertThatThrownBy(() -> orders.unprotected("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(ids()).containsExactly("");
+    }
+
+    /** Nor does the interceptor below give the stranger an ID of its own. */
+    @Test
+    void whatFeignSentToAnotherOriginIsNotTriedAgainBelowFeign() {
+        provider.stubFor(any(urlEqualTo("/orders"))
+                .atPriority(1)
+                .withHost(equalTo("127.0.0.1"))
+                .willReturn(status(307).withHeader("Location", "http://localhost:" + provider.port() + "/elsewhere")));
+        provider.stubFor(any(urlEqualTo("/elsewhere")).atPriority(1).willReturn(status(503)));
+        Orders orders = feignOver(installed());
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(ids("/elsewhere")).containsExactly("");
+    }
+
+    /** Its answers come on threads of OkHttp, its requests leave in that of the caller or of the config's executor. */
+    @Test
+    void futureOfFeignsOwnClientForOkHttpIsFeignsCall() {
+        alwaysGet(status(503));
+        Orders orders = target(
+                install(AsyncFeign.builder().client(new feign.okhttp.OkHttpClient(installed())), fast().build()));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(received()).hasSize(3);
+        assertOneId();
+        assertEnd(FAILED, 3);
     }
 
     @Test

@@ -97,7 +97,11 @@ abstract class WireMockTestBase {
 
     /** Feign's own client, for which a thread waits where the caller does not. */
     final AsyncClient<Object> waitingClient() {
-        return new AsyncClient.Default<>(new Client.Default(null, null), threads);
+        return waitingFor(new Client.Default(null, null));
+    }
+
+    final AsyncClient<Object> waitingFor(Client client) {
+        return new AsyncClient.Default<>(client, threads);
     }
 
     static ResponseDefinitionBuilder ok() {

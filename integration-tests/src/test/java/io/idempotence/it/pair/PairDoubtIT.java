@@ -5,12 +5,18 @@ import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import feign.Feign;
+import feign.FeignException;
 import feign.Headers;
 import feign.RequestLine;
 import feign.Target.HardCodedTarget;
+import io.idempotence.IdempotenceId;
 import io.idempotence.Idempotent;
+import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.it.wire.RawServer;
@@ -93,6 +99,21 @@ class PairDoubtIT extends PairTestBase {
         Throwable end = catchThrowable(() -> payments.pay("order-1"));
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
         assertThat(end).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    @Test
+    void answerThatCouldNotBeDecodedIsReadLaterUnderTheIdOfItsException() {
+        provider();
+        Feign.Builder unable = feign(okHttp(), READ_TIMEOUT_MILLIS).decoder((response, type) -> {
+            throw new IllegalStateException("not yet able to read this");
+        });
+        Payments before = through((request, n) -> NONE, fast(), unable, instances());
+        FeignException end = catchThrowableOfType(FeignException.class, () -> before.pay("order-1"));
+        IdempotenceId id = IdempotentFeign.idOf(end).orElseThrow();
+        Payments after = through((request, n) -> NONE);
+        assertThat(IdempotenceClient.resume(id, () -> after.pay("order-1"))).isEqualTo("receipt 1 for order-1");
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(events).extracting(IdempotenceClientEvent::result).containsExactly(Result.FAILED, Result.REPLAYED);
     }
 
     @Test

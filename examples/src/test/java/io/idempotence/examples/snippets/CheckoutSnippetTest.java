@@ -1,0 +1,94 @@
+package io.idempotence.examples.snippets;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import feign.Feign;
+import feign.Request;
+import feign.Response;
+import feign.jackson.JacksonDecoder;
+import feign.jackson.JacksonEncoder;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.feign.IdempotentFeign;
+import io.idempotence.examples.payments.api.PaymentOrder;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import org.junit.jupiter.api.Test;
+
+/** What the user is told. */
+class CheckoutSnippetTest {
+    private static final PaymentOrder ORDER = new PaymentOrder(7, 100);
+    private static final IdempotenceId FORM = IdempotenceId.of("form-7");
+    private static final int LOST = 0;
+
+    private final Queue<Answer> answers = new ArrayDeque<>();
+    private final List<String> ids = new ArrayList<>();
+    private final CheckoutSnippet checkout = new CheckoutSnippet(IdempotentFeign.install(
+                    Feign.builder()
+                            .client(this::answer)
+                            .encoder(new JacksonEncoder())
+                            .decoder(new JacksonDecoder()),
+                    IdempotenceClientConfig.builder().maxAttempts(1).build())
+            .target(CheckoutSnippet.Payments.class, "https://payments.example"));
+
+    private record Answer(int status, String body) {}
+
+    private Response answer(Request request, Request.Options options) throws IOException {
+        ids.addAll(request.headers().getOrDefault("Idempotency-Key", List.of()));
+        Answer answer = answers.remove();
+        if (answer.status == LOST) {
+            throw new SocketTimeoutException("read timed out");
+        }
+        return Response.builder()
+                .status(answer.status)
+                .headers(Map.of())
+                .body(answer.body, StandardCharsets.UTF_8)
+                .request(request)
+                .build();
+    }
+
+    private void answers(int status, String body) {
+        answers.add(new Answer(status, body));
+    }
+
+    @Test
+    void lostAnswerIsNotKnownUntilOneIsFound() {
+        answers(LOST, "");
+        assertThat(checkout.pay(ORDER, FORM)).startsWith("We do not know yet");
+        answers(200, "[]");
+        assertThat(checkout.look(ORDER)).startsWith("We still do not know");
+        answers(200, "[{\"number\": 1, \"order\": 7}]");
+        assertThat(checkout.look(ORDER)).isEqualTo("Paid: payment 1");
+    }
+
+    @Test
+    void secondClickIsTheSameCallAndStaysUnknownWhateverALoginAnswers() {
+        answers(LOST, "");
+        checkout.pay(ORDER, FORM);
+        answers(401, "");
+        assertThat(checkout.pay(ORDER, FORM)).startsWith("We still do not know");
+        answers(503, "");
+        assertThat(checkout.sendAgain(ORDER)).startsWith("We still do not know");
+        answers(201, "{\"number\": 1, \"order\": 7}");
+        assertThat(checkout.sendAgain(ORDER)).isEqualTo("Paid: payment 1");
+        assertThat(new HashSet<>(ids)).containsExactly("\"form-7\"");
+        assertThat(ids).hasSize(4);
+    }
+
+    @Test
+    void providersOwnNoIsTold() {
+        answers(422, "");
+        assertThat(checkout.pay(ORDER, FORM)).isEqualTo("Your payment was declined.");
+        answers(LOST, "");
+        checkout.pay(ORDER, FORM);
+        answers(422, "");
+        assertThat(checkout.sendAgain(ORDER)).isEqualTo("Your payment was declined.");
+    }
+}

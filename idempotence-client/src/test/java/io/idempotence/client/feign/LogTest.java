@@ -1,0 +1,108 @@
+package io.idempotence.client.feign;
+
+import static ch.qos.logback.classic.Level.DEBUG;
+import static ch.qos.logback.classic.Level.WARN;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.TestServer.Reply;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.slf4j.LoggerFactory;
+
+/** What an operator reads: each unknown outcome, and no ID unless he asks for details. */
+class LogTest extends FeignTestBase {
+    private static final IdempotenceId ID = IdempotenceId.of("the-id-of-this-call");
+
+    private final Logger logger = (Logger) LoggerFactory.getLogger("io.idempotence.client");
+    private final ListAppender<ILoggingEvent> log = new ListAppender<>();
+
+    /** Without a listener, as most have none. */
+    private final IdempotenceClientConfig silent = IdempotenceClientConfig.builder()
+            .waitBound(Duration.ofMillis(1))
+            .maxWait(Duration.ofMillis(5))
+            .build();
+
+    @BeforeEach
+    void listen() {
+        log.start();
+        logger.addAppender(log);
+        logger.setAdditive(false);
+    }
+
+    @AfterEach
+    void stopListening() {
+        logger.detachAppender(log);
+        logger.setAdditive(true);
+        logger.setLevel(null);
+    }
+
+    private static Reply[] thrice(Reply reply) {
+        return new Reply[] {reply, reply, reply};
+    }
+
+    static Stream<List<Reply>> ends() {
+        return Stream.of(
+                List.of(thrice(Reply.status(504))),
+                List.of(thrice(Reply.status(503))),
+                List.of(thrice(Reply.refusal("storage-unavailable", 503))),
+                List.of(Reply.refusal("key-reused", 422)),
+                List.of(Reply.refusal("outcome-unknown", 409)),
+                List.of(Reply.status(404)),
+                List.of(Reply.status(503), Reply.ok("stored").header("Idempotent-Replayed", "true")));
+    }
+
+    private Throwable endOf(List<Reply> replies) {
+        server.answer(replies.toArray(Reply[]::new));
+        return catchThrowable(
+                () -> IdempotenceScope.with(ID, () -> orders(silent).create("x")));
+    }
+
+    private List<String> lines(Level level) {
+        return log.list.stream()
+                .filter(event -> event.getLevel() == level)
+                .map(ILoggingEvent::getFormattedMessage)
+                .toList();
+    }
+
+    @ParameterizedTest
+    @MethodSource("ends")
+    void idIsInNoLineAboveDebugAndInNoMessageOfAnException(List<Reply> replies) {
+        logger.setLevel(DEBUG);
+        for (Throwable end = endOf(replies); end != null; end = end.getCause()) {
+            assertThat(end.getMessage()).doesNotContain(ID.value());
+        }
+        assertThat(log.list)
+                .filteredOn(event -> event.getLevel() != DEBUG)
+                .allSatisfy(event -> assertThat(event.getFormattedMessage()).doesNotContain(ID.value()));
+        // One for each attempt, one for the call.
+        assertThat(lines(DEBUG)).hasSize(replies.size() + 1).allMatch(line -> line.contains(ID.value()));
+    }
+
+    @Test
+    void unknownOutcomeIsAWarningAndOtherEndsAreNone() {
+        logger.setLevel(WARN);
+        endOf(List.of(thrice(Reply.status(503))));
+        endOf(List.of(Reply.refusal("key-reused", 422)));
+        assertThat(log.list).isEmpty();
+        endOf(List.of(thrice(Reply.status(504))));
+        assertThat(lines(WARN))
+                .singleElement()
+                .asString()
+                .contains("Orders#create(String)")
+                .contains("not known");
+    }
+}

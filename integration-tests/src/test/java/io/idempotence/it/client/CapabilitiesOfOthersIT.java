@@ -1,0 +1,130 @@
+package io.idempotence.it.client;
+
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import feign.AsyncFeign;
+import feign.BaseBuilder;
+import feign.Feign;
+import feign.FeignException;
+import feign.micrometer.MicrometerCapability;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.feign.FeignDecorators;
+import io.github.resilience4j.feign.Resilience4jFeign;
+import io.github.resilience4j.retry.Retry;
+import io.github.resilience4j.retry.RetryConfig;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.time.Duration;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The capabilities of Resilience4j and of Micrometer themselves, beside ours. */
+class CapabilitiesOfOthersIT extends WireMockTestBase {
+    private final CircuitBreaker breaker = CircuitBreaker.ofDefaults("orders");
+    private final MeterRegistry meters = new SimpleMeterRegistry();
+    private boolean async;
+
+    @Override
+    BaseBuilder<?, ?> builder() {
+        return async
+                ? AsyncFeign.builder().client(waitingClient())
+                : Feign.builder().client(okHttp());
+    }
+
+    private static Retry threeTimes() {
+        return Retry.of(
+                "around",
+                RetryConfig.custom()
+                        .maxAttempts(3)
+                        .waitDuration(Duration.ofMillis(1))
+                        .build());
+    }
+
+    private FeignDecorators breaking() {
+        return FeignDecorators.builder().withCircuitBreaker(breaker).build();
+    }
+
+    private static FeignDecorators retrying() {
+        return FeignDecorators.builder().withRetry(threeTimes()).build();
+    }
+
+    private void assertBreakerSaw(int successes, int failures) {
+        assertThat(breaker.getMetrics().getNumberOfSuccessfulCalls()).isEqualTo(successes);
+        assertThat(breaker.getMetrics().getNumberOfFailedCalls()).isEqualTo(failures);
+    }
+
+    /** Facts 5 and 7: attempts are beneath the breaker. */
+    @Test
+    void circuitBreakerBeforeOursCountsCalls() {
+        attemptsUpTo(2, status(503));
+        Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(breaking())));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertOneId();
+        assertEnd(SUCCEEDED, 3);
+        assertBreakerSaw(1, 0);
+        alwaysGet(status(503));
+        assertThatThrownBy(() -> orders.create("y")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertBreakerSaw(1, 1);
+    }
+
+    /** Fact 5. */
+    @Test
+    void retryBeforeOursKeepsTheIdAndIsOneCall() {
+        requestsGet(status(404), status(404));
+        Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(retrying())));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertThat(received()).hasSize(3);
+        assertOneId();
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    /** Fact 5: it drops our handler. Each of its attempts is a call then, none without an ID. */
+    @Test
+    void retryAfterOursNeverMakesACallWithoutAnId() {
+        requestsGet(status(404), status(404));
+        Orders orders =
+                target(install(feign(), fast().build()).addCapability(Resilience4jFeign.capability(retrying())));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertThat(ids()).hasSize(3).doesNotContain("");
+    }
+
+    @Test
+    void builderOfResilience4jIsOneAsAnyOther() {
+        alwaysGet(status(503));
+        Orders orders = target(install(
+                Resilience4jFeign.builder(breaking()).client(okHttp()).options(readTimeout(20_000)), fast().build()));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(received()).hasSize(3);
+        assertOneId();
+        assertEnd(FAILED, 3);
+        assertBreakerSaw(0, 1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, false", "false, false", "true, true", "false, true"})
+    void metersOfFeignCountCallsAndRequestsOnEitherSide(boolean before, boolean later) {
+        async = later;
+        attemptsUpTo(2, status(503));
+        MicrometerCapability capability = new MicrometerCapability(meters);
+        Orders orders = before
+                ? orders(builder -> builder.addCapability(capability))
+                : target(install(feign(), fast().build()).addCapability(capability));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertOneId();
+        assertEnd(SUCCEEDED, 3);
+        assertThat(timed("feign.Client") + timed("feign.AsyncClient")).isEqualTo(3);
+        assertThat(timed("feign.Feign") + timed("feign.AsyncFeign")).isEqualTo(1);
+        orders.tick();
+        assertThat(Set.copyOf(ids())).hasSize(2);
+    }
+
+    private long timed(String name) {
+        return meters.find(name).timers().stream().mapToLong(Timer::count).sum();
+    }
+}

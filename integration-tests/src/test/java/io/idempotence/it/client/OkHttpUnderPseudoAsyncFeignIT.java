@@ -1,0 +1,14 @@
+package io.idempotence.it.client;
+
+import feign.AsyncClient;
+import feign.AsyncFeign;
+import feign.BaseBuilder;
+import feign.Client;
+
+/** The caller's thread sends, although the answer is a future. */
+class OkHttpUnderPseudoAsyncFeignIT extends OkHttpUnderFeignIT {
+    @Override
+    BaseBuilder<?, ?> feign(Client under) {
+        return AsyncFeign.builder().client(new AsyncClient.Pseudo<>(under));
+    }
+}
