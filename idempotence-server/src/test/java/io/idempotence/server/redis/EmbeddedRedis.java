@@ -75,6 +75,8 @@ public final class EmbeddedRedis implements AutoCloseable {
 
     private static EmbeddedRedis startWith(String binary, List<String> basic, String... options) {
         List<String> all = new ArrayList<>(basic);
+        // Redis 7 would wait 5 seconds for more replicas before it copies to the first one.
+        all.addAll(List.of("--repl-diskless-sync-delay", "0"));
         all.addAll(List.of(options));
         try {
             return startWith(binary, Files.createTempDirectory("embedded-redis"), all);

@@ -15,11 +15,13 @@ import java.time.Duration;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.RedisClusterClient;
 
+@Tag("redis-7")
 class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
     private static EmbeddedRedisCluster cluster;
 

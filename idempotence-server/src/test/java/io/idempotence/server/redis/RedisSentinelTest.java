@@ -18,10 +18,12 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
 /** Redis behind Sentinels, with waiting for replicas: the contract, and failovers. */
+@Tag("redis-7")
 class RedisSentinelTest extends IdempotenceStorageContract {
     private static EmbeddedRedisSentinel redis;
 
