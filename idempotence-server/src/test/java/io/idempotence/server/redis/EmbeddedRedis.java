@@ -13,6 +13,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
@@ -60,6 +61,18 @@ public final class EmbeddedRedis implements AutoCloseable {
     public static EmbeddedRedis startPersistent(String... options) {
         return startWith(
                 RedisBinary.chosen(), List.of("--save", "", "--appendonly", "yes", "--appendfsync", "always"), options);
+    }
+
+    /** Starts a server that copies another one, and waits until it does. */
+    static EmbeddedRedis startReplicaOf(EmbeddedRedis primary) {
+        EmbeddedRedis replica = start("--replicaof", primary.host(), Integer.toString(primary.port()));
+        try {
+            Awaitility.await().atMost(Duration.ofSeconds(20)).until(primary::hasReplica);
+            return replica;
+        } catch (RuntimeException e) {
+            replica.close();
+            throw e;
+        }
     }
 
     /** Starts a Sentinel that watches a primary. */
@@ -127,6 +140,13 @@ public final class EmbeddedRedis implements AutoCloseable {
                         .timeoutMillis(5_000)
                         .autoNegotiateProtocol(false)
                         .build());
+    }
+
+    /** Whether another server copies this one by now. */
+    boolean hasReplica() {
+        try (Jedis jedis = jedis()) {
+            return jedis.info("replication").contains("state=online");
+        }
     }
 
     /** Ends the server at once, by SIGKILL to its own process. Does nothing if it is not running. */

@@ -72,7 +72,7 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
                 replica.clusterReplicate(primary.clusterMyId());
             }
         }
-        awaitAll(node -> replicas.contains(node) || isFollowed(node));
+        awaitAll(node -> replicas.contains(node) || node.hasReplica());
     }
 
     private static EmbeddedRedis startNode() {
@@ -83,12 +83,6 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
         Awaitility.await()
                 .atMost(Duration.ofSeconds(30))
                 .until(() -> Stream.concat(nodes.stream(), replicas.stream()).allMatch(condition));
-    }
-
-    private static boolean isFollowed(EmbeddedRedis node) {
-        try (Jedis jedis = node.jedis()) {
-            return jedis.info("replication").contains("state=online");
-        }
     }
 
     private boolean isUp(EmbeddedRedis node) {
