@@ -82,7 +82,7 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
     private void awaitAll(Predicate<EmbeddedRedis> condition) {
         Awaitility.await()
                 .atMost(Duration.ofSeconds(30))
-                .until(() -> Stream.concat(nodes.stream(), replicas.stream()).allMatch(condition));
+                .until(() -> servers().stream().allMatch(condition));
     }
 
     private boolean isUp(EmbeddedRedis node) {
@@ -101,6 +101,11 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
     /** The primaries. */
     public List<EmbeddedRedis> nodes() {
         return List.copyOf(nodes);
+    }
+
+    /** The primaries and their replicas. */
+    List<EmbeddedRedis> servers() {
+        return Stream.concat(nodes.stream(), replicas.stream()).toList();
     }
 
     @Override

@@ -49,6 +49,7 @@ class RedisSentinelTest extends IdempotenceStorageContract {
     private static RedisIdempotenceStorage connect(EmbeddedRedisSentinel redis) {
         return RedisIdempotenceStorage.builder(redis.addresses())
                 .sentinel(EmbeddedRedisSentinel.NAME)
+                .client(Rights.applicationAnd(List.of(redis.primary(), redis.replica()), "scan", "info", "wait"))
                 .waitForReplicas(1, Duration.ofMillis(1_500))
                 .strict()
                 .build();
