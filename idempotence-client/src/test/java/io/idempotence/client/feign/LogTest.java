@@ -6,9 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
@@ -16,39 +14,23 @@ import io.idempotence.client.feign.TestServer.Reply;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.slf4j.LoggerFactory;
 
 /** What an operator reads: each unknown outcome, and no ID unless he asks for details. */
 class LogTest extends FeignTestBase {
     private static final IdempotenceId ID = IdempotenceId.of("the-id-of-this-call");
 
-    private final Logger logger = (Logger) LoggerFactory.getLogger("io.idempotence.client");
-    private final ListAppender<ILoggingEvent> log = new ListAppender<>();
+    @RegisterExtension
+    private final SilentLog log = new SilentLog("io.idempotence.client");
 
     /** Without a listener, as most have none. */
     private final IdempotenceClientConfig silent = IdempotenceClientConfig.builder()
             .waitBound(Duration.ofMillis(1))
             .maxWait(Duration.ofMillis(5))
             .build();
-
-    @BeforeEach
-    void listen() {
-        log.start();
-        logger.addAppender(log);
-        logger.setAdditive(false);
-    }
-
-    @AfterEach
-    void stopListening() {
-        logger.detachAppender(log);
-        logger.setAdditive(true);
-        logger.setLevel(null);
-    }
 
     private static Reply[] thrice(Reply reply) {
         return new Reply[] {reply, reply, reply};
@@ -72,7 +54,7 @@ class LogTest extends FeignTestBase {
     }
 
     private List<String> lines(Level level) {
-        return log.list.stream()
+        return log.events().stream()
                 .filter(event -> event.getLevel() == level)
                 .map(ILoggingEvent::getFormattedMessage)
                 .toList();
@@ -81,11 +63,11 @@ class LogTest extends FeignTestBase {
     @ParameterizedTest
     @MethodSource("ends")
     void idIsInNoLineAboveDebugAndInNoMessageOfAnException(List<Reply> replies) {
-        logger.setLevel(DEBUG);
+        log.logger().setLevel(DEBUG);
         for (Throwable end = endOf(replies); end != null; end = end.getCause()) {
             assertThat(end.getMessage()).doesNotContain(ID.value());
         }
-        assertThat(log.list)
+        assertThat(log.events())
                 .filteredOn(event -> event.getLevel() != DEBUG)
                 .allSatisfy(event -> assertThat(event.getFormattedMessage()).doesNotContain(ID.value()));
         // One for each attempt, one for the call.
@@ -94,10 +76,10 @@ class LogTest extends FeignTestBase {
 
     @Test
     void unknownOutcomeIsAWarningAndOtherEndsAreNone() {
-        logger.setLevel(WARN);
+        log.logger().setLevel(WARN);
         endOf(List.of(thrice(Reply.status(503))));
         endOf(List.of(Reply.refusal("key-reused", 422)));
-        assertThat(log.list).isEmpty();
+        assertThat(log.events()).isEmpty();
         endOf(List.of(thrice(Reply.status(504))));
         assertThat(lines(WARN))
                 .singleElement()

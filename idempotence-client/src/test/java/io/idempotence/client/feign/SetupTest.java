@@ -3,9 +3,6 @@ package io.idempotence.client.feign;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
 import feign.Capability;
 import feign.Feign;
 import feign.InvocationHandlerFactory;
@@ -21,32 +18,13 @@ import io.idempotence.client.feign.TestServer.Reply;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.slf4j.LoggerFactory;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Building a client: what is put together wrongly is said, or refused. */
 class SetupTest extends FeignTestBase {
-    private final Logger logger = (Logger) LoggerFactory.getLogger(IdempotentFeign.class);
-    private final ListAppender<ILoggingEvent> log = new ListAppender<>();
-
-    @BeforeEach
-    void listen() {
-        log.start();
-        logger.addAppender(log);
-        logger.setAdditive(false);
-    }
-
-    @AfterEach
-    void stopListening() {
-        logger.detachAppender(log);
-        logger.setAdditive(true);
-    }
-
-    private List<String> warnings() {
-        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
-    }
+    @RegisterExtension
+    private final SilentLog log = new SilentLog(IdempotentFeign.class.getName());
 
     @Test
     void feignsRetryerIsOffAndOnlyAnUnusualOneIsMentionedOnce() {
@@ -54,7 +32,7 @@ class SetupTest extends FeignTestBase {
         Orders usual = orders(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 5)));
         assertThatThrownBy(() -> usual.create("x")).isInstanceOf(feign.FeignException.class);
         assertThat(server.requests()).hasSize(3);
-        assertThat(warnings()).isEmpty();
+        assertThat(log.messages()).isEmpty();
 
         Retryer own = new Retryer() {
             @Override
@@ -69,7 +47,7 @@ class SetupTest extends FeignTestBase {
         Feign.Builder builder = IdempotentFeign.install(Feign.builder().retryer(own), fast().build());
         target(builder);
         target(builder);
-        assertThat(warnings()).hasSize(1).allMatch(w -> w.contains("Retryer"));
+        assertThat(log.messages()).hasSize(1).allMatch(w -> w.contains("Retryer"));
     }
 
     @Test
@@ -81,7 +59,7 @@ class SetupTest extends FeignTestBase {
         orders.list();
         assertThat(server.ids().subList(0, 2)).allMatch(id -> id.matches("\"[0-9a-f-]{36}\""));
         assertThat(Set.copyOf(server.ids())).hasSize(3);
-        assertThat(warnings()).hasSize(1).allMatch(w -> w.contains("IdempotentFeign.install(builder) last"));
+        assertThat(log.messages()).hasSize(1).allMatch(w -> w.contains("IdempotentFeign.install(builder) last"));
     }
 
     /** As Resilience4jFeign's: does not ask the factory it replaces. Public because Feign calls it by reflection. */
@@ -107,7 +85,7 @@ class SetupTest extends FeignTestBase {
         orders.tick();
         assertThat(server.ids().subList(0, 2)).containsExactly("\"job\"", "\"job\"");
         assertThat(server.ids().get(2)).isEqualTo(server.ids().get(3)).isNotEqualTo("\"job\"");
-        assertThat(warnings()).isEmpty();
+        assertThat(log.messages()).isEmpty();
     }
 
     @Test
@@ -139,7 +117,7 @@ class SetupTest extends FeignTestBase {
         orders(fast().build(), b -> b.invocationHandlerFactory(copying)).create("x");
         assertThat(server.ids()).hasSize(2);
         assertThat(Set.copyOf(server.ids())).hasSize(1);
-        assertThat(warnings()).hasSize(1).allMatch(w -> w.contains("copy of the arguments"));
+        assertThat(log.messages()).hasSize(1).allMatch(w -> w.contains("copy of the arguments"));
     }
 
     @Test

@@ -5,11 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
 import java.security.SecureRandom;
-import java.time.Clock;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.ZoneId;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
@@ -145,31 +141,15 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
     @Test
     void aLookThatIsOvertakenByARenewalDoesNotMissTheRecord() {
         MovingClock time = new MovingClock();
-        AtomicReference<Runnable> meanwhile = new AtomicReference<>(() -> {});
-        IdempotenceStorage shared = IdempotenceStorage.inMemory(1, new Clock() {
-            @Override
-            public Instant instant() {
-                meanwhile.getAndSet(() -> {}).run();
-                return time.instant();
-            }
-
-            @Override
-            public ZoneId getZone() {
-                return time.getZone();
-            }
-
-            @Override
-            public Clock withZone(ZoneId zone) {
-                return this;
-            }
-        });
+        IdempotenceStorage shared = IdempotenceStorage.inMemory(1, time);
         StorageKey key = StorageKey.of("a", "", "", IdempotenceId.of("id"));
         Duration minute = Duration.ofMinutes(1);
         Claim claim = ((ClaimResult.Claimed)
                         shared.claim(new ClaimRequest(key, Fingerprint.NONE, new Owner(1, 1), minute, minute, false)))
                 .claim();
 
-        meanwhile.set(() -> {
+        time.whenAsked(() -> {
+            time.whenAsked(() -> {});
             shared.renew(claim, minute.multipliedBy(3));
             time.advance(minute.multipliedBy(2));
         });

@@ -1,14 +1,9 @@
 package io.idempotence.server.storage;
 
 import io.idempotence.IdempotenceId;
-import java.time.Clock;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.ZoneId;
-import java.time.ZoneOffset;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jetbrains.lincheck.LincheckAssertionError;
@@ -33,35 +28,17 @@ public @Tag("interleavings") class InMemoryInterleavingsTest {
             .mapToObj(id -> StorageKey.of("a", "", "", IdempotenceId.of("id-" + id)))
             .toList();
 
-    private final Moving clock = new Moving();
+    private final MovingClock clock = new MovingClock();
     private final IdempotenceStorage storage = IdempotenceStorage.inMemory(2, clock);
 
-    /** Lets another thread go on wherever the time is asked for: in the middle of each step. */
-    private static final class Moving extends Clock {
-        private final AtomicLong now = new AtomicLong();
-
-        @Override
-        public Instant instant() {
-            Thread.yield();
-            Instant read = Instant.ofEpochMilli(now.get());
-            Thread.yield();
-            return read;
-        }
-
-        @Override
-        public ZoneId getZone() {
-            return ZoneOffset.UTC;
-        }
-
-        @Override
-        public Clock withZone(ZoneId zone) {
-            return this;
-        }
+    /** Lets another thread go on in the middle of each step. */
+    public InMemoryInterleavingsTest() {
+        clock.whenAsked(Thread::yield);
     }
 
     @Operation
     public void leaseEnds() {
-        clock.now.addAndGet(LEASE.toMillis());
+        clock.advance(LEASE);
     }
 
     @Operation

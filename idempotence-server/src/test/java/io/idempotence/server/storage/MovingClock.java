@@ -7,9 +7,16 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** A clock that stands still until it is told to move. Thread-safe. */
+/** A clock that stands still until it is told to move. Something may happen wherever it is looked at. Thread-safe. */
 public final class MovingClock extends Clock {
     private final AtomicReference<Instant> now = new AtomicReference<>(Instant.parse("2026-01-01T00:00:00Z"));
+
+    private volatile Runnable meanwhile = () -> {};
+
+    /** Happens in the middle of whatever asks for the time, before it is told and again after. */
+    public void whenAsked(Runnable meanwhile) {
+        this.meanwhile = meanwhile;
+    }
 
     /** Moves on by {@code duration}. */
     public void advance(Duration duration) {
@@ -18,7 +25,10 @@ public final class MovingClock extends Clock {
 
     @Override
     public Instant instant() {
-        return now.get();
+        meanwhile.run();
+        Instant told = now.get();
+        meanwhile.run();
+        return told;
     }
 
     @Override

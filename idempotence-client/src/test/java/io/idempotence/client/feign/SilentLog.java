@@ -1,0 +1,46 @@
+package io.idempotence.client.feign;
+
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import java.util.List;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.slf4j.LoggerFactory;
+
+/** What a logger is told during a test, and nobody else is: for a {@code @RegisterExtension}. */
+final class SilentLog implements BeforeEachCallback, AfterEachCallback {
+    private final Logger logger;
+    private final ListAppender<ILoggingEvent> log = new ListAppender<>();
+
+    SilentLog(String name) {
+        this.logger = (Logger) LoggerFactory.getLogger(name);
+    }
+
+    @Override
+    public void beforeEach(ExtensionContext context) {
+        log.start();
+        logger.addAppender(log);
+        logger.setAdditive(false);
+    }
+
+    @Override
+    public void afterEach(ExtensionContext context) {
+        logger.detachAppender(log);
+        logger.setAdditive(true);
+        logger.setLevel(null);
+    }
+
+    Logger logger() {
+        return logger;
+    }
+
+    List<ILoggingEvent> events() {
+        return List.copyOf(log.list);
+    }
+
+    List<String> messages() {
+        return events().stream().map(ILoggingEvent::getFormattedMessage).toList();
+    }
+}
