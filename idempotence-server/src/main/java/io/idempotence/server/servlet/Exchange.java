@@ -18,10 +18,11 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -44,12 +45,15 @@ final class Exchange {
     private final Execution execution;
     private final FilterConfiguration config;
     private final Problems problems;
-    private final BooleanSupplier seesAsyncDispatches;
+    private final boolean seesDispatches;
     private final HttpServletRequest containerRequest;
     private final HttpServletResponse containerResponse;
     private final HeldRequest request;
     private final HeldResponse response;
     private final HttpServletResponse responseForHandler;
+
+    /** Kept headers that were there before the handler. */
+    private final Map<String, List<String>> headersBefore;
 
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile boolean awaitsErrorPage;
@@ -67,19 +71,20 @@ final class Exchange {
             Execution execution,
             FilterConfiguration config,
             Problems problems,
-            BooleanSupplier seesAsyncDispatches,
+            boolean seesDispatches,
             HttpServletRequest request,
             byte @Nullable [] body,
             HttpServletResponse response) {
         this.execution = execution;
         this.config = config;
         this.problems = problems;
-        this.seesAsyncDispatches = seesAsyncDispatches;
+        this.seesDispatches = seesDispatches;
         this.containerRequest = request;
         this.containerResponse = response;
         this.request = new HeldRequest(request, body, this);
         this.response = new HeldResponse(response, config.maxResponseBody(), this);
         this.responseForHandler = this.response.forHandler();
+        this.headersBefore = valuesOfKeptHeaders(response);
     }
 
     boolean isOf(FilterConfiguration filter) {
@@ -230,9 +235,7 @@ final class Exchange {
 
     /** A dispatch this filter will not see must not find its answer held back for ever. */
     void beforeDispatch() {
-        if (!seesAsyncDispatches.getAsBoolean()) {
-            LOG.warn("the idempotence filter is not mapped to ASYNC dispatches: answers leave before they are recorded;"
-                    + " use IdempotenceFilter.install, or map it to REQUEST, ASYNC and ERROR");
+        if (!seesDispatches) {
             response.stopHolding();
         }
     }
@@ -408,15 +411,25 @@ final class Exchange {
         if (type != null) {
             headers.add(new StoredResponse.Header("Content-Type", type));
         }
+        valuesOfKeptHeaders(answer).forEach((name, values) -> {
+            // What a filter in front has set, it sets again for each caller.
+            if (!values.equals(headersBefore.get(name))) {
+                values.forEach(value -> headers.add(new StoredResponse.Header(name, value)));
+            }
+        });
+        return headers;
+    }
+
+    private Map<String, List<String>> valuesOfKeptHeaders(HttpServletResponse answer) {
+        Map<String, List<String>> kept = Map.of();
         for (String name : config.keptHeaders()) {
             // Most are not there, and containers make a list even of nothing.
             if (answer.getHeader(name) != null) {
-                for (String value : answer.getHeaders(name)) {
-                    headers.add(new StoredResponse.Header(name, value));
-                }
+                kept = kept.isEmpty() ? new LinkedHashMap<>() : kept;
+                kept.put(name, List.copyOf(answer.getHeaders(name)));
             }
         }
-        return headers;
+        return kept;
     }
 
     /** Gives the caller of a late owner what the other one answered, or the refusal it would get now (T14). */

@@ -190,10 +190,12 @@ final class HeldResponse implements HttpServletResponse {
         }
         clientGone = true;
         LOG.warn("the container, or a filter in front, did not take an answer, which is recorded", e);
-        if (!container.isCommitted()) {
-            container.reset();
-            container.setStatus(SC_INTERNAL_SERVER_ERROR);
+        if (container.isCommitted()) {
+            // Only whoever throws makes a container cut an answer that has begun.
+            throw e;
         }
+        container.reset();
+        container.setStatus(SC_INTERNAL_SERVER_ERROR);
     }
 
     /** Throws away what was held and what the handler set, so that another answer can be given. */

@@ -18,6 +18,7 @@ import io.idempotence.server.storage.Fingerprint;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
+import jakarta.servlet.FilterConfig;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
@@ -69,7 +70,8 @@ import org.slf4j.LoggerFactory;
  * </ul>
  *
  * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are all recorded as the
- * client sees them. Request and answer bodies are held in memory, up to their caps. Thread-safe.
+ * client sees them. Mapped by the application itself instead of by {@code install}, it lets an answer that an asynchronous handler dispatches leave
+ * before it is recorded, and does not see requests that a filter in front dispatches later: it cannot know what it is mapped to. Request and answer bodies are held in memory, up to their caps. Thread-safe.
  */
 public final class IdempotenceFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
@@ -79,8 +81,7 @@ public final class IdempotenceFilter implements Filter {
     private final FilterConfiguration config;
     private final Problems problems;
     private final Waiting waiting;
-    private volatile boolean seesAsyncDispatches;
-    /** Null if the application has mapped the filter itself: then to what it is to protect. */
+    /** Null if the application has mapped the filter itself: it cannot be told to what. */
     private volatile @Nullable List<UrlPattern> covered;
 
     private IdempotenceFilter(Builder builder) {
@@ -142,7 +143,6 @@ public final class IdempotenceFilter implements Filter {
         registration.setAsyncSupported(true);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, patterns);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
-        seesAsyncDispatches = true;
         return registration;
     }
 
@@ -154,6 +154,17 @@ public final class IdempotenceFilter implements Filter {
      */
     public static Optional<IdempotentExecution> execution(ServletRequest request) {
         return Optional.ofNullable((Exchange) request.getAttribute(EXCHANGE)).map(Exchange::execution);
+    }
+
+    @Override
+    public void init(FilterConfig filter) {
+        if (covered == null) {
+            LOG.warn(
+                    "the idempotence filter '{}' is mapped by the application: what an asynchronous handler dispatches leaves before"
+                            + " it is recorded, and what a filter in front dispatches later is not protected; use"
+                            + " IdempotenceFilter.install",
+                    filter.getFilterName());
+        }
     }
 
     @Override
@@ -174,7 +185,6 @@ public final class IdempotenceFilter implements Filter {
             // Another idempotence filter protects it.
             chain.doFilter(request, response);
         } else if (request.getDispatcherType() == DispatcherType.ASYNC) {
-            seesAsyncDispatches = true;
             exchange.dispatch(chain, request, response);
         } else if (request.getDispatcherType() == DispatcherType.ERROR && exchange.awaitsErrorPage()) {
             exchange.errorPage(chain, http, answer);
@@ -188,7 +198,7 @@ public final class IdempotenceFilter implements Filter {
         List<UrlPattern> patterns = covered;
         return switch (request.getDispatcherType()) {
             case REQUEST -> true;
-            case ASYNC -> patterns == null || patterns.stream().anyMatch(pattern -> pattern.covers(request));
+            case ASYNC -> patterns != null && patterns.stream().anyMatch(pattern -> pattern.covers(request));
             default -> false;
         };
     }
@@ -275,7 +285,7 @@ public final class IdempotenceFilter implements Filter {
             throws IOException, ServletException {
         Exchange exchange;
         try {
-            exchange = new Exchange(execution, config, problems, () -> seesAsyncDispatches, request, body, response);
+            exchange = new Exchange(execution, config, problems, covered != null, request, body, response);
             request.setAttribute(EXCHANGE, exchange);
         } catch (Throwable e) {
             // A listener of the application, say. Nothing ran, and nobody else would end the execution.

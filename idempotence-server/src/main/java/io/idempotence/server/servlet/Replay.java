@@ -30,15 +30,20 @@ final class Replay {
         StoredResponse stored = StoredResponse.fromBytes(result);
         response.setHeader(IdempotenceHeaders.IDEMPOTENT_REPLAYED, "true");
         String location = "";
+        String before = "";
         for (StoredResponse.Header header : stored.headers()) {
             if (header.name().equals("Content-Type")) {
                 response.setContentType(header.value());
             } else if (stored.form() == StoredResponse.Form.REDIRECT
                     && header.name().equals("Location")) {
                 location = header.value();
-            } else {
+            } else if (header.name().equals(before)) {
                 response.addHeader(header.name(), header.value());
+            } else {
+                // In the place of what a filter in front may have set, as the handler did.
+                response.setHeader(header.name(), header.value());
             }
+            before = header.name();
         }
         switch (stored.form()) {
             case WRITTEN -> {

@@ -6,6 +6,7 @@ import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
@@ -19,10 +20,12 @@ import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -83,6 +86,67 @@ class AnswersIT extends FilterTestBase {
         assertThat(text(second)).isEqualTo("paid");
         assertThat(replayed(second)).isTrue();
         assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P4: an answer of which a part has left is cut, and does not look whole")
+    void anAnswerThatIsTakenInPartDoesNotLookWhole() {
+        AtomicBoolean breaks = new AtomicBoolean(true);
+        Idempotence idempotence = idempotence();
+        ServletServer server = start((request, response) -> answer(response, 201, "paid, and much more"), context -> {
+            inFront(
+                    context,
+                    (request, response, chain) ->
+                            chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
+                                @Override
+                                public ServletOutputStream getOutputStream() throws IOException {
+                                    ServletOutputStream stream = super.getOutputStream();
+                                    if (breaks.getAndSet(false)) {
+                                        stream.write("paid".getBytes(StandardCharsets.US_ASCII));
+                                        flushBuffer();
+                                        throw new IllegalStateException("a bug of a filter in front");
+                                    }
+                                    return stream;
+                                }
+                            }));
+            IdempotenceFilter.install(context, idempotence);
+        });
+        assertThatThrownBy(() -> call(server)).isInstanceOf(UncheckedIOException.class);
+        HttpResponse<byte[]> second = call(server);
+        assertThat(text(second)).isEqualTo("paid, and much more");
+        assertThat(replayed(second)).isTrue();
+    }
+
+    @Test
+    @DisplayName("P4: what a filter in front sets belongs to it: it is neither kept nor given twice")
+    void headersOfAFilterInFrontAreItsOwn() {
+        AtomicInteger requests = new AtomicInteger();
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    response.setHeader("Cache-Control", "max-age=5");
+                    response.addHeader("Link", "</a>; rel=next");
+                    response.addHeader("Link", "</b>; rel=prev");
+                    answer(response, 200, "paid");
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        HttpServletResponse http = (HttpServletResponse) response;
+                        http.setHeader("Content-Language", "l" + requests.incrementAndGet());
+                        http.setHeader("Cache-Control", "no-store");
+                        chain.doFilter(request, response);
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        HttpResponse<byte[]> first = call(server);
+        HttpResponse<byte[]> second = call(server);
+        assertThat(replayed(second)).isTrue();
+        assertThat(first.headers().allValues("Content-Language")).containsExactly("l1");
+        assertThat(second.headers().allValues("Content-Language")).containsExactly("l2");
+        for (HttpResponse<byte[]> each : List.of(first, second)) {
+            assertThat(each.headers().allValues("Cache-Control")).containsExactly("max-age=5");
+            assertThat(each.headers().allValues("Link")).hasSize(2);
+        }
     }
 
     @Test

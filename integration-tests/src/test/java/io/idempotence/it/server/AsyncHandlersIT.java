@@ -19,6 +19,7 @@ import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ReadListener;
+import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletOutputStream;
@@ -105,6 +106,50 @@ class AsyncHandlersIT extends FilterTestBase {
         assertThat(text(first)).isEqualTo("dispatched twice");
         awaitReplay(server, first);
         assertThat(runs).hasValue(1);
+    }
+
+    /** As {@code install} does, but the filter does not know its patterns. */
+    private static void mapByHand(ServletContext context, Idempotence idempotence, String asyncPattern) {
+        FilterRegistration.Dynamic filter = context.addFilter(
+                "by hand", IdempotenceFilter.builder(idempotence).build());
+        filter.setAsyncSupported(true);
+        filter.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/payments/*");
+        filter.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, asyncPattern);
+    }
+
+    @Test
+    @DisplayName("Rule 11: a request that a filter mapped by hand does not protect is not refused in its dispatches")
+    void aFilterMappedByHandLeavesTheDispatchesOfOthersAlone() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(AsyncHandlersIT::dispatchTwice, context -> mapByHand(context, idempotence, "/*"));
+        HttpResponse<byte[]> elsewhere = Http.post(server.uri("/search"), null, "{}");
+        assertThat(elsewhere.statusCode()).isEqualTo(200);
+        assertThat(text(elsewhere)).isEqualTo("dispatched twice");
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("dispatched twice");
+        awaitReplay(server, first);
+    }
+
+    @Test
+    @DisplayName("P4: an answer dispatched to where a filter mapped by hand does not see it is no empty success")
+    void aFilterMappedByHandDoesNotKeepWhatItDoesNotSeeAgain() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    if (request.getDispatcherType() == DispatcherType.ASYNC) {
+                        answer(response, 200, "paid");
+                    } else if (request.getRequestURI().endsWith("/here")) {
+                        request.startAsync().dispatch();
+                    } else {
+                        request.startAsync().dispatch("/view");
+                    }
+                },
+                context -> mapByHand(context, idempotence, "/payments/*"));
+        assertThat(text(Http.post(server.uri("/payments/here"), id + "-1", "{}")))
+                .isEqualTo("paid");
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("paid");
+        awaitReplay(server, first);
     }
 
     @Test

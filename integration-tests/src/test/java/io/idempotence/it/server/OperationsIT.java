@@ -88,9 +88,9 @@ class OperationsIT extends FilterTestBase {
         assertThat(isReplayed(server, "/a/1")).isTrue();
         assertThat(isReplayed(server, "/b/1")).isFalse();
         assertThat(isReplayed(server, "/c/1")).as("protected by none").isFalse();
-        assertThat(refusal(post(server.uri("/a/1"), null, "{}"))).isEqualTo("key-missing");
         assertThat(post(server.uri("/b/1"), null, "{}").statusCode()).isEqualTo(500);
-        assertThat(post(server.uri("/b/2"), id, "12345678901").statusCode()).isEqualTo(413);
+        // Last, because a container may close the connection of a body that nobody has read.
+        assertThat(refusal(post(server.uri("/a/1"), null, "{}"))).isEqualTo("key-missing");
     }
 
     @Test
@@ -146,7 +146,9 @@ class OperationsIT extends FilterTestBase {
         ServletServer server = serveTwo((request, response) -> answer(response, 500, "broken"), "/a/*", "/*");
         assertThat(isReplayed(server, "/a/1")).isTrue();
         assertThat(isReplayed(server, "/b/1")).isFalse();
-        assertThat(post(server.uri("/a/2"), id, "12345678901").statusCode()).isEqualTo(500);
+        assertThat(post(server.uri("/a/2"), id, "12345678901").statusCode())
+                .as("not the second one's cap")
+                .isEqualTo(500);
     }
 
     @Test
