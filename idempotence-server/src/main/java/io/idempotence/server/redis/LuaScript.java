@@ -112,7 +112,7 @@ final class LuaScript {
             pipeline.sync();
             Object answer = reply.get();
             if (replicas.get() < wanted.replicas()) {
-                throw new Replication.TooFewException(replicas.get(), wanted.replicas());
+                throw new Replication.TooFewException(replicas.get(), wanted.replicas(), answer);
             }
             return answer;
         }
