@@ -63,7 +63,7 @@ public final class IdempotenceAdmin {
     /**
      * The same with another retention of what is resolved from now on. It should be that of the operation's policy.
      *
-     * @param retention how long a record lives after it was resolved; at least 1 ms
+     * @param retention how long a record lives after it was resolved, unless it would have lived longer anyway; at least 1 ms
      * @return a new instance
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
      */

@@ -28,7 +28,7 @@ final class ResolveCommand extends ChangingCommand {
             names = "--retention",
             paramLabel = "<time>",
             converter = Durations.class,
-            description = "How long the ID is remembered from now on. Default: 1d.")
+            description = "How long the ID is remembered from now on at least. Default: 1d.")
     private Duration retention = Duration.ofDays(1);
 
     private static final class Answer {

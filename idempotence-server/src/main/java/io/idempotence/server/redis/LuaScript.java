@@ -24,7 +24,7 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /** A script on one key. Redis knows it by its SHA-1 until it restarts, fails over or is told to forget. */
 final class LuaScript {
-    private static final Pattern INCLUDE = Pattern.compile("(?m)^--#include (\\S+)\n");
+    private static final Pattern INCLUDE = Pattern.compile("(?m)^--#include (\\S+)\r?\n");
 
     private final byte[] source;
     private final byte[] sha1;
@@ -36,8 +36,16 @@ final class LuaScript {
 
     /** Where a script says {@code --#include}, what scripts share is put in: behind what is run most, which it would cost time. */
     static LuaScript load(String name) {
-        String source = INCLUDE.matcher(read(name)).replaceAll(file -> Matcher.quoteReplacement(read(file.group(1))));
-        return new LuaScript(source.getBytes(StandardCharsets.UTF_8));
+        return new LuaScript(withIncludes(name, read(name)).getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** An include that was left would be a comment, and the script would fail at its first duplicate. */
+    static String withIncludes(String name, String source) {
+        String whole = INCLUDE.matcher(source).replaceAll(file -> Matcher.quoteReplacement(read(file.group(1))));
+        if (whole.contains("--#include")) {
+            throw new IllegalStateException(name + " has an --#include that is not a line of its own");
+        }
+        return whole;
     }
 
     private static String read(String name) {
@@ -104,7 +112,7 @@ final class LuaScript {
             pipeline.sync();
             Object answer = reply.get();
             if (replicas.get() < wanted.replicas()) {
-                throw new Replication.TooFewException(replicas.get(), wanted.replicas());
+                throw new Replication.TooFewException(replicas.get(), wanted.replicas(), answer);
             }
             return answer;
         }

@@ -172,7 +172,10 @@ final class RedisConnector {
                 client,
                 name,
                 replication,
-                () -> client.getClusterNodes().values().forEach(Pool::clear));
+                // Nothing tells which node failed: one that stays dead must not cost the others their connections at
+                // every call.
+                new AtMostOncePerSecond(
+                        () -> client.getClusterNodes().values().forEach(Pool::clear), System::nanoTime));
     }
 
     private static <T> T opened(String name, Supplier<T> opening) {

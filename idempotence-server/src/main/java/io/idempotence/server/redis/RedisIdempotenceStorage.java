@@ -190,13 +190,38 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     public ClaimResult claim(ClaimRequest request) {
         long lease = Millis.capped(request.lease());
         long retention = Millis.capped(request.retention());
-        Object answer = runReplicated(
-                "claim",
-                CLAIM,
-                request.key(),
-                RecordHeader.claimed(request, lease, retention),
-                number(retention),
-                request.takeOver() ? TAKE_OVER : REFUSE);
+        try {
+            return claimResult(
+                    request,
+                    runReplicated(
+                            "claim",
+                            CLAIM,
+                            request.key(),
+                            RecordHeader.claimed(request, lease, retention),
+                            number(retention),
+                            request.takeOver() ? TAKE_OVER : REFUSE));
+        } catch (StorageUnavailableException e) {
+            if (e.getCause() instanceof Replication.TooFewException tooFew
+                    && claimResult(request, tooFew.answer()) instanceof ClaimResult.Claimed stored) {
+                giveBack(stored.claim(), retention, e);
+            }
+            throw e;
+        }
+    }
+
+    /**
+     * Nothing runs under a claim that too few replicas have. Left on the primary it would show as abandoned, a false "outcome unknown". No
+     * replica is waited for: they do not answer.
+     */
+    private void giveBack(Claim claim, long retention, StorageUnavailableException refused) {
+        try {
+            run("release", WRITE, claim.key(), RecordHeader.head('R', claim, 0).array(), number(retention));
+        } catch (RuntimeException e) {
+            refused.addSuppressed(e);
+        }
+    }
+
+    private ClaimResult claimResult(ClaimRequest request, Object answer) {
         if (!(answer instanceof List<?> reply)) {
             return claimed(request, 1, false);
         }
@@ -517,8 +542,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
         /**
          * Lets each claim and each end of one count only when replicas have it too ({@code WAIT}, sent together with it), so that a
-         * failover to one of them does not lose it. When they do not answer in time, a claim fails as if the storage were down and nothing runs; an
-         * end is written again in the background. Replays and duplicates, too, are answered only while the replicas do.
+         * failover to one of them does not lose it. When they do not answer in time, a claim fails as if the storage were down, nothing runs, and
+         * the primary gives the ID back at once; an end is written again in the background. Replays and duplicates, too, are answered only while the replicas do.
          *
          * @param replicas how many, 1 to 100
          * @param timeout how long to wait for them; 1 ms to 10 s, and shorter than the answer timeout of {@link #client}

@@ -18,8 +18,16 @@ record Replication(int replicas, Duration timeout) {
     static final class TooFewException extends JedisException {
         private static final long serialVersionUID = 1L;
 
-        TooFewException(long had, int wanted) {
+        private final transient Object answer;
+
+        TooFewException(long had, int wanted, Object answer) {
             super(had + " of " + wanted + " replicas have the write");
+            this.answer = answer;
+        }
+
+        /** What the script said. */
+        Object answer() {
+            return answer;
         }
     }
 }

@@ -136,8 +136,9 @@ public interface IdempotenceStorage extends AutoCloseable {
      * @param key where the record lives
      * @param fence the record's fence when it was looked at; another one means that somebody acted in between
      * @param resolution what was found out; {@link Resolution#APPLIED} completes with {@link ClaimResult#noResult()}
-     * @param retention how long the record lives from now on
+     * @param retention how long the record lives from now on at least: one that would have lived longer still does; at least 1 ms
      * @return whether it was done; false if the record is gone, has another fence, or is neither unknown nor abandoned
+     * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
      * @throws CorruptRecordException see above
      */

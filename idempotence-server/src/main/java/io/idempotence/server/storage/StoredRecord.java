@@ -138,7 +138,7 @@ public record StoredRecord(
      * @param fence the record's when it was looked at
      * @param resolution what was found out
      * @param now in ms of the clock
-     * @param expiresAt in ms of the clock
+     * @param expiresAt in ms of the clock; the record's own if that is later
      * @return what {@link IdempotenceStorage#resolve} answers
      */
     public static Step<Boolean> resolve(
@@ -158,7 +158,7 @@ public record StoredRecord(
                 applied ? NOBODY : before.owner,
                 before.fingerprint,
                 0,
-                expiresAt,
+                Math.max(before.expiresAt, expiresAt),
                 applied ? ClaimResult.noResult() : null);
         return new Step<>(true, resolved);
     }

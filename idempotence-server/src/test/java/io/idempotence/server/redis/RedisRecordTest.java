@@ -147,6 +147,18 @@ class RedisRecordTest extends RedisTestBase {
         assertThat(storage.find(key).orElseThrow().retentionLeft()).isGreaterThan(Claims.RETENTION);
     }
 
+    @Test
+    void recordThatAnOperatorMadeToLiveForEverStaysSoWhenItIsResolved() {
+        for (Resolution resolution : Resolution.values()) {
+            storage.delete(key);
+            storage.markUnknown(Claims.claim(storage, key), Claims.RETENTION);
+            jedis.persist(rawKey);
+
+            assertThat(storage.resolve(key, 1, resolution, Claims.RETENTION)).isTrue();
+            assertThat(jedis.pttl(rawKey)).isEqualTo(-1);
+        }
+    }
+
     /** Nothing tells its age any more, and the owner may live. */
     @Test
     void claimThatAnOperatorMadeToLiveForEverIsNeverTakenOver() {

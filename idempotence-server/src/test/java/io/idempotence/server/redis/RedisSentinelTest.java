@@ -4,6 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.ExecutionRefusedException;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.Refusals;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -84,13 +91,11 @@ class RedisSentinelTest extends IdempotenceStorageContract {
 
     @Test
     @DisplayName(
-            "P6: without the replicas that were asked for a claim fails, and the same owner's next one succeeds (T2)")
+            "P6: without the replicas that were asked for a claim fails and is given back, and another owner's succeeds")
     void aClaimWithoutItsReplicasFails() {
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
                 EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(primary.address())
-                        .waitForReplicas(1, Duration.ofMillis(300))
-                        .build()) {
+                RedisIdempotenceStorage storage = replicated(primary)) {
             StorageKey key = Claims.newKey();
             var request = Claims.request(key);
             replica.pause();
@@ -99,11 +104,44 @@ class RedisSentinelTest extends IdempotenceStorageContract {
                     .isInstanceOf(StorageUnavailableException.class)
                     .hasMessageContaining("0 of 1 replicas have the write");
 
+            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+
             replica.resume();
             await().atMost(Duration.ofSeconds(20))
                     .ignoreExceptions()
-                    .until(() -> storage.claim(request) instanceof ClaimResult.Claimed);
+                    .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
             assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+            // Whoever was refused has nothing any more.
+            assertThat(storage.claim(request)).isInstanceOf(ClaimResult.InProgress.class);
+        }
+    }
+
+    @Test
+    @DisplayName("P6: an ID that was refused for want of replicas, for longer than its lease, runs when they are back")
+    void anIdThatWasRefusedForWantOfReplicasRunsWhenTheyAreBack() {
+        IdempotenceId id = IdempotenceId.of("refused");
+        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
+                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
+                RedisIdempotenceStorage storage = replicated(primary);
+                Idempotence idempotence = Idempotence.builder(storage)
+                        .policy(IdempotencePolicy.builder()
+                                .lease(Duration.ofSeconds(1))
+                                .build())
+                        .build()) {
+            replica.pause();
+            assertThat(Refusals.refusalOf(() -> idempotence.execute(id, () -> "run")))
+                    .isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+
+            IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "default");
+            await().until(
+                            () -> admin.find(admin.executeKey(id)).orElseThrow().state(),
+                            state -> state != RecordState.IN_PROGRESS);
+            assertThat(admin.listUncertain(Duration.ZERO)).isEmpty();
+            replica.resume();
+
+            await().atMost(Duration.ofSeconds(20))
+                    .ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
+                    .until(() -> idempotence.execute(id, () -> "run").equals("run"));
         }
     }
 

@@ -790,6 +790,34 @@ public abstract class IdempotenceStorageContract {
     }
 
     @Test
+    void aResolutionNeverShortensHowLongARecordLives() {
+        for (Resolution resolution : Resolution.values()) {
+            key = newKey();
+            storage.markUnknown(claim(LONG), Duration.ofDays(29));
+            assertThat(storage.resolve(key, 1, resolution, RETENTION)).isTrue();
+            assertLivesLongerThan(Duration.ofDays(28));
+
+            key = newKey();
+            storage.claim(new ClaimRequest(key, PAY, newOwner(), SHORT, Duration.ofDays(29), false));
+            letPass(SHORT);
+            assertThat(storage.resolve(key, 1, resolution, RETENTION)).isTrue();
+            assertLivesLongerThan(Duration.ofDays(28));
+        }
+    }
+
+    @Test
+    void aResolvedRecordLivesAtLeastAsLongAsItsRetention() {
+        for (Resolution resolution : Resolution.values()) {
+            key = newKey();
+            storage.markUnknown(claim(LONG), RETENTION);
+
+            assertThat(storage.resolve(key, 1, resolution, Duration.ofDays(29))).isTrue();
+
+            assertLivesLongerThan(Duration.ofDays(28));
+        }
+    }
+
+    @Test
     void aResolvedRecordStillTellsAnotherRequestApart() {
         storage.markUnknown(claim(LONG), RETENTION);
         storage.resolve(key, 1, Resolution.NOT_APPLIED, RETENTION);
@@ -937,6 +965,10 @@ public abstract class IdempotenceStorageContract {
         if (state == RecordState.COMPLETED || state == RecordState.RELEASED) {
             assertThat(found.leaseLeft()).isZero();
         }
+    }
+
+    private void assertLivesLongerThan(Duration duration) {
+        assertThat(storage.find(key).orElseThrow().retentionLeft()).isGreaterThan(duration);
     }
 
     private void assertReplays(byte[] result) {
