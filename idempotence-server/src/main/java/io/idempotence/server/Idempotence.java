@@ -258,7 +258,7 @@ public final class Idempotence implements AutoCloseable {
             throws Exception {
         Objects.requireNonNull(codec, "codec");
         Objects.requireNonNull(work, "work");
-        Decision decision = claim(call.id(), request(EXECUTED, call, policy), policy);
+        Decision decision = claim(call, request(EXECUTED, call, policy), policy);
         if (decision instanceof Decision.Run run) {
             Runnable leave = run.execution().enter();
             try {
@@ -315,7 +315,7 @@ public final class Idempotence implements AutoCloseable {
      * @return what to do; a storage that fails is a refusal, never an exception
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
-        return claim(call.id(), request(REQUESTED, call, policy), policy);
+        return claim(call, request(REQUESTED, call, policy), policy);
     }
 
     /**
@@ -330,7 +330,7 @@ public final class Idempotence implements AutoCloseable {
      */
     public CompletableFuture<Decision> claim(IdempotentCall call, IdempotencePolicy policy, Duration patience) {
         ClaimRequest request = request(REQUESTED, call, policy);
-        Decision decision = claim(call.id(), request, policy);
+        Decision decision = claim(call, request, policy);
         if (patience.compareTo(Duration.ZERO) <= 0
                 || !(decision instanceof Decision.Refuse refuse)
                 || refuse.refusal() != Refusal.IN_PROGRESS) {
@@ -368,9 +368,9 @@ public final class Idempotence implements AutoCloseable {
                 policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE);
     }
 
-    private Decision claim(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
+    private Decision claim(IdempotentCall call, ClaimRequest request, IdempotencePolicy policy) {
         long start = events.startOfOverhead();
-        Decision decision = decide(id, request, policy);
+        Decision decision = decide(call, request, policy);
         if (decision instanceof Decision.Run run) {
             run.execution().claimed(start);
         } else {
@@ -382,13 +382,14 @@ public final class Idempotence implements AutoCloseable {
         return decision;
     }
 
-    private Decision decide(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
+    private Decision decide(IdempotentCall call, ClaimRequest request, IdempotencePolicy policy) {
+        IdempotenceId id = call.id();
         try {
             long left = System.nanoTime();
             ClaimResult result = claim(id, request);
             if (result instanceof ClaimResult.Abandoned abandoned
                     && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RECOVER) {
-                result = recover(id, policy, request, abandoned);
+                result = recover(call, policy, request, abandoned);
             }
             if (isTooLate(result, left, policy)) {
                 // The answer took longer than the lease: another owner may run by now. Whoever holds its claim still
@@ -417,15 +418,15 @@ public final class Idempotence implements AutoCloseable {
 
     /** Asks the operation's rule, and acts on what it says by compare-and-set: of all who ask at once, one runs (T7, T17). */
     private ClaimResult recover(
-            IdempotenceId id, IdempotencePolicy policy, ClaimRequest request, ClaimResult.Abandoned abandoned) {
+            IdempotentCall call, IdempotencePolicy policy, ClaimRequest request, ClaimResult.Abandoned abandoned) {
         IdempotencePolicy.Applied applied;
         try {
-            applied = policy.recovery().wasApplied(id, abandoned.fence());
+            applied = policy.recovery().wasApplied(call, abandoned.fence());
         } catch (Exception e) {
             if (e instanceof InterruptedException) {
                 Thread.currentThread().interrupt();
             }
-            events.publish(IdempotenceEvent.UNKNOWN, id, "the operation's recovery failed", e);
+            events.publish(IdempotenceEvent.UNKNOWN, call.id(), "the operation's recovery failed", e);
             return abandoned;
         }
         Resolution resolution;
@@ -439,7 +440,7 @@ public final class Idempotence implements AutoCloseable {
         }
         storage.resolve(request.key(), abandoned.fence(), resolution, policy.retention());
         // Whoever was first to resolve it: the claim now tells what to do.
-        return takenOver(claim(id, request));
+        return takenOver(claim(call.id(), request));
     }
 
     private static boolean isTakeOver(ClaimResult result) {
