@@ -1,6 +1,9 @@
 package io.idempotence.server;
 
+import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
 
 /**
  * What the executions of one {@link Idempotence} share.
@@ -14,4 +17,14 @@ record Engine(
         Background writes,
         Background errorPages,
         Leases leases,
-        Waiters waiters) {}
+        Waiters waiters) {
+    private static final Duration AT_ONCE = Duration.ofMillis(1);
+
+    /**
+     * Ends the lease, so that the record is abandoned. What the execution before a take-over did is not known still; a release would forget that,
+     * and the next execution would be no take-over (T7).
+     */
+    WriteResult abandon(Claim claim) {
+        return storage.renew(claim, AT_ONCE);
+    }
+}

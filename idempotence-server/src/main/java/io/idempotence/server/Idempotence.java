@@ -478,7 +478,7 @@ public final class Idempotence implements AutoCloseable {
         }
         if (result instanceof ClaimResult.Claimed claimed) {
             // Deleted in this very moment, and nothing will run here.
-            storage.release(claimed.claim(), request.retention());
+            giveBack(claimed, request);
         }
         return result instanceof ClaimResult.Mismatch
                 ? new Decision.Refuse(Refusal.KEY_REUSED, Duration.ZERO)
@@ -565,7 +565,7 @@ public final class Idempotence implements AutoCloseable {
                 request.key(), request.fingerprint(), request.owner(), request.lease(), request.retention(), false);
         Runnable giveBack = () -> {
             if (mayClaim.getAsBoolean() && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
-                storage.release(claimed.claim(), request.retention());
+                giveBack(claimed, request);
             }
         };
         undoing.merge(request.key(), 1, Integer::sum);
@@ -576,6 +576,14 @@ public final class Idempotence implements AutoCloseable {
                         request.lease(),
                         giveBack,
                         () -> undoing.computeIfPresent(request.key(), (key, n) -> n == 1 ? null : n - 1));
+    }
+
+    private void giveBack(ClaimResult.Claimed claimed, ClaimRequest request) {
+        if (claimed.takenOver() && request.takeOver()) {
+            engine.abandon(claimed.claim());
+        } else {
+            storage.release(claimed.claim(), request.retention());
+        }
     }
 
     static StorageKey key(String namespace, String kind, IdempotentCall call) {
