@@ -8,13 +8,15 @@ import java.time.Duration;
 /**
  * What the executions of one {@link Idempotence} share.
  *
- * @param writes what the storage could not take when it was due
+ * @param writes ends that the storage could not take when they were due
+ * @param giveBacks of claims that may have been stored in vain; apart, because the ends of executions must not wait for them
  * @param errorPages answers that an error page may still change; apart, because a write may wait for a storage that is down
  */
 record Engine(
         IdempotenceStorage storage,
         Events events,
         Background writes,
+        Background giveBacks,
         Background errorPages,
         Leases leases,
         Waiters waiters) {

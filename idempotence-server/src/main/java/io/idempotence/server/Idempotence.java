@@ -47,8 +47,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
- * <p>It has few threads of its own, all daemons that exist only while there is something to do: one {@code idempotence-writes} for what the storage
- * could not take when it was due, {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running handlers (one more for each renewal that hangs, at most
+ * <p>It has few threads of its own, all daemons that exist only while there is something to do: up to eight
+ * {@code idempotence-writes} for ends that the storage could not take when they were due, one {@code idempotence-give-backs} for claims whose answers got lost,
+ * one {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running handlers (one more for each renewal that hangs, at most
  * 17), and one {@code idempotence-polls} for duplicates that wait for another process.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
@@ -59,6 +60,8 @@ public final class Idempotence implements AutoCloseable {
     static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
+    /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
+    private static final int WRITERS = 8;
 
     // A handler may well use its request's ID with execute or saveIfAbsent: their records must not meet the request's
     // own.
@@ -90,7 +93,8 @@ public final class Idempotence implements AutoCloseable {
         this.engine = new Engine(
                 storage,
                 events,
-                new Background(events, "idempotence-writes"),
+                new Background(events, "idempotence-writes", WRITERS, System::nanoTime),
+                new Background(events, "idempotence-give-backs"),
                 new Background(events, "idempotence-error-pages"),
                 leases,
                 new Waiters(polls, leases::isRunning, builder.maxWaiting));
@@ -558,7 +562,7 @@ public final class Idempotence implements AutoCloseable {
     private void undo(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaim) {
         // A claim runs out by itself, a saved ID does not: it would be called seen for the whole retention.
         boolean runsOut = request.lease().compareTo(request.retention()) < 0;
-        if (runsOut && engine.writes().isBusy()) {
+        if (runsOut && (engine.writes().isBusy() || engine.giveBacks().isBusy())) {
             return;
         }
         ClaimRequest again = new ClaimRequest(
@@ -569,7 +573,7 @@ public final class Idempotence implements AutoCloseable {
             }
         };
         undoing.merge(request.key(), 1, Integer::sum);
-        engine.writes()
+        engine.giveBacks()
                 .retry(
                         id,
                         0,
@@ -608,6 +612,7 @@ public final class Idempotence implements AutoCloseable {
         engine.leases().close();
         engine.errorPages().close();
         engine.writes().close();
+        engine.giveBacks().close();
         storage.close();
     }
 

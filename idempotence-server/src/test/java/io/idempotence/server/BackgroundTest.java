@@ -36,7 +36,7 @@ class BackgroundTest {
     private final Events events = new Events((event, which) -> told.add(event + " " + which.value()));
     // As nanoTime may be: about to overflow.
     private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
-    private final Background background = new Background(events, "idempotence-test", now::get);
+    private final Background background = new Background(events, "idempotence-test", 1, now::get);
     private final AtomicBoolean down = new AtomicBoolean(true);
     private final AtomicInteger tries = new AtomicInteger();
     private final AtomicInteger ends = new AtomicInteger();
@@ -241,6 +241,34 @@ class BackgroundTest {
         });
         background.tryLater(Duration.ofMillis(1), ends::incrementAndGet);
         await().until(() -> ends.get() == 1);
+    }
+
+    @Test
+    @DisplayName("at the end a write that can be made is made, while others hang")
+    void whatCanBeWrittenWhenItIsClosedIsWrittenWhileOthersHang() {
+        CountDownLatch never = new CountDownLatch(1);
+        AtomicInteger hanging = new AtomicInteger();
+        Background few = new Background(events, "idempotence-test", 3, now::get);
+        Runnable hangs = () -> {
+            hanging.incrementAndGet();
+            try {
+                never.await();
+            } catch (InterruptedException e) {
+                throw unavailable();
+            }
+        };
+        // As many as there are threads are under way, and two more wait with those that can be written.
+        for (int i = 0; i < 3; i++) {
+            few.retry(id, 0, RETENTION, hangs, () -> {});
+        }
+        await().until(() -> hanging.get() == 3);
+        few.later(Duration.ofHours(1), hangs);
+        few.later(Duration.ofHours(1), hangs);
+        for (int i = 0; i < 50; i++) {
+            few.later(Duration.ofHours(1), ends::incrementAndGet);
+        }
+        few.close();
+        assertThat(ends).hasValue(50);
     }
 
     @Test

@@ -1,7 +1,6 @@
 package io.idempotence.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
@@ -216,7 +215,8 @@ class ExecutionTest {
     }
 
     @Test
-    @DisplayName("T7: after a take-over that its policy releases the next one is a take-over: what was first done is not known")
+    @DisplayName(
+            "T7: after a take-over that its policy releases the next one is a take-over: what was first done is not known")
     void aTakeOverThatFailsIsFollowedByATakeOver() throws Exception {
         Execution second = takenOver();
         CompletableFuture<Decision> waiter = idempotence.claim(IdempotentCall.of(id), POLICY, Duration.ofMinutes(5));
