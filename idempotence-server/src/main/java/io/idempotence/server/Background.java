@@ -30,6 +30,9 @@ final class Background implements AutoCloseable {
 
     static final int BYTES_PER_WRITE = 1024;
 
+    /** How many tasks for later may wait; one more runs at once, in the thread that brings it. */
+    static final int MOST_LATER = 10_000;
+
     private final Events events;
     private final LongSupplier nanoTime;
     private final int threads;
@@ -64,8 +67,16 @@ final class Background implements AutoCloseable {
         executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
-    /** Runs a task once, later, or when this is closed. */
+    /** Runs a task once, later, or when this is closed; at once if too many wait. */
     void later(Duration delay, Runnable task) {
+        if (waiting.size() < MOST_LATER) {
+            add(delay, task);
+        } else {
+            logging(task);
+        }
+    }
+
+    private void add(Duration delay, Runnable task) {
         waiting.add(task);
         try {
             executor.schedule(() -> runOnce(task), delay.toNanos(), TimeUnit.NANOSECONDS);
@@ -121,7 +132,7 @@ final class Background implements AutoCloseable {
     }
 
     private void schedule(Attempt attempt, Duration delay) {
-        later(delay, () -> {
+        add(delay, () -> {
             // What began before the end is tried once more.
             boolean last = closed;
             try {

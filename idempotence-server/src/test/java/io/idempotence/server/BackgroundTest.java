@@ -272,6 +272,23 @@ class BackgroundTest {
     }
 
     @Test
+    @DisplayName("who brings more for later than may wait does it itself")
+    void moreThanMayWaitIsDoneAtOnce() {
+        for (int i = 0; i < Background.MOST_LATER; i++) {
+            background.later(Duration.ofHours(1), tries::incrementAndGet);
+        }
+        assertThat(tries).hasValue(0);
+        List<Thread> by = new CopyOnWriteArrayList<>();
+        background.later(Duration.ofHours(1), () -> by.add(Thread.currentThread()));
+        assertThat(by).containsExactly(Thread.currentThread());
+        background.later(Duration.ofHours(1), () -> {
+            throw new IllegalStateException("a bug");
+        });
+        background.close();
+        assertThat(tries).hasValue(Background.MOST_LATER);
+    }
+
+    @Test
     void whoClosesAndIsInterruptedStaysInterruptedAndTriesWhatWaits() throws Exception {
         CountDownLatch underWay = new CountDownLatch(1);
         CountDownLatch never = new CountDownLatch(1);
