@@ -116,7 +116,7 @@ final class Background implements AutoCloseable {
         if (bytes.addAndGet(cost) > MAX_BYTES) {
             bytes.addAndGet(-cost);
             events.publish(
-                    IdempotenceEvent.STORAGE_ERROR,
+                    IdempotenceEvent.UNKNOWN,
                     id,
                     "too many writes wait for the storage: this one is given up and its"
                             + " record will show as abandoned");
@@ -151,7 +151,7 @@ final class Background implements AutoCloseable {
                     schedule(attempt, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
                 } else {
                     done(attempt);
-                    events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up, its time is over", e);
+                    events.publish(IdempotenceEvent.UNKNOWN, attempt.id, "a write was given up, its time is over", e);
                 }
             }
         });

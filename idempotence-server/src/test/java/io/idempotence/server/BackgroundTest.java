@@ -84,7 +84,7 @@ class BackgroundTest {
                 },
                 ends::incrementAndGet);
 
-        assertThat(told).containsExactly("STORAGE_ERROR order-2");
+        assertThat(told).containsExactly("UNKNOWN order-2");
         assertThat(ends).hasValue(1);
         down.set(false);
         await().until(() -> ends.get() == 2);
@@ -95,7 +95,7 @@ class BackgroundTest {
     void roomIsGivenBackWhenAWriteIsMadeAndWhenItDidNotFit() {
         retry(id, WHOLE_ROOM - Background.BYTES_PER_WRITE);
         retry(tooMany, 1);
-        assertThat(told).containsExactly("STORAGE_ERROR order-2");
+        assertThat(told).containsExactly("UNKNOWN order-2");
         retry(tooMany, 0);
         assertThat(told).hasSize(1);
         down.set(false);
@@ -151,7 +151,7 @@ class BackgroundTest {
             assertThat(second.finish(Verdict.KEEP, large)).isEmpty();
 
             // It is not recorded yet; and it will not be.
-            assertThat(told).containsExactly("STORAGE_ERROR order-2", "STORAGE_ERROR order-2");
+            assertThat(told).containsExactly("STORAGE_ERROR order-2", "UNKNOWN order-2");
             await().until(() -> state(memory, tooMany) == RecordState.ABANDONED);
             assertThat(idempotence.claim(IdempotentCall.of(tooMany), SHORT_LEASE))
                     .isInstanceOfSatisfying(
@@ -192,7 +192,7 @@ class BackgroundTest {
 
         now.incrementAndGet();
 
-        await().until(() -> told.equals(List.of("STORAGE_ERROR order-1")));
+        await().until(() -> told.equals(List.of("UNKNOWN order-1")));
         assertThat(ends).hasValue(1);
         assertThat(background.isBusy()).isFalse();
         int last = tries.get();
