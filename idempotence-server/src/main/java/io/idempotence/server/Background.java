@@ -5,8 +5,10 @@ import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
@@ -15,7 +17,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * One kind of what the server half does on a thread of its own: writes that could not be made when they were due (T22), renewals (T9), or
- * polls. One daemon thread, named after its kind, that exists only while there is something to do.
+ * polls. One daemon thread, or a few, named after their kind, that exist only while there is something to do.
  */
 final class Background implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
@@ -28,8 +30,12 @@ final class Background implements AutoCloseable {
 
     static final int BYTES_PER_WRITE = 1024;
 
+    /** How many tasks for later may wait; one more runs at once, in the thread that brings it. */
+    static final int MOST_LATER = 10_000;
+
     private final Events events;
     private final LongSupplier nanoTime;
+    private final int threads;
     private final ScheduledThreadPoolExecutor executor;
     private final AtomicLong bytes = new AtomicLong();
 
@@ -39,14 +45,18 @@ final class Background implements AutoCloseable {
     private volatile boolean closed;
 
     Background(Events events, String threadName) {
-        this(events, threadName, System::nanoTime);
+        this(events, threadName, 1, System::nanoTime);
     }
 
-    /** @param nanoTime tells when a write is given up; as {@link System#nanoTime} */
-    Background(Events events, String threadName, LongSupplier nanoTime) {
+    /**
+     * @param threads at most
+     * @param nanoTime tells when a write is given up; as {@link System#nanoTime}
+     */
+    Background(Events events, String threadName, int threads, LongSupplier nanoTime) {
         this.events = events;
         this.nanoTime = nanoTime;
-        this.executor = new ScheduledThreadPoolExecutor(1, task -> {
+        this.threads = threads;
+        this.executor = new ScheduledThreadPoolExecutor(threads, task -> {
             Thread thread = new Thread(task, threadName);
             thread.setDaemon(true);
             return thread;
@@ -57,8 +67,16 @@ final class Background implements AutoCloseable {
         executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
-    /** Runs a task once, later, or when this is closed. */
+    /** Runs a task once, later, or when this is closed; at once if too many wait. */
     void later(Duration delay, Runnable task) {
+        if (waiting.size() < MOST_LATER) {
+            add(delay, task);
+        } else {
+            logging(task);
+        }
+    }
+
+    private void add(Duration delay, Runnable task) {
         waiting.add(task);
         try {
             executor.schedule(() -> runOnce(task), delay.toNanos(), TimeUnit.NANOSECONDS);
@@ -98,7 +116,7 @@ final class Background implements AutoCloseable {
         if (bytes.addAndGet(cost) > MAX_BYTES) {
             bytes.addAndGet(-cost);
             events.publish(
-                    IdempotenceEvent.STORAGE_ERROR,
+                    IdempotenceEvent.UNKNOWN,
                     id,
                     "too many writes wait for the storage: this one is given up and its"
                             + " record will show as abandoned");
@@ -114,7 +132,9 @@ final class Background implements AutoCloseable {
     }
 
     private void schedule(Attempt attempt, Duration delay) {
-        later(delay, () -> {
+        add(delay, () -> {
+            // What began before the end is tried once more.
+            boolean last = closed;
             try {
                 attempt.write.run();
                 LOG.info("a write that had failed before has been made");
@@ -124,15 +144,14 @@ final class Background implements AutoCloseable {
                 events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
             } catch (Throwable e) {
                 // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
-                if (closed) {
+                if (last) {
                     LOG.warn("a write was given up, its record will show as abandoned", e);
                 } else if (nanoTime.getAsLong() - attempt.giveUpAt < 0) {
                     Duration doubled = delay.multipliedBy(2);
                     schedule(attempt, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
                 } else {
                     done(attempt);
-                    events.publish(
-                            IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up, its time is over", e);
+                    events.publish(IdempotenceEvent.UNKNOWN, attempt.id, "a write was given up, its time is over", e);
                 }
             }
         });
@@ -144,7 +163,7 @@ final class Background implements AutoCloseable {
     }
 
     /**
-     * Stops the thread after one more try of everything that waits, for at most 5 seconds and what the last try takes. What is then left will
+     * Stops the threads after one more try of everything that waits, on as many threads again, for at most 5 seconds. What is then left will
      * show as abandoned.
      */
     @Override
@@ -152,25 +171,34 @@ final class Background implements AutoCloseable {
         closed = true;
         long end = System.nanoTime() + CLOSING.toNanos();
         executor.shutdown();
-        try {
-            // A write that is under way may yet succeed: it is not interrupted while there is time.
-            if (!executor.awaitTermination(CLOSING.toNanos(), TimeUnit.NANOSECONDS)) {
-                executor.shutdownNow();
-            }
-        } catch (InterruptedException e) {
-            executor.shutdownNow();
-            Thread.currentThread().interrupt();
-        }
-        for (Runnable task : waiting) {
-            if (System.nanoTime() - end < 0) {
-                runOnce(task);
-            }
-        }
+        // Beside those that are under way, which may hang.
+        ThreadPoolExecutor last = new ThreadPoolExecutor(
+                threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), executor.getThreadFactory());
+        waiting.forEach(task -> last.execute(() -> runOnce(task)));
+        last.shutdown();
+        // A write that is under way may yet succeed: it is not interrupted while there is time.
+        boolean interrupted = isInterruptedBefore(end, executor) | isInterruptedBefore(end, last);
         if (!waiting.isEmpty()) {
             LOG.warn(
                     "closed while {} writes waited for the storage; their records will show as abandoned",
                     waiting.size());
             waiting.clear();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Waits for the end of what a pool has to do; what is not done by then is interrupted, and also what runs when the caller is. */
+    private static boolean isInterruptedBefore(long end, ThreadPoolExecutor pool) {
+        try {
+            if (!pool.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                pool.shutdownNow();
+            }
+            return false;
+        } catch (InterruptedException e) {
+            pool.shutdownNow();
+            return true;
         }
     }
 

@@ -34,6 +34,9 @@ public final class Execution implements IdempotentExecution {
     private volatile @Nullable Verdict decided;
     private volatile boolean overtaken;
     private volatile boolean releasedInTime;
+    /** Ends by leaving its record abandoned, as it found it. */
+    private volatile boolean abandons;
+
     private volatile long claimNanos;
 
     /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
@@ -231,6 +234,10 @@ public final class Execution implements IdempotentExecution {
                     .publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
             return;
         }
+        if (abandons) {
+            // This renewal may have come after the end of the lease that was written.
+            engine.abandon(claim);
+        }
         renewedAt = now;
         // Whoever was told that it holds the claim no longer has no lease.
         heldFrom =
@@ -254,6 +261,11 @@ public final class Execution implements IdempotentExecution {
             engine.events().publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
         boolean holds = !leaseMayBeOver();
+        // Unless the handler itself says that nothing took effect.
+        abandons = verdict == Verdict.RELEASE
+                && takenOver
+                && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE
+                && (overtaken || decided != Verdict.RELEASE);
         try {
             return insteadOfOwn(verdict, send(verdict, result));
         } catch (CorruptRecordException e) {
@@ -293,7 +305,7 @@ public final class Execution implements IdempotentExecution {
     private Optional<Decision> send(Verdict verdict, byte[] result) {
         WriteResult written = switch (verdict) {
             case KEEP -> engine.storage().complete(claim, result, policy.retention());
-            case RELEASE -> engine.storage().release(claim, policy.retention());
+            case RELEASE -> abandons ? engine.abandon(claim) : engine.storage().release(claim, policy.retention());
             case UNKNOWN -> engine.storage().markUnknown(claim, policy.retention());
         };
         engine.leases().ended(this);

@@ -47,8 +47,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
- * <p>It has few threads of its own, all daemons that exist only while there is something to do: one {@code idempotence-writes} for what the storage
- * could not take when it was due, {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running handlers (one more for each renewal that hangs, at most
+ * <p>It has few threads of its own, all daemons that exist only while there is something to do: up to eight
+ * {@code idempotence-writes} for ends that the storage could not take when they were due, one {@code idempotence-give-backs} for claims whose answers got lost,
+ * one {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running handlers (one more for each renewal that hangs, at most
  * 17), and one {@code idempotence-polls} for duplicates that wait for another process.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
@@ -59,6 +60,8 @@ public final class Idempotence implements AutoCloseable {
     static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
+    /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
+    private static final int WRITERS = 8;
 
     // A handler may well use its request's ID with execute or saveIfAbsent: their records must not meet the request's
     // own.
@@ -90,7 +93,8 @@ public final class Idempotence implements AutoCloseable {
         this.engine = new Engine(
                 storage,
                 events,
-                new Background(events, "idempotence-writes"),
+                new Background(events, "idempotence-writes", WRITERS, System::nanoTime),
+                new Background(events, "idempotence-give-backs"),
                 new Background(events, "idempotence-error-pages"),
                 leases,
                 new Waiters(polls, leases::isRunning, builder.maxWaiting));
@@ -258,7 +262,7 @@ public final class Idempotence implements AutoCloseable {
             throws Exception {
         Objects.requireNonNull(codec, "codec");
         Objects.requireNonNull(work, "work");
-        Decision decision = claim(call.id(), request(EXECUTED, call, policy), policy);
+        Decision decision = claim(call, request(EXECUTED, call, policy), policy);
         if (decision instanceof Decision.Run run) {
             Runnable leave = run.execution().enter();
             try {
@@ -315,7 +319,7 @@ public final class Idempotence implements AutoCloseable {
      * @return what to do; a storage that fails is a refusal, never an exception
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
-        return claim(call.id(), request(REQUESTED, call, policy), policy);
+        return claim(call, request(REQUESTED, call, policy), policy);
     }
 
     /**
@@ -330,7 +334,7 @@ public final class Idempotence implements AutoCloseable {
      */
     public CompletableFuture<Decision> claim(IdempotentCall call, IdempotencePolicy policy, Duration patience) {
         ClaimRequest request = request(REQUESTED, call, policy);
-        Decision decision = claim(call.id(), request, policy);
+        Decision decision = claim(call, request, policy);
         if (patience.compareTo(Duration.ZERO) <= 0
                 || !(decision instanceof Decision.Refuse refuse)
                 || refuse.refusal() != Refusal.IN_PROGRESS) {
@@ -368,9 +372,9 @@ public final class Idempotence implements AutoCloseable {
                 policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE);
     }
 
-    private Decision claim(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
+    private Decision claim(IdempotentCall call, ClaimRequest request, IdempotencePolicy policy) {
         long start = events.startOfOverhead();
-        Decision decision = decide(id, request, policy);
+        Decision decision = decide(call, request, policy);
         if (decision instanceof Decision.Run run) {
             run.execution().claimed(start);
         } else {
@@ -382,13 +386,14 @@ public final class Idempotence implements AutoCloseable {
         return decision;
     }
 
-    private Decision decide(IdempotenceId id, ClaimRequest request, IdempotencePolicy policy) {
+    private Decision decide(IdempotentCall call, ClaimRequest request, IdempotencePolicy policy) {
+        IdempotenceId id = call.id();
         try {
             long left = System.nanoTime();
             ClaimResult result = claim(id, request);
             if (result instanceof ClaimResult.Abandoned abandoned
                     && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RECOVER) {
-                result = recover(id, policy, request, abandoned);
+                result = recover(call, policy, request, abandoned);
             }
             if (isTooLate(result, left, policy)) {
                 // The answer took longer than the lease: another owner may run by now. Whoever holds its claim still
@@ -417,15 +422,15 @@ public final class Idempotence implements AutoCloseable {
 
     /** Asks the operation's rule, and acts on what it says by compare-and-set: of all who ask at once, one runs (T7, T17). */
     private ClaimResult recover(
-            IdempotenceId id, IdempotencePolicy policy, ClaimRequest request, ClaimResult.Abandoned abandoned) {
+            IdempotentCall call, IdempotencePolicy policy, ClaimRequest request, ClaimResult.Abandoned abandoned) {
         IdempotencePolicy.Applied applied;
         try {
-            applied = policy.recovery().wasApplied(id, abandoned.fence());
+            applied = policy.recovery().wasApplied(call, abandoned.fence());
         } catch (Exception e) {
             if (e instanceof InterruptedException) {
                 Thread.currentThread().interrupt();
             }
-            events.publish(IdempotenceEvent.UNKNOWN, id, "the operation's recovery failed", e);
+            events.publish(IdempotenceEvent.UNKNOWN, call.id(), "the operation's recovery failed", e);
             return abandoned;
         }
         Resolution resolution;
@@ -439,7 +444,7 @@ public final class Idempotence implements AutoCloseable {
         }
         storage.resolve(request.key(), abandoned.fence(), resolution, policy.retention());
         // Whoever was first to resolve it: the claim now tells what to do.
-        return takenOver(claim(id, request));
+        return takenOver(claim(call.id(), request));
     }
 
     private static boolean isTakeOver(ClaimResult result) {
@@ -477,7 +482,7 @@ public final class Idempotence implements AutoCloseable {
         }
         if (result instanceof ClaimResult.Claimed claimed) {
             // Deleted in this very moment, and nothing will run here.
-            storage.release(claimed.claim(), request.retention());
+            giveBack(claimed, request);
         }
         return result instanceof ClaimResult.Mismatch
                 ? new Decision.Refuse(Refusal.KEY_REUSED, Duration.ZERO)
@@ -557,24 +562,32 @@ public final class Idempotence implements AutoCloseable {
     private void undo(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaim) {
         // A claim runs out by itself, a saved ID does not: it would be called seen for the whole retention.
         boolean runsOut = request.lease().compareTo(request.retention()) < 0;
-        if (runsOut && engine.writes().isBusy()) {
+        if (runsOut && (engine.writes().isBusy() || engine.giveBacks().isBusy())) {
             return;
         }
         ClaimRequest again = new ClaimRequest(
                 request.key(), request.fingerprint(), request.owner(), request.lease(), request.retention(), false);
         Runnable giveBack = () -> {
             if (mayClaim.getAsBoolean() && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
-                storage.release(claimed.claim(), request.retention());
+                giveBack(claimed, request);
             }
         };
         undoing.merge(request.key(), 1, Integer::sum);
-        engine.writes()
+        engine.giveBacks()
                 .retry(
                         id,
                         0,
                         request.lease(),
                         giveBack,
                         () -> undoing.computeIfPresent(request.key(), (key, n) -> n == 1 ? null : n - 1));
+    }
+
+    private void giveBack(ClaimResult.Claimed claimed, ClaimRequest request) {
+        if (claimed.takenOver() && request.takeOver()) {
+            engine.abandon(claimed.claim());
+        } else {
+            storage.release(claimed.claim(), request.retention());
+        }
     }
 
     static StorageKey key(String namespace, String kind, IdempotentCall call) {
@@ -599,6 +612,7 @@ public final class Idempotence implements AutoCloseable {
         engine.leases().close();
         engine.errorPages().close();
         engine.writes().close();
+        engine.giveBacks().close();
         storage.close();
     }
 

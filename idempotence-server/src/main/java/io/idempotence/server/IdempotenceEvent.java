@@ -15,7 +15,10 @@ public enum IdempotenceEvent {
     MISMATCH,
     /** An abandoned claim was taken over; the operation may run a second time, as its policy allows. */
     TAKE_OVER,
-    /** An attempt was refused because the outcome is not known, or an execution was marked so. Look into it. */
+    /**
+     * An attempt was refused because the outcome is not known, or an execution was marked so, or its end could not be written and is given up.
+     * Look into it.
+     */
     UNKNOWN,
     /** A late owner tried to finish and was stopped. Two executions overlapped: look into it. */
     FENCED,

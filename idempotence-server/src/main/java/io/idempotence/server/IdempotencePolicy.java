@@ -1,6 +1,5 @@
 package io.idempotence.server;
 
-import io.idempotence.IdempotenceId;
 import io.idempotence.internal.Causes;
 import java.time.Duration;
 import java.util.HashMap;
@@ -59,12 +58,13 @@ public final class IdempotencePolicy {
          * Looks. Called on the thread of the attempt that met the abandoned execution, which may still come back to life: answer
          * {@link Applied#NO} only if it no longer can take effect, for example because the business data is fenced.
          *
-         * @param id the logical call
+         * @param call the attempt. IDs of different operations and scopes may be equal: look for all three. A filter's call has the
+         *     scope that the filter's {@code RequestScope} gives, and no operation: its policy may go by method and path
          * @param fence of the execution that broke off
          * @return what was found; an exception counts as {@link Applied#UNKNOWN} and is told to the listener
          * @throws Exception if it cannot look
          */
-        Applied wasApplied(IdempotenceId id, long fence) throws Exception;
+        Applied wasApplied(IdempotentCall call, long fence) throws Exception;
     }
 
     /** What a {@link Recovery} found. */
@@ -169,7 +169,7 @@ public final class IdempotencePolicy {
         private Duration retention = Duration.ofHours(24);
         private FailureRule failureRule = FailureRule.RELEASE_ON_SYSTEM_FAILURE;
         private OnAbandoned onAbandoned = OnAbandoned.REFUSE;
-        private Recovery recovery = (id, fence) -> Applied.UNKNOWN;
+        private Recovery recovery = (call, fence) -> Applied.UNKNOWN;
         private final Map<Integer, Verdict> verdicts = new TreeMap<>();
         private final Map<Class<? extends Throwable>, Verdict> exceptions = new HashMap<>();
 

@@ -31,8 +31,10 @@ public interface IdempotentExecution {
     long fence();
 
     /**
-     * Whether this execution took the claim over from one that broke off, and so may be the second (T7). Said of this execution only: after
-     * a take-over that was released, the next one is no take-over; {@code fence() > 1} says that some execution of this ID began before.
+     * Whether this execution took the claim over from one that broke off, and so may be the second (T7). If it then fails and its policy gives
+     * the ID back, the next execution is a take-over as well, because what the first one did is not known still. After this one's own
+     * {@link #release()}, which says that nothing took effect, the next one is none; {@code fence() > 1} says that some execution of this ID
+     * began before.
      *
      * @return true after a take-over
      */
@@ -41,7 +43,7 @@ public interface IdempotentExecution {
     /** The answer is recorded and replayed, even if it is a failure. */
     void keep();
 
-    /** The ID is given back, even if the answer is a success. */
+    /** Nothing took effect, here or, after a take-over, before: the ID is given back, even if the answer is a success. */
     void release();
 
     /**

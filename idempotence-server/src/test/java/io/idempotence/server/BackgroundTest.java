@@ -36,7 +36,7 @@ class BackgroundTest {
     private final Events events = new Events((event, which) -> told.add(event + " " + which.value()));
     // As nanoTime may be: about to overflow.
     private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
-    private final Background background = new Background(events, "idempotence-test", now::get);
+    private final Background background = new Background(events, "idempotence-test", 1, now::get);
     private final AtomicBoolean down = new AtomicBoolean(true);
     private final AtomicInteger tries = new AtomicInteger();
     private final AtomicInteger ends = new AtomicInteger();
@@ -84,7 +84,7 @@ class BackgroundTest {
                 },
                 ends::incrementAndGet);
 
-        assertThat(told).containsExactly("STORAGE_ERROR order-2");
+        assertThat(told).containsExactly("UNKNOWN order-2");
         assertThat(ends).hasValue(1);
         down.set(false);
         await().until(() -> ends.get() == 2);
@@ -95,7 +95,7 @@ class BackgroundTest {
     void roomIsGivenBackWhenAWriteIsMadeAndWhenItDidNotFit() {
         retry(id, WHOLE_ROOM - Background.BYTES_PER_WRITE);
         retry(tooMany, 1);
-        assertThat(told).containsExactly("STORAGE_ERROR order-2");
+        assertThat(told).containsExactly("UNKNOWN order-2");
         retry(tooMany, 0);
         assertThat(told).hasSize(1);
         down.set(false);
@@ -151,7 +151,7 @@ class BackgroundTest {
             assertThat(second.finish(Verdict.KEEP, large)).isEmpty();
 
             // It is not recorded yet; and it will not be.
-            assertThat(told).containsExactly("STORAGE_ERROR order-2", "STORAGE_ERROR order-2");
+            assertThat(told).containsExactly("STORAGE_ERROR order-2", "UNKNOWN order-2");
             await().until(() -> state(memory, tooMany) == RecordState.ABANDONED);
             assertThat(idempotence.claim(IdempotentCall.of(tooMany), SHORT_LEASE))
                     .isInstanceOfSatisfying(
@@ -192,7 +192,7 @@ class BackgroundTest {
 
         now.incrementAndGet();
 
-        await().until(() -> told.equals(List.of("STORAGE_ERROR order-1")));
+        await().until(() -> told.equals(List.of("UNKNOWN order-1")));
         assertThat(ends).hasValue(1);
         assertThat(background.isBusy()).isFalse();
         int last = tries.get();
@@ -241,6 +241,51 @@ class BackgroundTest {
         });
         background.tryLater(Duration.ofMillis(1), ends::incrementAndGet);
         await().until(() -> ends.get() == 1);
+    }
+
+    @Test
+    @DisplayName("at the end a write that can be made is made, while others hang")
+    void whatCanBeWrittenWhenItIsClosedIsWrittenWhileOthersHang() {
+        CountDownLatch never = new CountDownLatch(1);
+        AtomicInteger hanging = new AtomicInteger();
+        Background few = new Background(events, "idempotence-test", 3, now::get);
+        Runnable hangs = () -> {
+            hanging.incrementAndGet();
+            try {
+                never.await();
+            } catch (InterruptedException e) {
+                throw unavailable();
+            }
+        };
+        // As many as there are threads are under way, and two more wait with those that can be written.
+        for (int i = 0; i < 3; i++) {
+            few.retry(id, 0, RETENTION, hangs, () -> {});
+        }
+        await().until(() -> hanging.get() == 3);
+        few.later(Duration.ofHours(1), hangs);
+        few.later(Duration.ofHours(1), hangs);
+        for (int i = 0; i < 50; i++) {
+            few.later(Duration.ofHours(1), ends::incrementAndGet);
+        }
+        few.close();
+        assertThat(ends).hasValue(50);
+    }
+
+    @Test
+    @DisplayName("who brings more for later than may wait does it itself")
+    void moreThanMayWaitIsDoneAtOnce() {
+        for (int i = 0; i < Background.MOST_LATER; i++) {
+            background.later(Duration.ofHours(1), tries::incrementAndGet);
+        }
+        assertThat(tries).hasValue(0);
+        List<Thread> by = new CopyOnWriteArrayList<>();
+        background.later(Duration.ofHours(1), () -> by.add(Thread.currentThread()));
+        assertThat(by).containsExactly(Thread.currentThread());
+        background.later(Duration.ofHours(1), () -> {
+            throw new IllegalStateException("a bug");
+        });
+        background.close();
+        assertThat(tries).hasValue(Background.MOST_LATER);
     }
 
     @Test

@@ -19,7 +19,9 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -195,6 +197,84 @@ class ExecutionTest {
         assertThat(told).containsExactly("STORAGE_ERROR", "STORAGE_ERROR", "overhead of RUN");
         idempotence.close();
         assertThat(storage.count(Call.COMPLETE)).isEqualTo(1);
+    }
+
+    // ---- taken over
+
+    /** The first execution has broken off, what it did is not known; another one runs. */
+    private Execution takenOver() {
+        run();
+        clock.advance(LEASE);
+        return run();
+    }
+
+    private Execution next() {
+        assertThat(refusal(Optional.of(claim()))).isEqualTo(Refusal.IN_PROGRESS);
+        clock.advance(Duration.ofMillis(1));
+        return run();
+    }
+
+    @Test
+    @DisplayName(
+            "T7: after a take-over that its policy releases the next one is a take-over: what was first done is not known")
+    void aTakeOverThatFailsIsFollowedByATakeOver() throws Exception {
+        Execution second = takenOver();
+        CompletableFuture<Decision> waiter = idempotence.claim(IdempotentCall.of(id), POLICY, Duration.ofMinutes(5));
+        assertThat(second.finish(Verdict.RELEASE, OWN)).isEmpty();
+        assertThat(refusal(Optional.of(waiter.orTimeout(20, TimeUnit.SECONDS).join())))
+                .isEqualTo(Refusal.IN_PROGRESS);
+
+        Execution third = next();
+        assertThat(third.takenOver()).isTrue();
+        assertThat(third.fence()).isEqualTo(3);
+        third.overtaken();
+        assertThat(third.finish(Verdict.KEEP, OWN)).isPresent();
+
+        Execution fourth = next();
+        assertThat(fourth.takenOver()).isTrue();
+        fourth.finish(Verdict.KEEP, OWN);
+        assertThat(state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(told).doesNotContain("FENCED", "LOST", "STORAGE_ERROR");
+    }
+
+    @Test
+    void aHandlerThatKnowsThatNothingTookEffectReleasesATakeOver() {
+        Execution second = takenOver();
+        second.release();
+        second.finish(Verdict.KEEP, OWN);
+        assertThat(state()).isEqualTo(RecordState.RELEASED);
+        assertThat(run().takenOver()).isFalse();
+    }
+
+    @Test
+    void aRenewalThatIsLateDoesNotRenewALeaseThatWasEnded() {
+        Execution second = takenOver();
+        second.finish(Verdict.RELEASE, OWN);
+        second.renew();
+        assertThat(next().takenOver()).isTrue();
+    }
+
+    @Test
+    @DisplayName("T21: a take-over whose answers get lost is given back as it was found")
+    void aTakeOverInVainIsFollowedByATakeOver() {
+        run();
+        clock.advance(LEASE);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM) {
+                throw new StorageUnavailableException("the cable is out", null);
+            }
+        });
+        assertThat(refusal(Optional.of(claim()))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        long renewals = storage.count(Call.RENEW);
+        storage.after((call, which) -> {});
+        await().until(() -> storage.count(Call.RENEW) + storage.count(Call.RELEASE) > renewals);
+        idempotence.close();
+        clock.advance(Duration.ofMillis(1));
+        try (Idempotence other = Idempotence.over(memory)) {
+            Decision.Run run = (Decision.Run) other.claim(IdempotentCall.of(id), POLICY);
+            assertThat(run.execution().takenOver()).isTrue();
+            assertThat(run.execution().fence()).isEqualTo(3);
+        }
     }
 
     // ---- overtaken

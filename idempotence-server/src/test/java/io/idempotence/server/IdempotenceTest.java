@@ -307,7 +307,7 @@ class IdempotenceTest {
         Events toTest = new Events((event, which) -> events.add(event));
         Background background = new Background(toTest, "idempotence-test");
         Waiters nobody = new Waiters(background, key -> false, 0);
-        Engine engine = new Engine(storage, toTest, background, background, new Leases(background), nobody);
+        Engine engine = new Engine(storage, toTest, background, background, background, new Leases(background), nobody);
         return new Execution(engine, id, claimed, left, policy);
     }
 
@@ -333,7 +333,7 @@ class IdempotenceTest {
                 .filter(Thread::isDaemon)
                 .map(Thread::getName)
                 .collect(java.util.stream.Collectors.toSet())
-                .containsAll(List.of("idempotence-writes", "idempotence-renewals", "idempotence-polls")));
+                .containsAll(List.of("idempotence-give-backs", "idempotence-renewals", "idempotence-polls")));
     }
 
     /** T9 */
@@ -502,7 +502,7 @@ class IdempotenceTest {
 
     private static long writers() {
         return Stream.of(threads())
-                .filter(thread -> thread.getName().equals("idempotence-writes"))
+                .filter(thread -> thread.getName().equals("idempotence-give-backs"))
                 .count();
     }
 

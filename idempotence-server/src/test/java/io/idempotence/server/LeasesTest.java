@@ -80,7 +80,7 @@ class LeasesTest {
     }
 
     private Execution execution(Claim claim, IdempotencePolicy policy) {
-        Engine engine = new Engine(storage, events, background, background, leases, waiters);
+        Engine engine = new Engine(storage, events, background, background, background, leases, waiters);
         return new Execution(
                 engine, IdempotenceId.of("any"), new ClaimResult.Claimed(claim, false), System.nanoTime(), policy);
     }

@@ -74,10 +74,14 @@ class RecoveryTest {
 
     /** A claim whose process died. */
     private Claim abandoned() {
+        return abandoned(key(), Fingerprint.NONE);
+    }
+
+    private Claim abandoned(StorageKey key, Fingerprint fingerprint) {
         ClaimRequest request =
-                new ClaimRequest(key(), Fingerprint.NONE, Owner.random(RANDOM), LEASE, Duration.ofHours(1), false);
+                new ClaimRequest(key, fingerprint, Owner.random(RANDOM), LEASE, Duration.ofHours(1), false);
         Claim claim = ((ClaimResult.Claimed) storage.claim(request)).claim();
-        await().until(() -> storage.find(key()).orElseThrow().state() == RecordState.ABANDONED);
+        await().until(() -> storage.find(key).orElseThrow().state() == RecordState.ABANDONED);
         return claim;
     }
 
@@ -121,7 +125,7 @@ class RecoveryTest {
 
         assertThat(result).isEqualTo("run 1 fence 2 taken over true");
         assertThat(events).containsExactly(IdempotenceEvent.TAKE_OVER);
-        assertThat(asked).containsExactly(id, 1L);
+        assertThat(asked).containsExactly(IdempotentCall.of(id), 1L);
         assertThat(storage.complete(late, new byte[] {2, 1}, Duration.ofHours(1)))
                 .isInstanceOf(WriteResult.Fenced.class);
     }
@@ -137,6 +141,28 @@ class RecoveryTest {
 
         assertThat(runs).hasValue(0);
         assertThat(questions).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P5: one ID of two tenants is looked for in the books of its own")
+    void oneIdOfTwoTenantsIsToldApart() throws Exception {
+        IdempotentCall paid = IdempotentCall.of("charge", id)
+                .withScope("tenant-a")
+                .withFingerprint(Fingerprint.ofContent(new byte[] {1}));
+        IdempotentCall unpaid = paid.withScope("tenant-b");
+        Set<IdempotentCall> ledger = Set.of(paid);
+        for (IdempotentCall each : List.of(paid, unpaid)) {
+            abandoned(Idempotence.key("default", Idempotence.EXECUTED, each), each.fingerprint());
+        }
+        Idempotence idempotence = recovering((which, fence) ->
+                ledger.contains(which) ? IdempotencePolicy.Applied.YES : IdempotencePolicy.Applied.NO);
+
+        assertThat(refusalOf(() -> charge(idempotence, paid))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+        assertThat(charge(idempotence, unpaid)).isEqualTo("run 1");
+    }
+
+    private String charge(Idempotence idempotence, IdempotentCall call) throws Exception {
+        return idempotence.execute(call, idempotence.policy(), ResultCodec.text(), execution -> work());
     }
 
     @Test

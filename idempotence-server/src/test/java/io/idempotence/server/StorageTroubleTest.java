@@ -201,10 +201,10 @@ class StorageTroubleTest {
         assertThat(idempotence.saveIfAbsent(id)).isFalse();
     }
 
-    /** The thread of the writes waits for one to become due. */
-    private static boolean nothingIsWritten() {
+    /** The thread of the give-backs waits for one to become due. */
+    private static boolean nothingIsGivenBack() {
         return Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().equals("idempotence-writes"))
+                .filter(thread -> thread.getName().equals("idempotence-give-backs"))
                 .allMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING);
     }
 
@@ -221,7 +221,7 @@ class StorageTroubleTest {
                                 .map(IdempotenceRecord::state)
                                 .orElse(RecordState.RELEASED)
                         == RecordState.RELEASED);
-                await().until(StorageTroubleTest::nothingIsWritten);
+                await().until(StorageTroubleTest::nothingIsGivenBack);
             }
         });
         Idempotence idempotence = idempotence();
@@ -523,6 +523,40 @@ class StorageTroubleTest {
         await().until(() -> memory.find(key("large")).orElseThrow().state() == RecordState.COMPLETED);
         assertThat(storage.count(Call.CLAIM)).isEqualTo(claims + 2);
         assertThat(memory.find(key("order-2")).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+    }
+
+    @Test
+    @DisplayName("T22: ends are recorded while claims are given back to a storage that hangs, as on a dead shard")
+    void giveBacksThatHangHoldUpNoCompletion() throws Exception {
+        CountDownLatch hangs = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        AtomicBoolean down = new AtomicBoolean(true);
+        storage.before((call, which) -> {
+            if (call == Call.CLAIM && !which.equals(key)) {
+                if (Thread.currentThread().getName().startsWith("idempotence-")) {
+                    hangs.countDown();
+                    awaitForEver(goOn);
+                }
+                throw unavailable();
+            }
+            if (call == Call.COMPLETE && down.get()) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = idempotence();
+        try {
+            for (int i = 0; i < 20; i++) {
+                IdempotenceId lost = IdempotenceId.of("on-a-dead-shard-" + i);
+                assertThat(refusalOf(() -> idempotence.execute(lost, this::work)))
+                        .isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+            }
+            hangs.await();
+            idempotence.execute(id, this::work);
+            down.set(false);
+            await().until(() -> memory.find(key).orElseThrow().state() == RecordState.COMPLETED);
+        } finally {
+            goOn.countDown();
+        }
     }
 
     /** An answer whose error page never came is recorded on time, whatever other writes wait for. */
