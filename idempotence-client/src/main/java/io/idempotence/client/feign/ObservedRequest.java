@@ -68,8 +68,12 @@ final class ObservedRequest {
         if (redirect == null) {
             return false;
         }
-        response.close();
         seen.answered(response.status(), response.headers());
+        if (isInDoubt() && mayNotSettle(redirect)) {
+            seen.redirectNotFollowed();
+            return false;
+        }
+        response.close();
         if (redirect.dropsId()) {
             seen.mustNotBeSentAgain();
         }
@@ -79,6 +83,16 @@ final class ObservedRequest {
         redirects++;
         request = redirect.request();
         return true;
+    }
+
+    private boolean isInDoubt() {
+        return call.logical().isInDoubt() || seen.hasEarlierDoubt();
+    }
+
+    /** Without the ID, it would be carried out twice; and the answer of a GET is the call's only after a redirect that was stored. */
+    private boolean mayNotSettle(Redirect redirect) {
+        boolean carriesId = !KeyHeader.lines(request.headers()).isEmpty();
+        return carriesId && (redirect.repeatsRequest() ? redirect.dropsId() : !seen.isReplayed());
     }
 
     Response answered(Response response) {

@@ -77,13 +77,39 @@ final class OkHttpAttempt {
             Response response = chain.proceed(leaving);
             answered(response);
             // Says itself that nothing was done here.
-            mayHaveRun |= response.code() != 307 && response.code() != 308;
+            mayHaveRun |= !isRepeated(response.code());
+            if (isInDoubt() && mayNotSettle(leaving, response)) {
+                seen.redirectNotFollowed();
+                return response.newBuilder().removeHeader("Location").build();
+            }
             return response;
         } catch (IOException e) {
             mayHaveRun = true;
             seen.failed(e);
             throw e;
         }
+    }
+
+    private static boolean isRepeated(int status) {
+        return status == 307 || status == 308;
+    }
+
+    private boolean isInDoubt() {
+        return logical.isInDoubt() || seen.hasEarlierDoubt();
+    }
+
+    /** It leads away without the ID: what is sent there would be carried out twice, and what comes from there does not tell. */
+    private boolean mayNotSettle(Request sent, Response response) {
+        String location = response.header("Location");
+        if (location == null || sent.header(IDEMPOTENCY_KEY) == null) {
+            return false;
+        }
+        if (!isRepeated(response.code())) {
+            return response.code() >= 300 && response.code() <= 303 && !seen.isReplayed();
+        }
+        HttpUrl to = sent.url().resolve(location);
+        Request before = first;
+        return to != null && before != null && !origin(before.url()).equals(origin(to));
     }
 
     private void answered(Response response) {
