@@ -50,8 +50,9 @@ final class IdempotenceInterceptor implements Interceptor {
         }
     }
 
+    /** Sockets are opened with GET; anything else with such a header is a request as any other. */
     private static boolean isWebSocket(Request request) {
-        return "websocket".equalsIgnoreCase(request.header("Upgrade"));
+        return request.method().equals("GET") && "websocket".equalsIgnoreCase(request.header("Upgrade"));
     }
 
     /** Under the name of a host, settings are first looked at here. */
