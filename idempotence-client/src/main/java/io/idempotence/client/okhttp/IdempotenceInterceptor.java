@@ -32,7 +32,9 @@ final class IdempotenceInterceptor implements Interceptor {
         Caller caller = callers.of(chain.call());
         if (caller.layerAbove()) {
             // An attempt already, of the Feign half: it has its ID, follows redirects itself, and is tried again there.
-            return chain.proceed(request);
+            return chain.proceed(request.newBuilder()
+                    .tag(OnTheWire.class, new PassedRequest())
+                    .build());
         }
         if (HttpMethods.isSafe(request.method())) {
             caller = Caller.NOBODY;
