@@ -59,8 +59,12 @@ final class ObservedRequest {
         return options;
     }
 
-    /** True if the answer names another address and {@link #request()} is now the one for it. */
-    boolean follows(Response response) {
+    /**
+     * True if the answer names another address and {@link #request()} is now the one for it.
+     *
+     * @param wanted somebody still waits for what comes of it
+     */
+    boolean follows(Response response, boolean wanted) {
         if (safe || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
             return false;
         }
@@ -69,16 +73,17 @@ final class ObservedRequest {
             return false;
         }
         seen.answered(response.status(), response.headers());
-        if (isInDoubt() && mayNotSettle(redirect)) {
+        boolean settles = !isInDoubt() || !mayNotSettle(redirect);
+        if (!redirect.repeatsRequest()) {
+            seen.mayHaveBeenSentBefore();
+        }
+        if (!settles || !wanted || call.logical().deadline().isOver()) {
             seen.redirectNotFollowed();
             return false;
         }
         response.close();
         if (redirect.dropsId()) {
             seen.mustNotBeSentAgain();
-        }
-        if (!redirect.repeatsRequest()) {
-            seen.mayHaveBeenSentBefore();
         }
         redirects++;
         request = redirect.request();
