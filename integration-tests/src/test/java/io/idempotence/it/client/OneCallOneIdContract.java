@@ -1,6 +1,7 @@
 package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.equalTo;
 import static com.github.tomakehurst.wiremock.client.WireMock.get;
 import static com.github.tomakehurst.wiremock.client.WireMock.matching;
@@ -575,6 +576,22 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(followed.getBodyAsString()).isEmpty();
         assertThat(header(followed, "Idempotency-Key")).isEmpty();
         assertThat(header(followed, "Content-Type")).isEmpty();
+    }
+
+    /** As browsers do it (RFC 9110, section 15.4): only a POST becomes a GET. */
+    @ParameterizedTest
+    @ValueSource(ints = {301, 302})
+    void redirectedPutAndDeleteKeepMethodBodyAndId(int status) {
+        provider.stubFor(any(urlEqualTo("/orders/1"))
+                .atPriority(5)
+                .willReturn(aResponse().withStatus(status).withHeader("Location", "/v2/orders/1")));
+        Orders orders = orders();
+        assertThat(orders.protectedPut("body")).isEqualTo(OK);
+        assertOneId();
+        assertThat(bodies()).containsExactly("body", "body");
+        assertThat(orders.delete()).isEqualTo(OK);
+        assertThat(received().stream().map(request -> request.getMethod().getName()))
+                .containsExactly("PUT", "PUT", "DELETE", "DELETE");
     }
 
     /** It was carried out: the redirect says so. What the GET came to does not undo it. */
