@@ -54,7 +54,7 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
         }
         boolean stays = origin(to).equals(origin(answering));
         boolean leaves = !stays && !origin(to).equals(origin(from));
-        if (leaves && isSecure(answering) && !isSecure(to)) {
+        if (!stays && !isSecure(to) && (isSecure(from) || isSecure(answering))) {
             return Optional.empty();
         }
         boolean repeats = isRepeated(request.httpMethod(), response.status());
