@@ -57,10 +57,13 @@ import java.util.Optional;
  * <p><b>What the deadline does not end:</b> a status line or headers that drip, so that no read times out. OkHttp's own {@code
  * callTimeout} does end them.
  *
- * <p><b>Redirects</b> of requests with an ID are followed here if the client's options say so, and the HTTP client is told not
- * to: 307 and 308 with the same request, 301, 302 and 303 with a GET without the ID. Another origin (scheme, host or port)
+ * <p><b>Redirects</b> of requests that are not safe are followed here if the client's options say so, and the HTTP client is told not
+ * to: 307 and 308 with the same request, 301 and 302 as well unless it is a POST, and otherwise with a GET without the ID. That GET's answer is
+ * the call's, also if it is a login page. Another origin (scheme, host or port)
  * never sees the ID, nor the {@code Authorization} and {@code Cookie} headers, and as it does not know the ID, no attempt follows
- * after one that it answered. From https to http is not followed. Where
+ * after one that it answered. While an earlier attempt may have been carried out, neither it nor a GET (unless the server half had stored the
+ * redirect) is sent, and the outcome stays unknown. From https to http is not followed, nor is anything for a caller who cancelled, was interrupted
+ * or whose deadline is over. Where
  * a load balancer below puts an instance in the place of a service's name, what the instance redirects to itself goes to the service, and another origin
  * is asked for under its own name, which the load balancer may not know.
  *

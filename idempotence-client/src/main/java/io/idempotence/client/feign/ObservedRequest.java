@@ -59,8 +59,12 @@ final class ObservedRequest {
         return options;
     }
 
-    /** True if the answer names another address and {@link #request()} is now the one for it. */
-    boolean follows(Response response) {
+    /**
+     * True if the answer names another address and {@link #request()} is now the one for it.
+     *
+     * @param wanted somebody still waits for what comes of it
+     */
+    boolean follows(Response response, boolean wanted) {
         if (safe || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
             return false;
         }
@@ -68,17 +72,32 @@ final class ObservedRequest {
         if (redirect == null) {
             return false;
         }
-        response.close();
         seen.answered(response.status(), response.headers());
-        if (redirect.dropsId()) {
-            seen.mustNotBeSentAgain();
-        }
+        boolean settles = !isInDoubt() || !mayNotSettle(redirect);
         if (!redirect.repeatsRequest()) {
             seen.mayHaveBeenSentBefore();
+        }
+        if (!settles || !wanted || call.logical().deadline().isOver()) {
+            seen.redirectNotFollowed();
+            return false;
+        }
+        response.close();
+        if (redirect.dropsId()) {
+            seen.mustNotBeSentAgain();
         }
         redirects++;
         request = redirect.request();
         return true;
+    }
+
+    private boolean isInDoubt() {
+        return call.logical().isInDoubt() || seen.hasEarlierDoubt();
+    }
+
+    /** Without the ID, it would be carried out twice; and the answer of a GET is the call's only after a redirect that was stored. */
+    private boolean mayNotSettle(Redirect redirect) {
+        boolean carriesId = !KeyHeader.lines(request.headers()).isEmpty();
+        return carriesId && (redirect.repeatsRequest() ? redirect.dropsId() : !seen.isReplayed());
     }
 
     Response answered(Response response) {

@@ -63,7 +63,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
                 return;
             }
             try {
-                if (observed.follows(response)) {
+                if (observed.follows(response, !answer.isDone())) {
                     send(observed, context, answer);
                 } else if (!answer.complete(observed.answered(response))) {
                     response.close();

@@ -27,7 +27,7 @@ final class ObservingClient implements Client {
             do {
                 observed.starts();
                 response = observed.sends(() -> delegate.execute(observed.request(), observed.options()));
-            } while (observed.follows(response));
+            } while (observed.follows(response, !Thread.currentThread().isInterrupted()));
             return observed.answered(response);
         } catch (Throwable t) {
             observed.failed(t);

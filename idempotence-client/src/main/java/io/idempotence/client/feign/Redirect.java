@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  * @param repeatsRequest it has the method and the body of the first
  */
 record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
-    private static final Set<Integer> WITH_GET = Set.of(301, 302, 303);
-    private static final Set<Integer> REPEATED = Set.of(307, 308);
+    private static final Set<Integer> STATUSES = Set.of(301, 302, 303, 307, 308);
+    private static final Set<Integer> WITH_GET_AFTER_POST = Set.of(301, 302);
     private static final Set<String> OF_THE_ID = lower(IDEMPOTENCY_KEY, IDEMPOTENCY_ATTEMPT);
     private static final Set<String> OF_THE_BODY =
             lower("Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding");
@@ -36,8 +36,7 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
 
     /** Empty if the answer is no redirect that can be followed. From https to http it cannot: what was secret would not be. */
     static Optional<Redirect> of(Request request, Response response) {
-        boolean repeats = REPEATED.contains(response.status());
-        if (!repeats && !WITH_GET.contains(response.status())) {
+        if (!STATUSES.contains(response.status())) {
             return Optional.empty();
         }
         URI from = uri(request.url());
@@ -55,9 +54,11 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
         }
         boolean stays = origin(to).equals(origin(answering));
         boolean leaves = !stays && !origin(to).equals(origin(from));
-        if (leaves && isSecure(answering) && !isSecure(to)) {
+        if (!stays && !isSecure(to) && (isSecure(from) || isSecure(answering))) {
             return Optional.empty();
         }
+        boolean repeats = isRepeated(request.httpMethod(), response.status());
+        boolean carriesId = !KeyHeader.lines(request.headers()).isEmpty();
         Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
         headers.keySet().removeIf(name -> {
             String header = name.toLowerCase(Locale.ROOT);
@@ -72,7 +73,12 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
                 repeats ? request.body() : null,
                 request.charset(),
                 request.requestTemplate());
-        return Optional.of(new Redirect(next, leaves && repeats, repeats));
+        return Optional.of(new Redirect(next, leaves && repeats && carriesId, repeats));
+    }
+
+    /** As browsers do it. */
+    private static boolean isRepeated(Request.HttpMethod method, int status) {
+        return status != 303 && !(method == Request.HttpMethod.POST && WITH_GET_AFTER_POST.contains(status));
     }
 
     /** Who gave the answer: a load balancer below puts an instance in the place of a service's name. */

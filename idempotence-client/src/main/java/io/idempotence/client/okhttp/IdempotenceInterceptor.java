@@ -32,7 +32,9 @@ final class IdempotenceInterceptor implements Interceptor {
         Caller caller = callers.of(chain.call());
         if (caller.layerAbove()) {
             // An attempt already, of the Feign half: it has its ID, follows redirects itself, and is tried again there.
-            return chain.proceed(request);
+            return chain.proceed(request.newBuilder()
+                    .tag(OnTheWire.class, new PassedRequest())
+                    .build());
         }
         if (HttpMethods.isSafe(request.method())) {
             caller = Caller.NOBODY;
@@ -50,8 +52,9 @@ final class IdempotenceInterceptor implements Interceptor {
         }
     }
 
+    /** Sockets are opened with GET; anything else with such a header is a request as any other. */
     private static boolean isWebSocket(Request request) {
-        return "websocket".equalsIgnoreCase(request.header("Upgrade"));
+        return request.method().equals("GET") && "websocket".equalsIgnoreCase(request.header("Upgrade"));
     }
 
     /** Under the name of a host, settings are first looked at here. */

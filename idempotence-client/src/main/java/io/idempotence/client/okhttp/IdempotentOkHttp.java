@@ -51,7 +51,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Redirects:</b> the ID stays on redirects within an origin (scheme, host and port). To another origin, and on a GET that
  * a POST was redirected to, it is taken off; another origin does not know it, so a call that was sent there without it is not
- * tried again.
+ * tried again. While an earlier attempt may have been carried out, a redirect that takes it off is not followed, and the outcome
+ * stays unknown; but for the GET after a redirect that the server half had stored. The GET's answer is the call's, also if it is a login page.
  *
  * <p><b>Web sockets</b> pass untouched: opening one is no call here, and is not tried again.
  *

@@ -1,12 +1,10 @@
 package io.idempotence.client.okhttp;
 
-import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
-import io.idempotence.client.retry.Origin;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -19,7 +17,7 @@ import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
 /** One request of an attempt, with those that OkHttp makes of it: redirects, and what it sends again by itself. */
-final class OkHttpAttempt {
+final class OkHttpAttempt implements OnTheWire {
     private final Observation seen;
     private final LogicalCall logical;
     private final @Nullable String header;
@@ -62,7 +60,8 @@ final class OkHttpAttempt {
         }
     }
 
-    Response exchange(Chain chain, Request request) throws IOException {
+    @Override
+    public Response exchange(Chain chain, Request request) throws IOException {
         Request leaving = request;
         Request before = first;
         if (before == null) {
@@ -77,13 +76,39 @@ final class OkHttpAttempt {
             Response response = chain.proceed(leaving);
             answered(response);
             // Says itself that nothing was done here.
-            mayHaveRun |= response.code() != 307 && response.code() != 308;
+            mayHaveRun |= !isRepeated(response.code());
+            if (isInDoubt() && mayNotSettle(leaving, response)) {
+                seen.redirectNotFollowed();
+                return response.newBuilder().removeHeader("Location").build();
+            }
             return response;
         } catch (IOException e) {
             mayHaveRun = true;
             seen.failed(e);
             throw e;
         }
+    }
+
+    private static boolean isRepeated(int status) {
+        return status == 307 || status == 308;
+    }
+
+    private boolean isInDoubt() {
+        return logical.isInDoubt() || seen.hasEarlierDoubt();
+    }
+
+    /** It leads away without the ID: what is sent there would be carried out twice, and what comes from there does not tell. */
+    private boolean mayNotSettle(Request sent, Response response) {
+        String location = response.header("Location");
+        if (location == null || sent.header(IDEMPOTENCY_KEY) == null) {
+            return false;
+        }
+        if (!isRepeated(response.code())) {
+            return response.code() >= 300 && response.code() <= 303 && !seen.isReplayed();
+        }
+        HttpUrl to = sent.url().resolve(location);
+        Request before = first;
+        return to != null && before != null && !OnTheWire.isSameOrigin(before.url(), to);
     }
 
     private void answered(Response response) {
@@ -101,24 +126,14 @@ final class OkHttpAttempt {
         }
     }
 
-    /** The ID is for the origin it was made for, and for unsafe methods. */
     private Request redirected(Request before, Request request) {
-        boolean elsewhere = !origin(before.url()).equals(origin(request.url()));
-        boolean unsafe = !HttpMethods.isSafe(request.method());
-        if (!elsewhere && (unsafe || HttpMethods.isSafe(before.method()))) {
+        if (OnTheWire.keepsId(before, request)) {
             return request;
         }
-        if (elsewhere && unsafe && request.header(IDEMPOTENCY_KEY) != null) {
+        if (!HttpMethods.isSafe(request.method()) && request.header(IDEMPOTENCY_KEY) != null) {
             leftWithoutId = true;
             seen.mustNotBeSentAgain();
         }
-        return request.newBuilder()
-                .removeHeader(IDEMPOTENCY_KEY)
-                .removeHeader(IDEMPOTENCY_ATTEMPT)
-                .build();
-    }
-
-    private static Origin origin(HttpUrl url) {
-        return new Origin(url.scheme(), url.host(), url.port());
+        return OnTheWire.withoutId(request);
     }
 }

@@ -152,7 +152,7 @@ final class OkHttpCall implements Exchange {
     }
 
     private Request prepared(Request request, int attempt, Chain clipped, OkHttpAttempt sending, Observation seen) {
-        Request.Builder prepared = request.newBuilder().tag(OkHttpAttempt.class, sending);
+        Request.Builder prepared = request.newBuilder().tag(OnTheWire.class, sending);
         RequestBody body = request.body();
         if (body != null && Bodies.isOnce(body)) {
             prepared.method(request.method(), Bodies.watched(body, seen));

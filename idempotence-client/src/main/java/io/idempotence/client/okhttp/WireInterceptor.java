@@ -10,7 +10,7 @@ final class WireInterceptor implements Interceptor {
     @Override
     public Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
-        OkHttpAttempt attempt = request.tag(OkHttpAttempt.class);
-        return attempt == null ? chain.proceed(request) : attempt.exchange(chain, request);
+        OnTheWire sending = request.tag(OnTheWire.class);
+        return sending == null ? chain.proceed(request) : sending.exchange(chain, request);
     }
 }

@@ -139,7 +139,8 @@ public final class LogicalCall {
         inDoubt = true;
     }
 
-    boolean isInDoubt() {
+    /** True if an earlier attempt, or the call that this one resumes, may have been carried out. */
+    public boolean isInDoubt() {
         return inDoubt;
     }
 

@@ -23,6 +23,7 @@ public final class Observation {
     private volatile @Nullable IOException bodyFailure;
     private volatile boolean earlierDoubt;
     private volatile boolean once;
+    private volatile boolean redirectRefused;
 
     /** A request is about to leave. */
     public void started() {
@@ -75,6 +76,11 @@ public final class Observation {
         once = true;
     }
 
+    /** The answer is a redirect that was not followed; whoever it names might have told what became of the operation. */
+    public void redirectNotFollowed() {
+        redirectRefused = true;
+    }
+
     /** The body broke off after the status line. */
     public void bodyFailed(IOException e) {
         bodyFailure = e;
@@ -86,8 +92,13 @@ public final class Observation {
     }
 
     /** True if an earlier request of the same exchange, made by a client that retries by itself, may have been carried out. */
-    boolean hasEarlierDoubt() {
+    public boolean hasEarlierDoubt() {
         return earlierDoubt;
+    }
+
+    /** True after {@link #redirectNotFollowed}. */
+    boolean isRedirectNotFollowed() {
+        return redirectRefused;
     }
 
     /** False after {@link #mustNotBeSentAgain}. */

@@ -26,7 +26,7 @@ public enum Outcome {
 
     /** Given by logins, gateways and containers without a look at the operation: also when it was carried out before. */
     private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION =
-            Set.of(401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451);
+            Set.of(301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451);
 
     /**
      * The outcome of an exchange. The first line that applies counts:
@@ -134,6 +134,7 @@ public enum Outcome {
         return this == FINAL
                 && status != 0
                 && !seen.namesRefusal()
+                && !seen.isRedirectNotFollowed()
                 && (seen.isReplayed() || !OFTEN_BEFORE_THE_OPERATION.contains(status));
     }
 }

@@ -48,6 +48,20 @@ class RedirectTest {
                 .isEqualTo(Optional.ofNullable(next));
     }
 
+    /** A balancer that speaks http to its instances does not make the caller's https less secret, nor the other way round. */
+    @ParameterizedTest
+    @CsvSource({
+        "https://shop/orders, http://10.0.0.1/orders, http://other/v2,",
+        "http://shop/orders, https://10.0.0.1/orders, http://shop/v2,",
+        "https://shop/orders, http://10.0.0.1/orders, http://10.0.0.1/v2, https://shop/v2",
+        "http://shop/orders, http://10.0.0.1/orders, http://other/v2, http://other/v2",
+    })
+    void httpsIsNotLeft(String asked, String sent, String location, @Nullable String next) {
+        assertThat(Redirect.of(post(asked, Map.of()), redirecting(post(sent, Map.of()), location))
+                        .map(redirect -> redirect.request().url()))
+                .isEqualTo(Optional.ofNullable(next));
+    }
+
     private static Request post(String url, Map<String, Collection<String>> headers) {
         return Request.create(
                 HttpMethod.POST, url, headers, new byte[0], StandardCharsets.UTF_8, new RequestTemplate());

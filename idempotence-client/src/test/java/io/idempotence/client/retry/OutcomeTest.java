@@ -185,7 +185,8 @@ class OutcomeTest {
 
     @Test
     void answersGivenBeforeTheIdWasLookedAtSettleNothing() {
-        for (int status : new int[] {401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451}) {
+        for (int status :
+                new int[] {301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451}) {
             assertThat(FINAL.settles(answered(status))).as("%d", status).isFalse();
             assertThat(FINAL.settles(answered(status, "Idempotent-Replayed", "true")))
                     .as("a replayed %d", status)
@@ -204,6 +205,15 @@ class OutcomeTest {
         assertThat(SUCCESS.settles(answered(200))).isTrue();
         assertThat(RETRYABLE.settles(answered(500))).isFalse();
         assertThat(IN_PROGRESS.settles(answered(409))).isFalse();
+    }
+
+    /** A resumed call may have been carried out where it led. */
+    @Test
+    void storedRedirectThatWasNotFollowedSettlesNothing() {
+        Observation seen = answered(307, "Idempotent-Replayed", "true");
+        assertThat(FINAL.settles(seen)).isTrue();
+        seen.redirectNotFollowed();
+        assertThat(FINAL.settles(seen)).isFalse();
     }
 
     /** The poll would be a request that must not be sent; what became of the execution stays open. */

@@ -1,12 +1,61 @@
 package io.idempotence.it.client;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
 import feign.BaseBuilder;
 import feign.Client;
 import feign.Feign;
+import feign.FeignException;
+import feign.Response;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent.Result;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
+    private static final Duration DEADLINE = Duration.ofMillis(300);
+
     @Override
     BaseBuilder<?, ?> builder() {
         return Feign.builder().client(new Client.Default(null, null));
+    }
+
+    private Orders ordersWhoseAnswersMeet(Runnable after, IdempotenceClientConfig.Builder config) {
+        Client client = new Client.Default(null, null);
+        return target(install(
+                Feign.builder().client((request, options) -> {
+                    Response response = client.execute(request, options);
+                    after.run();
+                    return response;
+                }),
+                config.build()));
+    }
+
+    @Test
+    void redirectOfAnInterruptedCallerIsNotFollowed() throws Exception {
+        alwaysGet(status(307).withHeader("Location", "/v2"));
+        Orders orders = ordersWhoseAnswersMeet(() -> Thread.currentThread().interrupt(), fast());
+        InterruptedCaller caller = new InterruptedCaller(() -> orders.create("x"));
+        assertThat(caller.thrown()).isInstanceOf(FeignException.class).hasMessageContaining("307");
+        assertThat(caller.keptItsFlag()).isTrue();
+        assertThat(received()).hasSize(1);
+    }
+
+    /** A 307 says that nothing was done, a 303 that something was. */
+    @ParameterizedTest
+    @CsvSource({"307, FAILED", "303, UNKNOWN"})
+    void redirectAfterTheDeadlineIsNotFollowed(int status, Result result) {
+        alwaysGet(status(status).withHeader("Location", "/v2"));
+        Orders orders =
+                ordersWhoseAnswersMeet(() -> await().pollDelay(DEADLINE).until(() -> true), fast().deadline(DEADLINE));
+        assertThat(catchThrowableOfType(FeignException.class, () -> orders.create("x"))
+                        .status())
+                .isEqualTo(status);
+        assertEnd(result, 1);
+        assertThat(received()).hasSize(1);
     }
 }

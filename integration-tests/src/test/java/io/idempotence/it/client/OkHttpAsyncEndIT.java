@@ -51,6 +51,18 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     }
 
     @Test
+    void redirectThatComesAfterTheCallerWentAwayIsNotFollowed() {
+        alwaysGet(status(307).withHeader("Location", "/v2").withFixedDelay(500));
+        CompletableFuture<String> answer = async().create("x");
+        await().until(() -> okHttp.connectionPool().connectionCount() == 1);
+        assertThat(answer.cancel(true)).isTrue();
+        // What follows is enqueued before the call that it follows ends.
+        await().until(() -> okHttp.dispatcher().runningCallsCount() == 0);
+        assertThat(received()).hasSize(1);
+        await().until(() -> okHttp.connectionPool().idleConnectionCount() == 1);
+    }
+
+    @Test
     void callThatIsCancelledWhileItWaitsSendsNothingMore() {
         alwaysGet(status(503).withHeader("Retry-After-Ms", "300"));
         AsyncOrders orders = async();

@@ -58,6 +58,13 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
                 .willReturn(status(401)));
     }
 
+    private static void ordersAreElsewhere() {
+        provider.stubFor(any(urlEqualTo("/orders"))
+                .atPriority(1)
+                .withHost(equalTo("127.0.0.1"))
+                .willReturn(status(307).withHeader("Location", "http://localhost:" + provider.port() + "/elsewhere")));
+    }
+
     private static List<String> ids(String path) {
         return received().stream()
                 .filter(request -> request.getUrl().equals(path))
@@ -100,14 +107,24 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
     /** Nor does the interceptor below give the stranger an ID of its own. */
     @Test
     void whatFeignSentToAnotherOriginIsNotTriedAgainBelowFeign() {
-        provider.stubFor(any(urlEqualTo("/orders"))
-                .atPriority(1)
-                .withHost(equalTo("127.0.0.1"))
-                .willReturn(status(307).withHeader("Location", "http://localhost:" + provider.port() + "/elsewhere")));
+        ordersAreElsewhere();
         provider.stubFor(any(urlEqualTo("/elsewhere")).atPriority(1).willReturn(status(503)));
         Orders orders = feignOver(installed());
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(ids("/elsewhere")).containsExactly("");
+    }
+
+    /** Feign tells its client not to follow; one that is written by hand may not heed it. */
+    @Test
+    void redirectThatOkHttpFollowsBelowFeignTakesNoIdToAnotherOrigin() {
+        ordersAreElsewhere();
+        Client below = new feign.okhttp.OkHttpClient(installed());
+        Orders orders =
+                feignOver((Request request, Request.Options options) -> below.execute(request, readTimeout(20_000)));
+        assertThat(orders.create("x")).isEqualTo(OK);
+        assertThat(ids("/elsewhere")).containsExactly("");
+        assertThat(header(received().get(1), "Idempotency-Attempt")).isEmpty();
+        assertThat(events).hasSize(1);
     }
 
     /** Its answers come on threads of OkHttp, its requests leave in that of the caller or of the config's executor. */

@@ -1,5 +1,6 @@
 package io.idempotence.it.client;
 
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -96,6 +97,23 @@ class OkHttpWebSocketIT extends OkHttpInterceptorTestBase {
                         .doesNotContainIgnoringCase("prefer:"));
         assertThat(events).isEmpty();
         assertThat(warnings).isEmpty();
+    }
+
+    /** Sockets are opened with GET. */
+    @Test
+    void postThatAsksForAnUpgradeIsACallAsAnyOther() throws IOException {
+        OkHttpClient client = installed();
+        try (RawServer server = server((request, socket) -> socket.getOutputStream()
+                .write(("HTTP/1.1 " + (upgrades.size() == 1 ? "503 No" : "200 OK")
+                                + "\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+                        .getBytes(StandardCharsets.ISO_8859_1)))) {
+            assertThat(ok(client, to(server.url()).header("Upgrade", "websocket")))
+                    .isEqualTo(OK);
+        }
+        assertThat(upgrades.stream().map(upgrade -> upgrade.header("Idempotency-Key")))
+                .hasSize(2)
+                .doesNotContainNull();
+        assertEnd(SUCCEEDED, 2);
     }
 
     /** Who opens web sockets has a rule of his own for opening them again. */

@@ -1,6 +1,7 @@
 package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.equalTo;
 import static com.github.tomakehurst.wiremock.client.WireMock.get;
 import static com.github.tomakehurst.wiremock.client.WireMock.matching;
@@ -9,10 +10,13 @@ import static com.github.tomakehurst.wiremock.client.WireMock.postRequestedFor;
 import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
+import com.github.tomakehurst.wiremock.http.Fault;
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
 import feign.AsyncClient;
 import feign.Capability;
@@ -26,6 +30,7 @@ import feign.RetryableException;
 import feign.Retryer;
 import feign.codec.Decoder;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotenceCapability;
@@ -573,6 +578,22 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(header(followed, "Content-Type")).isEmpty();
     }
 
+    /** As browsers do it (RFC 9110, section 15.4): only a POST becomes a GET. */
+    @ParameterizedTest
+    @ValueSource(ints = {301, 302})
+    void redirectedPutAndDeleteKeepMethodBodyAndId(int status) {
+        provider.stubFor(any(urlEqualTo("/orders/1"))
+                .atPriority(5)
+                .willReturn(aResponse().withStatus(status).withHeader("Location", "/v2/orders/1")));
+        Orders orders = orders();
+        assertThat(orders.protectedPut("body")).isEqualTo(OK);
+        assertOneId();
+        assertThat(bodies()).containsExactly("body", "body");
+        assertThat(orders.delete()).isEqualTo(OK);
+        assertThat(received().stream().map(request -> request.getMethod().getName()))
+                .containsExactly("PUT", "PUT", "DELETE", "DELETE");
+    }
+
     /** It was carried out: the redirect says so. What the GET came to does not undo it. */
     @Test
     void failedGetAfterARedirectLeavesTheOutcomeUnknown() {
@@ -643,6 +664,51 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
                     .hasMessageContaining("do not call again")
                     .hasMessageNotContaining("call again with");
         }
+    }
+
+    /** The attempt before may have been carried out, and only the ID keeps the next one from being carried out as well. */
+    @ParameterizedTest
+    @ValueSource(ints = {307, 308})
+    void callInDoubtIsNotSentToAnotherOrigin(int status) {
+        try (Elsewhere elsewhere = new Elsewhere("200 OK")) {
+            attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+            attempt(2, aResponse().withStatus(status).withHeader("Location", elsewhere.server.url() + "/orders"));
+            assertThatThrownBy(() -> orders().create("body"))
+                    .isInstanceOf(OutcomeUnknownException.class)
+                    .hasMessageContaining("call again with the same ID");
+            assertThat(elsewhere.received).isEmpty();
+        }
+        assertEnd(UNKNOWN, 2);
+    }
+
+    /** Replayed or not: the call that is asked for may have been carried out there. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void resumedCallIsNotSentToAnotherOrigin(boolean replayed) {
+        try (Elsewhere elsewhere = new Elsewhere("200 OK")) {
+            alwaysGet(aResponse()
+                    .withStatus(307)
+                    .withHeader("Idempotent-Replayed", Boolean.toString(replayed))
+                    .withHeader("Location", elsewhere.server.url() + "/orders"));
+            Orders orders = orders();
+            assertThatThrownBy(() -> IdempotenceClient.resume(new IdempotenceId("job-1"), () -> orders.create("body")))
+                    .isInstanceOf(OutcomeUnknownException.class);
+            assertThat(elsewhere.received).isEmpty();
+        }
+        assertEnd(UNKNOWN, 1);
+    }
+
+    /** A login redirects like that, without a look at the operation. A stored redirect is the operation's own. */
+    @ParameterizedTest
+    @ValueSource(ints = {301, 302, 303})
+    void getAfterARedirectSettlesADoubtOnlyIfTheRedirectWasStored(int status) {
+        ResponseDefinitionBuilder login = aResponse().withStatus(status).withHeader("Location", "/login");
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        attempt(2, login);
+        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(received()).noneMatch(request -> request.getUrl().equals("/login"));
+        attempt(2, login.withHeader("Idempotent-Replayed", "true"));
+        assertThat(orders().create("body")).isEqualTo(OK);
     }
 
     @Test
