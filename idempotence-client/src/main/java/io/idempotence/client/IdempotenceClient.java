@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * <p>What says nothing about the first one (no connection, 401, 503, most refusals) leaves it as unknown as it was: the call ends with an {@link
  * OutcomeUnknown} again, and not as it would if it were made for the first time.
  *
+ * <p>A call whose ID is a header argument must have this very ID there; with another one it ends in an {@link IllegalStateException}, and nothing is
+ * sent.
+ *
  * <p>The call is one that takes its ID in this thread: a Feign call, also one that returns a future, or OkHttp's {@code execute}. With OkHttp's {@code enqueue}, use
  * {@link IdempotenceScope#with(IdempotenceId, Work)}.
  */

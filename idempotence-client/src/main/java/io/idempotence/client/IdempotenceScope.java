@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and
  * sends the ID again. Any other protected call inside is an {@link IllegalStateException}, as two calls never share an ID
  * (promise P1): give it a scope of its own. Calls that carry no ID (GET, or PUT without {@code @Idempotent}) and calls with
- * an own header argument leave the scope alone.
+ * an own header argument leave the scope alone, unless it is one of {@link IdempotenceClient#resume}.
  *
  * <p>A scope holds for the calling thread, from entry to exit, and in other threads only for work that is {@link #carried(Runnable)
  * carried} there. Scopes nest: the inner one
@@ -230,6 +230,22 @@ public final class IdempotenceScope {
                     + " cannot carry it too; give each call its own IdempotenceScope.with(id, ...)");
         }
         return by.id;
+    }
+
+    /**
+     * Whether a call that got an ID of its own from its caller, as a header, is within this scope all the same. For integrations.
+     *
+     * @param own the ID in the header
+     * @return true if this is a resumed scope and {@code own} its ID: {@link #idFor} gives it then; false outside of {@link
+     *     IdempotenceClient#resume}
+     * @throws IllegalStateException if this is a resumed scope of another ID
+     */
+    public boolean includes(IdempotenceId own) {
+        if (resumed && !own.equals(given)) {
+            throw new IllegalStateException("this call's own Idempotency-Key header is not the ID that is resumed;"
+                    + " make the same call with the same ID, or make this one outside of IdempotenceClient.resume");
+        }
+        return resumed;
     }
 
     private Taken take(String call, Supplier<IdempotenceId> usual) {

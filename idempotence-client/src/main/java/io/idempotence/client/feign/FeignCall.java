@@ -136,6 +136,9 @@ final class FeignCall {
         if (!given.isEmpty()) {
             id = KeyHeader.parse(given);
             header = given.get(0);
+            if (scope != null && scope.includes(id)) {
+                idOf(scope, template);
+            }
         } else {
             id = scope != null ? idOf(scope, template) : usualId(template);
             header = KeyHeader.format(id, config.headerStyle());

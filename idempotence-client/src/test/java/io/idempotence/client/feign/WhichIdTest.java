@@ -198,6 +198,35 @@ class WhichIdTest extends FeignTestBase {
         assertThat(newIds()).containsExactly("");
     }
 
+    /** The caller keeps the ID in the argument it always was in. */
+    @Test
+    void resumedCallWithItsIdAsAHeaderArgumentIsAsInDoubtAsAnyOther() {
+        Instant sent = Instant.now().minusSeconds(3600);
+        assertThat(IdempotenceClient.resume(JOB, sent, () -> orders().createAs("job-1")))
+                .isEqualTo("ok");
+        server.answer(Reply.status(401));
+        OutcomeUnknownException unknown = catchThrowableOfType(
+                OutcomeUnknownException.class,
+                () -> IdempotenceClient.resume(JOB, sent, () -> orders().createAs("job-1")));
+        assertThat(unknown.id()).isEqualTo(JOB);
+        assertThat(unknown.firstSentAt()).isEqualTo(sent);
+        assertThat(newIds()).containsExactly("job-1", "job-1");
+        Instant longAgo = sent.minus(Duration.ofHours(24));
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, longAgo, () -> orders().createAs("job-1")))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("server-retention");
+        assertThat(server.requests()).isEmpty();
+    }
+
+    @Test
+    void resumedCallWithAnotherIdAsAHeaderArgumentIsNotSent() {
+        Instant now = Instant.now();
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, now, () -> orders().createAs("mine")))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("not the ID that is resumed");
+        assertThat(server.requests()).isEmpty();
+    }
+
     // ---- settings of one method
 
     @Test
