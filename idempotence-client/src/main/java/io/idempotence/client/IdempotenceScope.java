@@ -54,9 +54,13 @@ public final class IdempotenceScope {
         this.saver = saver;
     }
 
-    /** @param firstSentAt when a call that is in doubt was first sent under the ID, if that is known */
-    static IdempotenceScope resuming(IdempotenceId id, @Nullable Instant firstSentAt) {
-        return new IdempotenceScope(Objects.requireNonNull(id, "id"), true, firstSentAt, UnaryOperator.identity());
+    /** @param firstSentAt when a call that is in doubt was first sent under the ID */
+    static IdempotenceScope resuming(IdempotenceId id, Instant firstSentAt) {
+        return new IdempotenceScope(
+                Objects.requireNonNull(id, "id"),
+                true,
+                Objects.requireNonNull(firstSentAt, "firstSentAt"),
+                UnaryOperator.identity());
     }
 
     private record Taken(String call, IdempotenceId id) {}

@@ -102,7 +102,7 @@ public final class LogicalCall {
         }
     }
 
-    /** When the first request left, that of the resumed call if the time is known; the opening of the call if none did. */
+    /** When the first request left, that of the resumed call if it is one; the opening of the call if none did. */
     public Instant firstSentAt() {
         Instant resumed = resumedFrom;
         return resumed != null ? resumed : firstSentAt;

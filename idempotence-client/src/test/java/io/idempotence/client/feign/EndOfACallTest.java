@@ -222,7 +222,7 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(unreadable).isInstanceOf(DecodeException.class);
         IdempotenceId id = IdempotentFeign.idOf(unreadable).orElseThrow();
         assertThat(events.get(0).id()).hasValue(id);
-        assertThat(IdempotenceClient.resume(id, () -> orders().create("x"))).isEqualTo("ok");
+        assertThat(IdempotenceClient.resume(id, Instant.now(), () -> orders().create("x"))).isEqualTo("ok");
         assertThat(server.ids()).containsExactly("\"" + id + "\"", "\"" + id + "\"");
     }
 
@@ -679,7 +679,7 @@ class EndOfACallTest extends FeignTestBase {
                 b -> b.client((request, options) -> {
                     throw new ConnectException("refused");
                 }));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders.create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders.create("x")))
                 .isInstanceOf(OutcomeUnknownException.class);
         // In a scope of the caller's own it may be the first one.
         assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> orders.create("x")))
@@ -689,12 +689,12 @@ class EndOfACallTest extends FeignTestBase {
     @Test
     void answerOfTheOperationSettlesAResumedCall() {
         server.answer(Reply.status(400), Reply.status(404).header("Idempotent-Replayed", "true"));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignException.BadRequest.class);
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignException.NotFound.class);
         server.answer(Reply.refusal("result-unavailable", 409));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(RequestRefusedException.class);
     }
 
@@ -705,7 +705,7 @@ class EndOfACallTest extends FeignTestBase {
                 target(IdempotentFeign.install(Feign.builder(), fast().build()).requestInterceptor(template -> {
                     throw new IllegalArgumentException("no such thing");
                 }));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders.create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders.create("x")))
                 .isExactlyInstanceOf(IllegalArgumentException.class)
                 .hasMessage("no such thing");
         assertEnd(UNKNOWN, 1, 0);

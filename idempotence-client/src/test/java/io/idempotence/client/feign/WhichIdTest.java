@@ -139,7 +139,7 @@ class WhichIdTest extends FeignTestBase {
                 () -> orders().create("a"));
         assertThat(saved).hasSize(1);
         assertThat(requestsWhenSaved).containsExactly(0);
-        IdempotenceClient.resume(saved.get(0), () -> orders().create("a"));
+        IdempotenceClient.resume(saved.get(0), Instant.now(), () -> orders().create("a"));
         assertThat(newIds()).containsOnly("\"" + saved.get(0) + "\"").hasSize(3);
     }
 
@@ -192,7 +192,7 @@ class WhichIdTest extends FeignTestBase {
 
     @Test
     void resumingWithoutACallIsAnError() {
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().list()))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().list()))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("no call that carries an ID");
         assertThat(newIds()).containsExactly("");
