@@ -43,7 +43,8 @@ import java.util.Optional;
  *   <li>with the exception of an interceptor, encoder or other code of the caller that kept the request from being sent, with
  *       {@link io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or with {@link
  *       IllegalStateException} if two calls would share an ID or the client is put together wrongly; never after a request in
- *       doubt. An unchecked exception of the HTTP client itself (a circuit breaker in it, say) counts as not sent.
+ *       doubt. Of unchecked exceptions of the HTTP client only a {@code RejectedExecutionException} and the refusals of Resilience4j's circuit breaker,
+ *       bulkhead and rate limiter count as not sent.
  * </ul>
  *
  * <p>A thread interrupted during a call makes no further attempt and keeps its flag.

@@ -18,6 +18,8 @@ import feign.Response;
 import feign.RetryableException;
 import feign.Target.HardCodedTarget;
 import feign.codec.DecodeException;
+import io.github.resilience4j.retry.MaxRetriesExceededException;
+import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
@@ -41,6 +43,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -118,6 +121,36 @@ class EndOfACallTest extends FeignTestBase {
         Orders orders = orders(fast().build(), b -> b.client(client));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
         assertEnd(UNKNOWN, 3, 3);
+    }
+
+    static Stream<RuntimeException> exceptionsAfterSending() {
+        return Stream.of(
+                new IllegalStateException("Timeout on blocking read for 1000 MILLISECONDS"),
+                new IllegalArgumentException("unexpected header in the answer"),
+                MaxRetriesExceededException.createMaxRetriesExceededException(Retry.ofDefaults("within")));
+    }
+
+    /** A client that hands its request to another thread, or sends it again by itself, gives up without an I/O failure. */
+    @ParameterizedTest
+    @MethodSource("exceptionsAfterSending")
+    void uncheckedExceptionOfTheClientLeavesDoubt(RuntimeException thrown) {
+        Client client = (request, options) -> {
+            sockets.execute(request, options).close();
+            throw thrown;
+        };
+        Orders orders = orders(fast().build(), b -> b.client(client));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(events.get(0).result()).isEqualTo(UNKNOWN);
+    }
+
+    @Test
+    void clientThatRejectsTheRequestHasNotSentIt() {
+        Client client = (request, options) -> {
+            throw new RejectedExecutionException("full");
+        };
+        Orders orders = orders(fast().build(), b -> b.client(client));
+        assertThatThrownBy(() -> orders.create("x")).isExactlyInstanceOf(RejectedExecutionException.class);
+        assertEnd(FAILED, 1, 1);
     }
 
     @Test
