@@ -154,6 +154,20 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
+    void errorInDoubtIsTheUnknownToTheListener() {
+        AtomicInteger times = new AtomicInteger();
+        Orders orders = orders(
+                fast().build(),
+                b -> b.client(losing(new SocketTimeoutException())).requestInterceptor(template -> {
+                    if (times.incrementAndGet() == 2) {
+                        throw new NoClassDefFoundError("gone");
+                    }
+                }));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(NoClassDefFoundError.class);
+        assertEnd(UNKNOWN, 2, 1);
+    }
+
+    @Test
     void finalAnswerAfterDoubtSettlesIt() {
         server.answer(Reply.ok("lost"), Reply.status(409));
         Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
