@@ -168,6 +168,23 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
+    void scopeRemembersThatItsCallEndedInDoubt() {
+        Orders orders = orders(
+                fast().maxAttempts(1).build(),
+                b -> b.client(losing(new SocketTimeoutException(), new ConnectException(), new ConnectException())));
+        IdempotenceScope.with(JOB, () -> {
+            OutcomeUnknownException first =
+                    catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+            OutcomeUnknownException second =
+                    catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+            assertThat(second.firstSentAt()).isEqualTo(first.firstSentAt());
+        });
+        // Another scope knows nothing of it.
+        assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> orders.create("x")))
+                .isExactlyInstanceOf(RetryableException.class);
+    }
+
+    @Test
     void finalAnswerAfterDoubtSettlesIt() {
         server.answer(Reply.ok("lost"), Reply.status(409));
         Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
