@@ -58,6 +58,9 @@ import java.util.Optional;
  * <p><b>What the deadline does not end:</b> a status line or headers that drip, so that no read times out. OkHttp's own {@code
  * callTimeout} does end them.
  *
+ * <p><b>What "not sent" cannot see:</b> a client that sends again by itself within one {@code execute} (a load balancer with a retry of its own) and at
+ * last gets no connection: an attempt it lost before is not told. Switch such a retry off; attempts are made here.
+ *
  * <p><b>Redirects</b> of requests with an ID are followed here if the client's options say so, and the HTTP client is told not
  * to: 307 and 308 with the same request, 301, 302 and 303 with a GET without the ID. Another origin (scheme, host or port)
  * never sees the ID, nor the {@code Authorization} and {@code Cookie} headers, and as it does not know the ID, no attempt follows

@@ -14,10 +14,13 @@ import feign.Client;
 import feign.ExceptionPropagationPolicy;
 import feign.Feign;
 import feign.FeignException;
+import feign.Request;
+import feign.RequestInterceptor;
 import feign.Response;
 import feign.RetryableException;
 import feign.Target.HardCodedTarget;
 import feign.codec.DecodeException;
+import feign.codec.EncodeException;
 import io.github.resilience4j.retry.MaxRetriesExceededException;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
@@ -41,6 +44,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
@@ -48,6 +52,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -762,17 +767,33 @@ class EndOfACallTest extends FeignTestBase {
                 .isInstanceOf(RequestRefusedException.class);
     }
 
-    /** There is no request to tell of; whoever resumes has the ID. */
-    @Test
-    void resumedCallThatThisSideCannotMakeEndsWithWhatKeptItFromThat() {
-        Orders orders =
-                target(IdempotentFeign.install(Feign.builder(), fast().build()).requestInterceptor(template -> {
-                    throw new IllegalArgumentException("no such thing");
-                }));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders.create("x")))
-                .isExactlyInstanceOf(IllegalArgumentException.class)
-                .hasMessage("no such thing");
-        assertEnd(UNKNOWN, 1, 0);
+    static Stream<UnaryOperator<Feign.Builder>> whatKeepsACallFromBeingMade() {
+        RequestInterceptor failing = template -> {
+            throw new FeignException.UnprocessableEntity(
+                    "no token", Request.create(Request.HttpMethod.POST, "/token", Map.of(), null, null, null), null, null);
+        };
+        return Stream.of(
+                builder -> IdempotentFeign.install(builder).requestInterceptor(failing),
+                builder -> IdempotentFeign.install(builder.requestInterceptor(failing)),
+                builder -> IdempotentFeign.install(builder.encoder((object, type, template) -> {
+                    throw new EncodeException("cannot be written");
+                })));
+    }
+
+    /** What fails on the way, such as a call for a token, could be taken for the operation's own answer. */
+    @ParameterizedTest
+    @MethodSource("whatKeepsACallFromBeingMade")
+    void resumedCallThatThisSideCannotMakeIsAsUnknownAsBefore(UnaryOperator<Feign.Builder> failing) {
+        Instant sent = Instant.now().minusSeconds(3600);
+        Orders orders = target(failing.apply(Feign.builder()));
+        OutcomeUnknownException unknown = catchThrowableOfType(
+                OutcomeUnknownException.class, () -> IdempotenceClient.resume(JOB, sent, () -> orders.create("x")));
+        assertThat(unknown.id()).isEqualTo(JOB);
+        assertThat(unknown.firstSentAt()).isEqualTo(sent);
+        assertThat(unknown.request().httpMethod()).isEqualTo(Request.HttpMethod.POST);
+        assertThat(unknown.request().url()).endsWith("/orders");
+        assertThat(unknown).hasCauseInstanceOf(FeignException.class);
+        assertThat(server.requests()).isEmpty();
     }
 
     private record CountingBody(Response.Body body, AtomicInteger closed) implements Response.Body {
