@@ -17,9 +17,12 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
 
 /** Which ID a call carries: its caller's header, its scope's, one derived from the inbound request, or a new one. */
 class WhichIdTest extends FeignTestBase {
@@ -121,6 +124,41 @@ class WhichIdTest extends FeignTestBase {
             assertThat(new HashSet<>(newIds())).hasSize(1);
         } finally {
             pool.shutdownNow();
+        }
+    }
+
+    @Test
+    @EnabledForJreRange(min = JRE.JAVA_21)
+    void scopeHoldsOnVirtualThreads() throws ReflectiveOperationException {
+        Orders orders = orders();
+        Executor threads = virtualThreads();
+        server.answer(Reply.status(503));
+        IdempotenceScope.with(
+                JOB,
+                () -> CompletableFuture.runAsync(
+                                () -> {
+                                    assertVirtual();
+                                    orders.create("a");
+                                },
+                                IdempotenceScope.carrying(threads))
+                        .join());
+        CompletableFuture.runAsync(() -> IdempotenceScope.with(JOB, () -> orders.create("a")), threads)
+                .join();
+        assertThat(newIds()).containsExactly("\"job-1\"", "\"job-1\"", "\"job-1\"");
+    }
+
+    /** By reflection, as tests are compiled for 17. */
+    private static Executor virtualThreads() throws ReflectiveOperationException {
+        return (Executor)
+                Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+    }
+
+    private static void assertVirtual() {
+        try {
+            assertThat(Thread.class.getMethod("isVirtual").invoke(Thread.currentThread()))
+                    .isEqualTo(true);
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
         }
     }
 
