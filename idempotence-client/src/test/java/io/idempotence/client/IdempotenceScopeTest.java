@@ -117,7 +117,8 @@ class IdempotenceScopeTest {
     @Test
     void carriedRunnableWorksOnAnyThread() throws Exception {
         AtomicReference<Object> seen = new AtomicReference<>();
-        Thread thread = new Thread(IdempotenceScope.with(A, () -> IdempotenceScope.carried(() -> seen.set(idFor("x")))));
+        Thread thread =
+                new Thread(IdempotenceScope.with(A, () -> IdempotenceScope.carried(() -> seen.set(idFor("x")))));
         thread.start();
         thread.join();
         assertThat(seen).hasValue(A);

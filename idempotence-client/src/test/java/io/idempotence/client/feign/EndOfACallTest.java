@@ -291,7 +291,8 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(unreadable).isInstanceOf(DecodeException.class);
         IdempotenceId id = IdempotentFeign.idOf(unreadable).orElseThrow();
         assertThat(events.get(0).id()).hasValue(id);
-        assertThat(IdempotenceClient.resume(id, Instant.now(), () -> orders().create("x"))).isEqualTo("ok");
+        assertThat(IdempotenceClient.resume(id, Instant.now(), () -> orders().create("x")))
+                .isEqualTo("ok");
         assertThat(server.ids()).containsExactly("\"" + id + "\"", "\"" + id + "\"");
     }
 
@@ -770,7 +771,10 @@ class EndOfACallTest extends FeignTestBase {
     static Stream<UnaryOperator<Feign.Builder>> whatKeepsACallFromBeingMade() {
         RequestInterceptor failing = template -> {
             throw new FeignException.UnprocessableEntity(
-                    "no token", Request.create(Request.HttpMethod.POST, "/token", Map.of(), null, null, null), null, null);
+                    "no token",
+                    Request.create(Request.HttpMethod.POST, "/token", Map.of(), null, null, null),
+                    null,
+                    null);
         };
         return Stream.of(
                 builder -> IdempotentFeign.install(builder).requestInterceptor(failing),
