@@ -16,28 +16,14 @@ import org.jspecify.annotations.Nullable;
  * <p>What says nothing about the first one (no connection, 401, 503, most refusals) leaves it as unknown as it was: the call ends with an {@link
  * OutcomeUnknown} again, and not as it would if it were made for the first time.
  *
+ * <p>A call whose ID is a header argument must have this very ID there; with another one it ends in an {@link IllegalStateException}, and nothing is
+ * sent.
+ *
  * <p>The call is one that takes its ID in this thread: a Feign call, also one that returns a future, or OkHttp's {@code execute}. With OkHttp's {@code enqueue}, use
  * {@link IdempotenceScope#with(IdempotenceId, Work)}.
  */
 public final class IdempotenceClient {
     private IdempotenceClient() {}
-
-    /**
-     * Makes a call again under its ID. For IDs that are younger than the server half's retention; where that is not certain, {@link
-     * #resume(IdempotenceId, Instant, Work)} checks it.
-     *
-     * @param id the call's ID
-     * @param call makes the same call again, and no other that carries an ID
-     * @param <T> what it returns
-     * @param <X> what it throws
-     * @return what {@code call} returns
-     * @throws X what {@code call} throws; again an {@link OutcomeUnknown} if the doubt is still there
-     * @throws IllegalStateException if {@code call} returned without a call that carries an ID
-     */
-    public static <T extends @Nullable Object, X extends Throwable> T resume(IdempotenceId id, Work<T, X> call)
-            throws X {
-        return resume(IdempotenceScope.resuming(id, null), call);
-    }
 
     /**
      * Makes a call again under its ID, if the server half can still know it.
@@ -55,11 +41,7 @@ public final class IdempotenceClient {
      */
     public static <T extends @Nullable Object, X extends Throwable> T resume(
             IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {
-        return resume(IdempotenceScope.resuming(id, Objects.requireNonNull(firstSentAt, "firstSentAt")), call);
-    }
-
-    private static <T extends @Nullable Object, X extends Throwable> T resume(IdempotenceScope scope, Work<T, X> call)
-            throws X {
+        IdempotenceScope scope = IdempotenceScope.resuming(id, firstSentAt);
         T result = IdempotenceScope.inside(scope, Objects.requireNonNull(call, "call"));
         if (!scope.isTaken()) {
             throw new IllegalStateException("nothing was asked: no call that carries an ID was made in this thread;"

@@ -194,6 +194,7 @@ public final class IdempotenceClientConfig {
         Map<ConfigKey<?>, Setting> merged = new HashMap<>(values);
         lay(merged, clients.getOrDefault(client, Map.of()));
         lay(merged, environmentClients.getOrDefault(ConfigLoader.canonical(client), Map.of()));
+        lay(merged, ofCode(clients.getOrDefault(client, Map.of())));
         return new IdempotenceClientConfig(
                 client, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, executor, budgets);
     }
@@ -220,6 +221,7 @@ public final class IdempotenceClientConfig {
         Map<ConfigKey<?>, Setting> merged = new HashMap<>(forClient(client).values);
         lay(merged, own);
         lay(merged, environment);
+        lay(merged, ofCode(own));
         return new IdempotenceClientConfig(
                 name, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, executor, budgets);
     }
@@ -455,6 +457,13 @@ public final class IdempotenceClientConfig {
         under.putAll(over);
     }
 
+    /** Variables lie apart from the rest, as they do not spell a client's name; code wins over them, too. */
+    private static Map<ConfigKey<?>, Setting> ofCode(Map<ConfigKey<?>, Setting> settings) {
+        Map<ConfigKey<?>, Setting> ofCode = new HashMap<>(settings);
+        ofCode.values().removeIf(setting -> !setting.source().equals(Setting.BUILDER));
+        return ofCode;
+    }
+
     private static Map<String, Map<ConfigKey<?>, Setting>> copy(Map<String, Map<ConfigKey<?>, Setting>> clients) {
         return clients.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
@@ -688,8 +697,8 @@ public final class IdempotenceClientConfig {
         }
 
         private <T> Builder put(ConfigKey<T> key, T value) {
-            T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), "builder");
-            values.put(key, new Setting(checked, key.propertyName(), "builder"));
+            T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), Setting.BUILDER);
+            values.put(key, new Setting(checked, key.propertyName(), Setting.BUILDER));
             return this;
         }
     }

@@ -24,9 +24,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and
- * sends the ID again. Any other protected call inside is an {@link IllegalStateException}, as two calls never share an ID
+ * sends the ID again; if the first one ended in an {@link OutcomeUnknown}, the second begins in that doubt. Any other protected call inside is an {@link IllegalStateException}, as two calls never share an ID
  * (promise P1): give it a scope of its own. Calls that carry no ID (GET, or PUT without {@code @Idempotent}) and calls with
- * an own header argument leave the scope alone.
+ * an own header argument leave the scope alone, unless it is one of {@link IdempotenceClient#resume}.
  *
  * <p>A scope holds for the calling thread, from entry to exit, and in other threads only for work that is {@link #carried(Runnable)
  * carried} there. Scopes nest: the inner one
@@ -39,24 +39,28 @@ public final class IdempotenceScope {
     private final UnaryOperator<IdempotenceId> saver;
     private final @Nullable IdempotenceId given;
     private final boolean resumed;
-    private final @Nullable Instant firstSentAt;
     private final ReentrantLock taking = new ReentrantLock();
     private volatile @Nullable Taken taken;
+    private volatile @Nullable Instant inDoubtSince;
 
     private IdempotenceScope(
             @Nullable IdempotenceId given,
             boolean resumed,
-            @Nullable Instant firstSentAt,
+            @Nullable Instant inDoubtSince,
             UnaryOperator<IdempotenceId> saver) {
         this.given = given;
         this.resumed = resumed;
-        this.firstSentAt = firstSentAt;
+        this.inDoubtSince = inDoubtSince;
         this.saver = saver;
     }
 
-    /** @param firstSentAt when a call that is in doubt was first sent under the ID, if that is known */
-    static IdempotenceScope resuming(IdempotenceId id, @Nullable Instant firstSentAt) {
-        return new IdempotenceScope(Objects.requireNonNull(id, "id"), true, firstSentAt, UnaryOperator.identity());
+    /** @param firstSentAt when a call that is in doubt was first sent under the ID */
+    static IdempotenceScope resuming(IdempotenceId id, Instant firstSentAt) {
+        return new IdempotenceScope(
+                Objects.requireNonNull(id, "id"),
+                true,
+                Objects.requireNonNull(firstSentAt, "firstSentAt"),
+                UnaryOperator.identity());
     }
 
     private record Taken(String call, IdempotenceId id) {}
@@ -216,8 +220,8 @@ public final class IdempotenceScope {
      * @param config the call's settings
      * @param usual makes the ID that the call would have without a scope
      * @return the ID
-     * @throws IllegalStateException if another call took it, or if it is a resumed one and {@link IdempotenceClientConfig#serverRetention()}
-     *     will be over before the call's deadline
+     * @throws IllegalStateException if another call took it, or if an earlier call under it is in doubt and {@link
+     *     IdempotenceClientConfig#serverRetention()} will be over before this one's deadline
      */
     public IdempotenceId idFor(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
         checkRetention(config);
@@ -230,6 +234,22 @@ public final class IdempotenceScope {
                     + " cannot carry it too; give each call its own IdempotenceScope.with(id, ...)");
         }
         return by.id;
+    }
+
+    /**
+     * Whether a call that got an ID of its own from its caller, as a header, is within this scope all the same. For integrations.
+     *
+     * @param own the ID in the header
+     * @return true if this is a resumed scope and {@code own} its ID: {@link #idFor} gives it then; false outside of {@link
+     *     IdempotenceClient#resume}
+     * @throws IllegalStateException if this is a resumed scope of another ID
+     */
+    public boolean includes(IdempotenceId own) {
+        if (resumed && !own.equals(given)) {
+            throw new IllegalStateException("this call's own Idempotency-Key header is not the ID that is resumed;"
+                    + " make the same call with the same ID, or make this one outside of IdempotenceClient.resume");
+        }
+        return resumed;
     }
 
     private Taken take(String call, Supplier<IdempotenceId> usual) {
@@ -248,6 +268,7 @@ public final class IdempotenceScope {
 
     /** An ID that the server half has forgotten would be a new one to it. */
     private void checkRetention(IdempotenceClientConfig config) {
+        Instant firstSentAt = inDoubtSince;
         if (firstSentAt == null) {
             return;
         }
@@ -261,21 +282,25 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Whether a call that was made before under this scope's ID is in doubt, so that only an answer about it ends that. For integrations.
+     * Since when a call that was made before under this scope's ID is in doubt, so that only an answer about it ends that. For integrations.
      *
-     * @return true within {@link IdempotenceClient#resume}
+     * @return when that call was first sent: what {@link IdempotenceClient#resume} got, or what {@link #endedInDoubt} was told; empty if no call is in
+     *     doubt
      */
-    public boolean isResumed() {
-        return resumed;
+    public Optional<Instant> inDoubtSince() {
+        return Optional.ofNullable(inDoubtSince);
     }
 
     /**
-     * When a resumed call was first sent. For integrations.
+     * A call within this scope ended and it is not known whether it was carried out. The next call within it begins in that doubt. For integrations.
      *
-     * @return the time that {@link IdempotenceClient#resume(IdempotenceId, Instant, Work)} got
+     * @param firstSentAt when its first request left
      */
-    public Optional<Instant> firstSentAt() {
-        return Optional.ofNullable(firstSentAt);
+    public void endedInDoubt(Instant firstSentAt) {
+        Objects.requireNonNull(firstSentAt, "firstSentAt");
+        if (inDoubtSince == null) {
+            inDoubtSince = firstSentAt;
+        }
     }
 
     boolean isTaken() {

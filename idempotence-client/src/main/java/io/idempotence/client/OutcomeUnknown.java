@@ -21,8 +21,8 @@ public interface OutcomeUnknown {
     IdempotenceId id();
 
     /**
-     * When the first request of the call left, by this machine's clock: the server half may forget the ID its retention later. Of a resumed call, the
-     * time that {@link IdempotenceClient#resume(IdempotenceId, Instant, IdempotenceScope.Work)} got.
+     * When the first request of the call left, by this machine's clock: the server half may forget the ID its retention later. Keep it with the ID.
+     * Of a resumed call, the time that {@link IdempotenceClient#resume} got, so that asking again and again does not move it.
      *
      * @return the time
      */

@@ -7,4 +7,7 @@ package io.idempotence.client;
  * @param spelling the key as it stands there
  * @param source as in {@link IdempotenceConfigException#source()}
  */
-record Setting(Object value, String spelling, String source) {}
+record Setting(Object value, String spelling, String source) {
+    /** The source of what code set. */
+    static final String BUILDER = "builder";
+}

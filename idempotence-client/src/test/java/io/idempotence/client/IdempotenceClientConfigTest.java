@@ -130,6 +130,25 @@ class IdempotenceClientConfigTest {
     }
 
     @Test
+    void builderBeatsWhatWasLoadedForOneClientOrMethod() {
+        IdempotenceClientConfig loaded = load(
+                "",
+                Map.of("idempotence.client.clients.orders.retry.max-wait", "7s"),
+                Map.of(
+                        "IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX_ATTEMPTS", "6",
+                        "IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_DEADLINE", "3s",
+                        "IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_CREATE_RETRY_MAX_ATTEMPTS", "8"));
+        IdempotenceClientConfig config = loaded.toBuilder()
+                .client("orders", own -> own.maxAttempts(1).maxWait(Duration.ofSeconds(4)))
+                .client("orders#create", own -> own.maxAttempts(2))
+                .build();
+        assertThat(config.forClient("orders").maxAttempts()).isEqualTo(1);
+        assertThat(config.forClient("orders").maxWait()).isEqualTo(Duration.ofSeconds(4));
+        assertThat(config.forClient("orders").deadline()).isEqualTo(Duration.ofSeconds(3));
+        assertThat(config.forMethod("orders", "create").maxAttempts()).isEqualTo(2);
+    }
+
+    @Test
     void clientsAreFoundInTheEnvironmentWhateverTheirSpelling() {
         IdempotenceClientConfig config = load(
                 "idempotence.client.clients.my-orders.deadline=1s\n",

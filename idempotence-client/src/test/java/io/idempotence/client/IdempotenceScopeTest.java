@@ -113,12 +113,13 @@ class IdempotenceScopeTest {
         }
     }
 
-    /** Whoever starts threads by hand, of either kind. */
+    /** Whoever starts threads by hand. */
     @Test
     void carriedRunnableWorksOnAnyThread() throws Exception {
         AtomicReference<Object> seen = new AtomicReference<>();
-        Runnable task = IdempotenceScope.with(A, () -> IdempotenceScope.carried(() -> seen.set(idFor("x"))));
-        Thread thread = startVirtualIfThereAre(task);
+        Thread thread =
+                new Thread(IdempotenceScope.with(A, () -> IdempotenceScope.carried(() -> seen.set(idFor("x")))));
+        thread.start();
         thread.join();
         assertThat(seen).hasValue(A);
     }
@@ -186,16 +187,5 @@ class IdempotenceScopeTest {
         } catch (Exception e) {
             throw new AssertionError(e);
         }
-    }
-
-    /** Java 21 and later have virtual threads; the tests are compiled for 17. */
-    private static Thread startVirtualIfThereAre(Runnable task) throws ReflectiveOperationException {
-        if (Runtime.version().feature() < 21) {
-            Thread thread = new Thread(task);
-            thread.start();
-            return thread;
-        }
-        return (Thread)
-                Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, task);
     }
 }

@@ -11,12 +11,13 @@ import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.examples.payments.api.Payment;
 import io.idempotence.examples.payments.api.PaymentOrder;
 import io.idempotence.examples.payments.consumer.PaymentClient;
+import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** The consumer's side of the README. */
 public final class ConsumerSnippet {
-    private final Map<PaymentOrder, IdempotenceId> toAskAgain = new ConcurrentHashMap<>();
+    private final Map<PaymentOrder, Sent> toAskAgain = new ConcurrentHashMap<>();
 
     // tag::snippet[]
     private final PaymentClient payments = IdempotentFeign.install(Feign.builder()) // the one line
@@ -29,15 +30,18 @@ public final class ConsumerSnippet {
         try {
             Payment payment = payments.pay(order); // tried again if need be, always under one ID
             paid(order, payment);
-        } catch (OutcomeUnknownException e) { // the network won this time: keep the ID
-            toAskAgain.put(order, e.id());
+        } catch (OutcomeUnknownException e) { // the network won this time: keep the ID and its time
+            toAskAgain.put(order, new Sent(e.id(), e.firstSentAt()));
         }
     }
 
-    void askAgain(PaymentOrder order, IdempotenceId id) { // minutes later, perhaps after a restart
-        paid(order, IdempotenceClient.resume(id, () -> payments.pay(order))); // the first answer, or the first payment
+    void askAgain(PaymentOrder order, Sent sent) { // minutes later, perhaps after a restart
+        // The first answer, or the first payment.
+        paid(order, IdempotenceClient.resume(sent.id(), sent.at(), () -> payments.pay(order)));
     }
     // end::snippet[]
+
+    private record Sent(IdempotenceId id, Instant at) {}
 
     private void paid(PaymentOrder order, Payment payment) {
         System.out.println("order " + order.order() + " is paid by payment " + payment.number());

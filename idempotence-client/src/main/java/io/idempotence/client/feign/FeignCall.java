@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.PREFER;
 
+import feign.MethodMetadata;
 import feign.Request;
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
@@ -37,6 +38,8 @@ final class FeignCall {
     private volatile @Nullable List<String> contentType;
 
     private volatile @Nullable Request lastRequest;
+
+    private volatile boolean reached;
 
     FeignCall(ClientMethod method) {
         this.method = method;
@@ -81,6 +84,7 @@ final class FeignCall {
 
     /** Makes a request of this call equal to the first one where it matters. */
     void prepare(RequestTemplate template) {
+        reached = true;
         FirstRequest request = first.get();
         boolean isFirst = request == null;
         // Feign copies them all at each look, which costs as much as the ID.
@@ -125,6 +129,18 @@ final class FeignCall {
         logical.countRequest();
     }
 
+    /** An encoder or an interceptor before this half failed. Of an earlier call in doubt, that says nothing. */
+    void notMade(@Nullable MethodMetadata declared) {
+        if (reached || declared == null || scope == null || scope.inDoubtSince().isEmpty()) {
+            return;
+        }
+        RequestTemplate template = declared.template();
+        if (method.carriesId(
+                template.method(), !KeyHeader.lines(template.headers()).isEmpty())) {
+            logical.describe(idOf(scope, template), false);
+        }
+    }
+
     private FirstRequest describe(RequestTemplate template, Map<String, Collection<String>> headers) {
         List<String> given = KeyHeader.lines(headers);
         if (!method.carriesId(template.method(), !given.isEmpty())) {
@@ -136,6 +152,9 @@ final class FeignCall {
         if (!given.isEmpty()) {
             id = KeyHeader.parse(given);
             header = given.get(0);
+            if (scope != null && scope.includes(id)) {
+                idOf(scope, template);
+            }
         } else {
             id = scope != null ? idOf(scope, template) : usualId(template);
             header = KeyHeader.format(id, config.headerStyle());

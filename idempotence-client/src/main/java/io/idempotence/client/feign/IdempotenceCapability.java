@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import feign.AsyncClient;
 import feign.Capability;
 import feign.Client;
+import feign.Contract;
 import feign.InvocationHandlerFactory;
 import feign.Retryer;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +22,11 @@ public final class IdempotenceCapability implements Capability {
             throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
         }
         return new IdempotentInvocationHandlerFactory(factory, installation);
+    }
+
+    @Override
+    public Contract enrich(Contract contract) {
+        return type -> installation.learn(contract.parseAndValidateMetadata(type));
     }
 
     @Override

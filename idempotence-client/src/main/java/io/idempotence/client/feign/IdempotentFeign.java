@@ -43,7 +43,8 @@ import java.util.Optional;
  *   <li>with the exception of an interceptor, encoder or other code of the caller that kept the request from being sent, with
  *       {@link io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or with {@link
  *       IllegalStateException} if two calls would share an ID or the client is put together wrongly; never after a request in
- *       doubt. An unchecked exception of the HTTP client itself (a circuit breaker in it, say) counts as not sent.
+ *       doubt. Of unchecked exceptions of the HTTP client only a {@code RejectedExecutionException} and the refusals of Resilience4j's circuit breaker,
+ *       bulkhead and rate limiter count as not sent.
  * </ul>
  *
  * <p>A thread interrupted during a call makes no further attempt and keeps its flag.
@@ -56,6 +57,9 @@ import java.util.Optional;
  *
  * <p><b>What the deadline does not end:</b> a status line or headers that drip, so that no read times out. OkHttp's own {@code
  * callTimeout} does end them.
+ *
+ * <p><b>What "not sent" cannot see:</b> a client that sends again by itself within one {@code execute} (a load balancer with a retry of its own) and at
+ * last gets no connection: an attempt it lost before is not told. Switch such a retry off; attempts are made here.
  *
  * <p><b>Redirects</b> of requests that are not safe are followed here if the client's options say so, and the HTTP client is told not
  * to: 307 and 308 with the same request, 301 and 302 as well unless it is a POST, and otherwise with a GET without the ID. That GET's answer is

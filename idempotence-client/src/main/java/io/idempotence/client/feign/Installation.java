@@ -4,6 +4,7 @@ import feign.AsyncClient;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Client;
+import feign.MethodMetadata;
 import feign.Request;
 import feign.RequestTemplate;
 import feign.Retryer;
@@ -11,6 +12,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.retry.Current;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -27,6 +29,7 @@ final class Installation {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
     private static final Set<String> USUAL_RETRYERS = Set.of("feign.Retryer$Default", "feign.DefaultRetryer");
 
+    private final Map<String, MethodMetadata> declared = new ConcurrentHashMap<>();
     private final IdempotenceClientConfig config;
     private final AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder;
     private final boolean interceptedBefore;
@@ -162,6 +165,17 @@ final class Installation {
     FeignCall openCall(ClientMethod method, Object @Nullable [] args) {
         OpenCall call = open.get();
         return call != null && call.isFor(method, args) ? call.call : null;
+    }
+
+    List<MethodMetadata> learn(List<MethodMetadata> methods) {
+        methods.forEach(method -> declared.put(method.configKey(), method));
+        return methods;
+    }
+
+    /** What a method declares, as the client's contract understands it. */
+    @Nullable
+    MethodMetadata declared(ClientMethod method) {
+        return declared.get(method.configKey());
     }
 
     int remembered() {

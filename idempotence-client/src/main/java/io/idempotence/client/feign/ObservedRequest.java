@@ -7,12 +7,19 @@ import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LayerAbove;
 import io.idempotence.client.retry.Observation;
 import java.io.IOException;
+import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /** One request of an attempt on its way, with the redirects that it meets. */
 final class ObservedRequest {
     private static final int MOST_REDIRECTS = 20;
+
+    /** By name, as those who throw them need not be there. */
+    private static final Set<String> REFUSALS_TO_SEND = Set.of(
+            "io.github.resilience4j.circuitbreaker.CallNotPermittedException",
+            "io.github.resilience4j.bulkhead.BulkheadFullException",
+            "io.github.resilience4j.ratelimiter.RequestNotPermitted");
 
     private final FeignAttempt attempt;
     private final FeignCall call;
@@ -125,12 +132,13 @@ final class ObservedRequest {
         return (body == null || body.length == 0) && !httpClient.getName().startsWith("feign.okhttp.");
     }
 
-    /** What a client throws on purpose before it sends. Anything else, a header that OkHttp cannot parse for one, may come after. */
+    /**
+     * What certainly came before the request left. Anything else may have come after: a timeout of whoever waits for the answer in another thread, a
+     * retry in the client that gave up, a header of the answer that cannot be parsed.
+     */
     private static boolean isRefusalToSend(Throwable thrown) {
-        return thrown.getClass() == IllegalArgumentException.class
-                || thrown.getClass() == IllegalStateException.class
-                || thrown instanceof RejectedExecutionException
-                || thrown.getClass().getName().startsWith("io.github.resilience4j.");
+        return thrown instanceof RejectedExecutionException
+                || REFUSALS_TO_SEND.contains(thrown.getClass().getName());
     }
 
     /** 0 means no limit to HTTP clients, so at least a millisecond stays. */

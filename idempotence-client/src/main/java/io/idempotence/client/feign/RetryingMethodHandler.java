@@ -2,7 +2,10 @@ package io.idempotence.client.feign;
 
 import feign.FeignException;
 import feign.InvocationHandlerFactory.MethodHandler;
+import feign.MethodMetadata;
 import feign.Request;
+import feign.Request.HttpMethod;
+import feign.RequestTemplate;
 import feign.Response;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
@@ -11,6 +14,7 @@ import io.idempotence.client.retry.Exchange;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.client.retry.WeakIdentityMap;
 import io.idempotence.http.Refusal;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -66,6 +70,12 @@ final class RetryingMethodHandler implements MethodHandler {
             Object value = null;
             try {
                 value = installation.attempting(current, () -> delegate.invoke(args));
+                if (value instanceof CompletableFuture<?> answer && answer.isCompletedExceptionally()) {
+                    call.notMade(installation.declared(method));
+                }
+            } catch (Throwable t) {
+                call.notMade(installation.declared(method));
+                throw t;
             } finally {
                 if (!(value instanceof CompletableFuture)) {
                     installation.end(current);
@@ -115,9 +125,8 @@ final class RetryingMethodHandler implements MethodHandler {
             if (id == null) {
                 throw new IllegalStateException("only calls with an ID end in the unknown");
             }
-            Request request = call.lastRequest();
+            Request request = call.lastRequest() != null ? call.lastRequest() : declaredRequest();
             if (request == null) {
-                // A resumed call that could not be made: its exceptions need a request to tell of.
                 return cause;
             }
             int status = seen.status() == 0 ? -1 : seen.status();
@@ -130,6 +139,17 @@ final class RetryingMethodHandler implements MethodHandler {
                     !seen.mayBeSentAgain(),
                     request,
                     cause);
+        }
+
+        /** Of a call in doubt that could not be made again; its exception needs one to tell of. */
+        private @Nullable Request declaredRequest() {
+            MethodMetadata declared = installation.declared(method);
+            if (declared == null) {
+                return null;
+            }
+            RequestTemplate template = declared.template();
+            return Request.create(
+                    HttpMethod.valueOf(template.method()), template.url(), Map.of(), null, null, template);
         }
 
         private Request lastRequest() {

@@ -104,7 +104,7 @@ final class OkHttpCall implements Exchange {
                         .build();
         IdempotenceId id;
         try {
-            id = given.isEmpty() ? ownId(frozen) : GRAMMAR.parse(given).orElseThrow();
+            id = given.isEmpty() ? ownId(frozen) : givenId(given, frozen);
         } catch (RuntimeException e) {
             // Nothing was sent, and anything but an IOException would end a thread of the dispatcher.
             throw new NotSendableException(e);
@@ -112,6 +112,12 @@ final class OkHttpCall implements Exchange {
         header = given.isEmpty() ? GRAMMAR.format(id, config.headerStyle()) : given.get(0);
         logical.describe(id, false);
         return frozen;
+    }
+
+    private IdempotenceId givenId(List<String> lines, Request request) throws IOException {
+        IdempotenceId id = GRAMMAR.parse(lines).orElseThrow();
+        IdempotenceScope scope = caller.scope();
+        return scope != null && scope.includes(id) ? ownId(request) : id;
     }
 
     private IdempotenceId ownId(Request request) throws IOException {

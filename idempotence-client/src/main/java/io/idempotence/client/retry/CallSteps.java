@@ -134,7 +134,7 @@ final class CallSteps {
             return end(ended);
         }
         if (ended.thrown instanceof Error error) {
-            return fail(Result.FAILED, error);
+            return fail(isUnknown(ended) ? Result.UNKNOWN : Result.FAILED, error);
         }
         RetryDecision decision =
                 new RetryDecision(ended.outcome, ended.seen, call.isRepeatable(), call.deadline(), call.budget());
@@ -161,10 +161,7 @@ final class CallSteps {
 
     /** Nothing more will be tried: an answer, a refusal, the usual exception, or the unknown. */
     private Step end(Ended ended) {
-        boolean unknown = call.id() != null
-                && ((call.isInDoubt() && !ended.outcome.settles(ended.seen))
-                        || ended.seen.refusal().orElse(null) == Refusal.OUTCOME_UNKNOWN);
-        if (unknown) {
+        if (isUnknown(ended)) {
             Throwable cause = failure(ended);
             exchange.discard(ended.value);
             return fail(Result.UNKNOWN, exchange.unknown(ended.seen, cause));
@@ -179,6 +176,12 @@ final class CallSteps {
             return fail(Result.FAILED, ended.thrown);
         }
         return answer(ended);
+    }
+
+    private boolean isUnknown(Ended ended) {
+        return call.id() != null
+                && ((call.isInDoubt() && !ended.outcome.settles(ended.seen))
+                        || ended.seen.refusal().orElse(null) == Refusal.OUTCOME_UNKNOWN);
     }
 
     private Step answer(Ended ended) {

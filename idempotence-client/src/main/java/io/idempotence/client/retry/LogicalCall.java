@@ -41,6 +41,7 @@ public final class LogicalCall {
     private volatile boolean safe;
     private volatile boolean inDoubt;
     private volatile @Nullable Instant resumedFrom;
+    private volatile @Nullable IdempotenceScope scope;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
 
@@ -94,15 +95,16 @@ public final class LogicalCall {
         }
     }
 
-    /** The scope gives the ID. If it is a resumed one, the doubt about the earlier call is this one's. */
-    public void isWithin(IdempotenceScope scope) {
-        if (scope.isResumed()) {
+    /** The scope gives the ID. The doubt about an earlier call under it is this one's, and this one's is the next one's. */
+    public void isWithin(IdempotenceScope giver) {
+        scope = giver;
+        giver.inDoubtSince().ifPresent(since -> {
             inDoubt = true;
-            resumedFrom = scope.firstSentAt().orElse(null);
-        }
+            resumedFrom = since;
+        });
     }
 
-    /** When the first request left, that of the resumed call if the time is known; the opening of the call if none did. */
+    /** When the first request left, that of an earlier call in doubt if there was one; the opening of the call if none did. */
     public Instant firstSentAt() {
         Instant resumed = resumedFrom;
         return resumed != null ? resumed : firstSentAt;
@@ -152,6 +154,10 @@ public final class LogicalCall {
     void ended(Result how, @Nullable Throwable failure) {
         result = how;
         lastFailure = failure;
+        IdempotenceScope giver = scope;
+        if (how == Result.UNKNOWN && giver != null) {
+            giver.endedInDoubt(firstSentAt());
+        }
     }
 
     /** A layer of the call begins: the proxy, or a run of the retry loop below it. */

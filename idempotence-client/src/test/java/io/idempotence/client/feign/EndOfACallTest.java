@@ -14,10 +14,15 @@ import feign.Client;
 import feign.ExceptionPropagationPolicy;
 import feign.Feign;
 import feign.FeignException;
+import feign.Request;
+import feign.RequestInterceptor;
 import feign.Response;
 import feign.RetryableException;
 import feign.Target.HardCodedTarget;
 import feign.codec.DecodeException;
+import feign.codec.EncodeException;
+import io.github.resilience4j.retry.MaxRetriesExceededException;
+import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
@@ -39,12 +44,15 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -118,6 +126,67 @@ class EndOfACallTest extends FeignTestBase {
         Orders orders = orders(fast().build(), b -> b.client(client));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
         assertEnd(UNKNOWN, 3, 3);
+    }
+
+    static Stream<RuntimeException> exceptionsAfterSending() {
+        return Stream.of(
+                new IllegalStateException("Timeout on blocking read for 1000 MILLISECONDS"),
+                new IllegalArgumentException("unexpected header in the answer"),
+                MaxRetriesExceededException.createMaxRetriesExceededException(Retry.ofDefaults("within")));
+    }
+
+    /** A client that hands its request to another thread, or sends it again by itself, gives up without an I/O failure. */
+    @ParameterizedTest
+    @MethodSource("exceptionsAfterSending")
+    void uncheckedExceptionOfTheClientLeavesDoubt(RuntimeException thrown) {
+        Client client = (request, options) -> {
+            sockets.execute(request, options).close();
+            throw thrown;
+        };
+        Orders orders = orders(fast().build(), b -> b.client(client));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(events.get(0).result()).isEqualTo(UNKNOWN);
+    }
+
+    @Test
+    void clientThatRejectsTheRequestHasNotSentIt() {
+        Client client = (request, options) -> {
+            throw new RejectedExecutionException("full");
+        };
+        Orders orders = orders(fast().build(), b -> b.client(client));
+        assertThatThrownBy(() -> orders.create("x")).isExactlyInstanceOf(RejectedExecutionException.class);
+        assertEnd(FAILED, 1, 1);
+    }
+
+    @Test
+    void errorInDoubtIsTheUnknownToTheListener() {
+        AtomicInteger times = new AtomicInteger();
+        Orders orders = orders(
+                fast().build(),
+                b -> b.client(losing(new SocketTimeoutException())).requestInterceptor(template -> {
+                    if (times.incrementAndGet() == 2) {
+                        throw new NoClassDefFoundError("gone");
+                    }
+                }));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(NoClassDefFoundError.class);
+        assertEnd(UNKNOWN, 2, 1);
+    }
+
+    @Test
+    void scopeRemembersThatItsCallEndedInDoubt() {
+        Orders orders = orders(
+                fast().maxAttempts(1).build(),
+                b -> b.client(losing(new SocketTimeoutException(), new ConnectException(), new ConnectException())));
+        IdempotenceScope.with(JOB, () -> {
+            OutcomeUnknownException first =
+                    catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+            OutcomeUnknownException second =
+                    catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+            assertThat(second.firstSentAt()).isEqualTo(first.firstSentAt());
+        });
+        // Another scope knows nothing of it.
+        assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> orders.create("x")))
+                .isExactlyInstanceOf(RetryableException.class);
     }
 
     @Test
@@ -222,7 +291,8 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(unreadable).isInstanceOf(DecodeException.class);
         IdempotenceId id = IdempotentFeign.idOf(unreadable).orElseThrow();
         assertThat(events.get(0).id()).hasValue(id);
-        assertThat(IdempotenceClient.resume(id, () -> orders().create("x"))).isEqualTo("ok");
+        assertThat(IdempotenceClient.resume(id, Instant.now(), () -> orders().create("x")))
+                .isEqualTo("ok");
         assertThat(server.ids()).containsExactly("\"" + id + "\"", "\"" + id + "\"");
     }
 
@@ -679,7 +749,7 @@ class EndOfACallTest extends FeignTestBase {
                 b -> b.client((request, options) -> {
                     throw new ConnectException("refused");
                 }));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders.create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders.create("x")))
                 .isInstanceOf(OutcomeUnknownException.class);
         // In a scope of the caller's own it may be the first one.
         assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> orders.create("x")))
@@ -689,26 +759,45 @@ class EndOfACallTest extends FeignTestBase {
     @Test
     void answerOfTheOperationSettlesAResumedCall() {
         server.answer(Reply.status(400), Reply.status(404).header("Idempotent-Replayed", "true"));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignException.BadRequest.class);
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignException.NotFound.class);
         server.answer(Reply.refusal("result-unavailable", 409));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(RequestRefusedException.class);
     }
 
-    /** There is no request to tell of; whoever resumes has the ID. */
-    @Test
-    void resumedCallThatThisSideCannotMakeEndsWithWhatKeptItFromThat() {
-        Orders orders =
-                target(IdempotentFeign.install(Feign.builder(), fast().build()).requestInterceptor(template -> {
-                    throw new IllegalArgumentException("no such thing");
-                }));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders.create("x")))
-                .isExactlyInstanceOf(IllegalArgumentException.class)
-                .hasMessage("no such thing");
-        assertEnd(UNKNOWN, 1, 0);
+    static Stream<UnaryOperator<Feign.Builder>> whatKeepsACallFromBeingMade() {
+        RequestInterceptor failing = template -> {
+            throw new FeignException.UnprocessableEntity(
+                    "no token",
+                    Request.create(Request.HttpMethod.POST, "/token", Map.of(), null, null, null),
+                    null,
+                    null);
+        };
+        return Stream.of(
+                builder -> IdempotentFeign.install(builder).requestInterceptor(failing),
+                builder -> IdempotentFeign.install(builder.requestInterceptor(failing)),
+                builder -> IdempotentFeign.install(builder.encoder((object, type, template) -> {
+                    throw new EncodeException("cannot be written");
+                })));
+    }
+
+    /** What fails on the way, such as a call for a token, could be taken for the operation's own answer. */
+    @ParameterizedTest
+    @MethodSource("whatKeepsACallFromBeingMade")
+    void resumedCallThatThisSideCannotMakeIsAsUnknownAsBefore(UnaryOperator<Feign.Builder> failing) {
+        Instant sent = Instant.now().minusSeconds(3600);
+        Orders orders = target(failing.apply(Feign.builder()));
+        OutcomeUnknownException unknown = catchThrowableOfType(
+                OutcomeUnknownException.class, () -> IdempotenceClient.resume(JOB, sent, () -> orders.create("x")));
+        assertThat(unknown.id()).isEqualTo(JOB);
+        assertThat(unknown.firstSentAt()).isEqualTo(sent);
+        assertThat(unknown.request().httpMethod()).isEqualTo(Request.HttpMethod.POST);
+        assertThat(unknown.request().url()).endsWith("/orders");
+        assertThat(unknown).hasCauseInstanceOf(FeignException.class);
+        assertThat(server.requests()).isEmpty();
     }
 
     private record CountingBody(Response.Body body, AtomicInteger closed) implements Response.Body {

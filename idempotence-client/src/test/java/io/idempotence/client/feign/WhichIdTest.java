@@ -17,9 +17,12 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
 
 /** Which ID a call carries: its caller's header, its scope's, one derived from the inbound request, or a new one. */
 class WhichIdTest extends FeignTestBase {
@@ -124,6 +127,41 @@ class WhichIdTest extends FeignTestBase {
         }
     }
 
+    @Test
+    @EnabledForJreRange(min = JRE.JAVA_21)
+    void scopeHoldsOnVirtualThreads() throws ReflectiveOperationException {
+        Orders orders = orders();
+        Executor threads = virtualThreads();
+        server.answer(Reply.status(503));
+        IdempotenceScope.with(
+                JOB,
+                () -> CompletableFuture.runAsync(
+                                () -> {
+                                    assertVirtual();
+                                    orders.create("a");
+                                },
+                                IdempotenceScope.carrying(threads))
+                        .join());
+        CompletableFuture.runAsync(() -> IdempotenceScope.with(JOB, () -> orders.create("a")), threads)
+                .join();
+        assertThat(newIds()).containsExactly("\"job-1\"", "\"job-1\"", "\"job-1\"");
+    }
+
+    /** By reflection, as tests are compiled for 17. */
+    private static Executor virtualThreads() throws ReflectiveOperationException {
+        return (Executor)
+                Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+    }
+
+    private static void assertVirtual() {
+        try {
+            assertThat(Thread.class.getMethod("isVirtual").invoke(Thread.currentThread()))
+                    .isEqualTo(true);
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
+    }
+
     // ---- across a crash
 
     @Test
@@ -139,7 +177,7 @@ class WhichIdTest extends FeignTestBase {
                 () -> orders().create("a"));
         assertThat(saved).hasSize(1);
         assertThat(requestsWhenSaved).containsExactly(0);
-        IdempotenceClient.resume(saved.get(0), () -> orders().create("a"));
+        IdempotenceClient.resume(saved.get(0), Instant.now(), () -> orders().create("a"));
         assertThat(newIds()).containsOnly("\"" + saved.get(0) + "\"").hasSize(3);
     }
 
@@ -192,10 +230,39 @@ class WhichIdTest extends FeignTestBase {
 
     @Test
     void resumingWithoutACallIsAnError() {
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, () -> orders().list()))
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().list()))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("no call that carries an ID");
         assertThat(newIds()).containsExactly("");
+    }
+
+    /** The caller keeps the ID in the argument it always was in. */
+    @Test
+    void resumedCallWithItsIdAsAHeaderArgumentIsAsInDoubtAsAnyOther() {
+        Instant sent = Instant.now().minusSeconds(3600);
+        assertThat(IdempotenceClient.resume(JOB, sent, () -> orders().createAs("job-1")))
+                .isEqualTo("ok");
+        server.answer(Reply.status(401));
+        OutcomeUnknownException unknown = catchThrowableOfType(
+                OutcomeUnknownException.class,
+                () -> IdempotenceClient.resume(JOB, sent, () -> orders().createAs("job-1")));
+        assertThat(unknown.id()).isEqualTo(JOB);
+        assertThat(unknown.firstSentAt()).isEqualTo(sent);
+        assertThat(newIds()).containsExactly("job-1", "job-1");
+        Instant longAgo = sent.minus(Duration.ofHours(24));
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, longAgo, () -> orders().createAs("job-1")))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("server-retention");
+        assertThat(server.requests()).isEmpty();
+    }
+
+    @Test
+    void resumedCallWithAnotherIdAsAHeaderArgumentIsNotSent() {
+        Instant now = Instant.now();
+        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, now, () -> orders().createAs("mine")))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("not the ID that is resumed");
+        assertThat(server.requests()).isEmpty();
     }
 
     // ---- settings of one method

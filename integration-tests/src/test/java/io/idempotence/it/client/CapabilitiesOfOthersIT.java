@@ -7,12 +7,20 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import feign.AsyncFeign;
 import feign.BaseBuilder;
+import feign.Client;
 import feign.Feign;
 import feign.FeignException;
 import feign.micrometer.MicrometerCapability;
+import io.github.resilience4j.bulkhead.Bulkhead;
+import io.github.resilience4j.bulkhead.BulkheadConfig;
+import io.github.resilience4j.bulkhead.BulkheadFullException;
+import io.github.resilience4j.circuitbreaker.CallNotPermittedException;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.feign.FeignDecorators;
 import io.github.resilience4j.feign.Resilience4jFeign;
+import io.github.resilience4j.ratelimiter.RateLimiter;
+import io.github.resilience4j.ratelimiter.RateLimiterConfig;
+import io.github.resilience4j.ratelimiter.RequestNotPermitted;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -71,6 +79,42 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         alwaysGet(status(503));
         assertThatThrownBy(() -> orders.create("y")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertBreakerSaw(1, 1);
+    }
+
+    /** The client half knows them by their names. */
+    @Test
+    void refusalsOfResilience4jWithinTheClientAreNotSent() {
+        breaker.transitionToOpenState();
+        Bulkhead bulkhead = Bulkhead.of(
+                "full",
+                BulkheadConfig.custom()
+                        .maxConcurrentCalls(1)
+                        .maxWaitDuration(Duration.ZERO)
+                        .build());
+        bulkhead.acquirePermission();
+        RateLimiter limiter = RateLimiter.of(
+                "spent",
+                RateLimiterConfig.custom()
+                        .limitForPeriod(1)
+                        .limitRefreshPeriod(Duration.ofHours(1))
+                        .timeoutDuration(Duration.ZERO)
+                        .build());
+        limiter.acquirePermission();
+        assertNotSent(breaker::acquirePermission, CallNotPermittedException.class);
+        assertNotSent(bulkhead::acquirePermission, BulkheadFullException.class);
+        assertNotSent(() -> RateLimiter.waitForPermission(limiter), RequestNotPermitted.class);
+        assertThat(received()).isEmpty();
+    }
+
+    private void assertNotSent(Runnable permission, Class<? extends Exception> refusal) {
+        events.clear();
+        Client guarded = (request, options) -> {
+            permission.run();
+            return okHttp().execute(request, options);
+        };
+        Orders orders = target(install(Feign.builder().client(guarded), fast().build()));
+        assertThatThrownBy(() -> orders.create("x")).isExactlyInstanceOf(refusal);
+        assertEnd(FAILED, 1);
     }
 
     /** Fact 5. */

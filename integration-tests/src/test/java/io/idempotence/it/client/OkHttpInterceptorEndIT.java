@@ -65,10 +65,10 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         assertThat(unknown.id()).isEqualTo(id);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
         alwaysGet(status(401));
-        assertThatThrownBy(() -> IdempotenceClient.resume(id, () -> send(client, order())))
+        assertThatThrownBy(() -> IdempotenceClient.resume(id, sent, () -> send(client, order())))
                 .isInstanceOf(OutcomeUnknownException.class);
         alwaysGet(status(400));
-        assertThat(IdempotenceClient.<Integer, IOException>resume(id, () -> status(client, order())))
+        assertThat(IdempotenceClient.<Integer, IOException>resume(id, sent, () -> status(client, order())))
                 .isEqualTo(400);
     }
 

@@ -212,6 +212,24 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThat(received()).hasSize(1);
     }
 
+    @Test
+    void resumedCallTakesPartWithItsIdAsAHeaderAndIsNotSentWithAnotherOne() throws IOException {
+        OkHttpClient client = installed();
+        Instant sent = Instant.now().minusSeconds(3600);
+        IdempotenceClient.resume(JOB, sent, () -> ok(client, order().header("Idempotency-Key", "job-1")));
+        assertThat(ids()).containsExactly("job-1");
+        Instant dayAgo = sent.minus(Duration.ofDays(1));
+        assertThatThrownBy(() -> IdempotenceClient.resume(
+                        JOB, dayAgo, () -> send(client, order().header("Idempotency-Key", "job-1"))))
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("server-retention");
+        assertThatThrownBy(() -> IdempotenceClient.resume(
+                        JOB, sent, () -> send(client, order().header("Idempotency-Key", "mine"))))
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("not the ID that is resumed");
+        assertThat(received()).hasSize(1);
+    }
+
     /** What a call does on its way, such as fetching a token, is outside of its scope. */
     @Test
     void callThatAnInterceptorMakesIsOutsideOfTheScope() throws IOException {

@@ -33,6 +33,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -107,11 +108,13 @@ class PairDoubtIT extends PairTestBase {
         Feign.Builder unable = feign(okHttp(), READ_TIMEOUT_MILLIS).decoder((response, type) -> {
             throw new IllegalStateException("not yet able to read this");
         });
+        Instant sent = Instant.now();
         Payments before = through((request, n) -> NONE, fast(), unable, instances());
         FeignException end = catchThrowableOfType(FeignException.class, () -> before.pay("order-1"));
         IdempotenceId id = IdempotentFeign.idOf(end).orElseThrow();
         Payments after = through((request, n) -> NONE);
-        assertThat(IdempotenceClient.resume(id, () -> after.pay("order-1"))).isEqualTo("receipt 1 for order-1");
+        assertThat(IdempotenceClient.resume(id, sent, () -> after.pay("order-1")))
+                .isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
         assertThat(events).extracting(IdempotenceClientEvent::result).containsExactly(Result.FAILED, Result.REPLAYED);
     }
