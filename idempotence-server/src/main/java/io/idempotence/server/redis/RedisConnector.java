@@ -23,6 +23,7 @@ import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.RedisClusterClient;
 import redis.clients.jedis.RedisSentinelClient;
 import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.exceptions.JedisMovedDataException;
 import redis.clients.jedis.util.Pool;
@@ -115,7 +116,7 @@ final class RedisConnector {
             } catch (JedisMovedDataException e) {
                 return true;
             }
-            if ("1".equals(info(client.getPool()).get("cluster_enabled"))) {
+            if (isClusterNode(client.getPool())) {
                 return true;
             }
             lookAt(name, List.of(client.getPool()));
@@ -234,6 +235,22 @@ final class RedisConnector {
             LOG.debug("INFO was refused, so nothing is known about how this Redis is set up", e);
         }
         return info;
+    }
+
+    /** Who may not ask {@code INFO} may ask {@code CLUSTER} wherever there is one. */
+    private static boolean isClusterNode(Pool<Connection> node) {
+        Map<String, String> info = info(node);
+        if (!info.isEmpty()) {
+            return "1".equals(info.get("cluster_enabled"));
+        }
+        try (Connection connection = node.getResource()) {
+            connection.sendCommand(Protocol.Command.CLUSTER, "MYID");
+            connection.getBulkReply();
+            return true;
+        } catch (JedisDataException e) {
+            LOG.debug("CLUSTER was refused, so this Redis is taken for a single server", e);
+            return false;
+        }
     }
 
     /** Whether a node is a Cluster's replica; false if it may not be asked. */

@@ -57,8 +57,9 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
  *
  * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
- * time del}; an operator's also {@code scan}, and in a Cluster with replicas {@code info}, or each of them lists its records again. A Cluster's user
- * needs {@code cluster} besides, and with {@link Builder#waitForReplicas} everybody {@code wait}.
+ * time del ping}, and {@code select} for a database other than 0; an operator's also {@code scan}, and in a Cluster with replicas {@code info}, or
+ * each of them lists its records again. A Cluster's user needs {@code cluster asking} besides, everybody {@code wait} with
+ * {@link Builder#waitForReplicas}, and {@code info} with {@link Builder#strict}.
  *
  * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
  * A Cluster call is tried at most 3 times within 4 s.

@@ -77,11 +77,16 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public Optional<IdempotenceRecord> find(StorageKey key) {
-        Entry entry = entries.get(key);
-        long now = clock.millis();
-        return entry == null || entry.content.expiresAt() <= now
-                ? Optional.empty()
-                : Optional.of(entry.content.seenAt(key, now));
+        while (true) {
+            Entry entry = entries.get(key);
+            long now = clock.millis();
+            // One that was replaced before the clock was read says nothing about that time.
+            if (entries.get(key) == entry) {
+                return entry == null || entry.content.expiresAt() <= now
+                        ? Optional.empty()
+                        : Optional.of(entry.content.seenAt(key, now));
+            }
+        }
     }
 
     @Override

@@ -1,12 +1,13 @@
 package io.idempotence.server.jdbc;
 
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.StorageKey;
 import java.io.PrintStream;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.time.Duration;
-import org.postgresql.ds.PGSimpleDataSource;
 
 /** A process that pays within a transaction, says where it is, and at one step waits for its end by SIGKILL. */
 final class CrashingPayment {
@@ -22,8 +23,10 @@ final class CrashingPayment {
     }
 
     public static void main(String[] args) throws Exception {
-        PGSimpleDataSource dataSource = new PGSimpleDataSource();
-        dataSource.setUrl(args[0]);
+        HikariConfig config = new HikariConfig();
+        config.setJdbcUrl(args[0]);
+        config.setMaximumPoolSize(2);
+        HikariDataSource dataSource = new HikariDataSource(config);
         StorageKey key = new StorageKey(args[1]);
         Step last = Step.valueOf(args[2]);
         JdbcIdempotenceStorage storage =

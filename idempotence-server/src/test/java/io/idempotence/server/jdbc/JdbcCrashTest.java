@@ -10,31 +10,38 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** A process killed at any step has paid once, or not at all; and the next attempt brings it to exactly once. */
 class JdbcCrashTest {
-    private static final Databases POSTGRES = Databases.POSTGRESQL;
+    static Stream<Arguments> everyStep() {
+        return Stream.of(Databases.POSTGRESQL, Databases.MARIADB)
+                .flatMap(
+                        database -> Stream.of(CrashingPayment.Step.values()).map(step -> Arguments.of(database, step)));
+    }
 
     @ParameterizedTest
-    @EnumSource
-    void paymentOfAProcessKilledAtAnyStepIsMadeExactlyOnce(CrashingPayment.Step step) throws Exception {
-        POSTGRES.execute("CREATE TABLE IF NOT EXISTS payment (id VARCHAR(128) NOT NULL)");
+    @MethodSource("everyStep")
+    void paymentOfAProcessKilledAtAnyStepIsMadeExactlyOnce(Databases database, CrashingPayment.Step step)
+            throws Exception {
+        database.execute("CREATE TABLE IF NOT EXISTS payment (id VARCHAR(128) NOT NULL)");
         StorageKey key = Claims.newKey();
-        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(POSTGRES.pool())
+        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(database.pool())
                 .createIfMissing()
                 .inTransaction()
                 .build()) {
-            killAt(step, key);
-            POSTGRES.letPass(CrashingPayment.LEASE);
+            killAt(database, step, key);
+            database.letPass(CrashingPayment.LEASE);
 
             boolean committed = step.compareTo(CrashingPayment.Step.COMMITTED) >= 0;
-            assertThat(payments(key)).isEqualTo(committed ? 1 : 0);
+            assertThat(payments(database, key)).isEqualTo(committed ? 1 : 0);
             ClaimResult next = storage.claim(Claims.request(key));
             if (next instanceof ClaimResult.Claimed claimed) {
                 assertThat(claimed.takenOver()).isTrue();
-                try (Connection business = POSTGRES.pool().getConnection()) {
+                try (Connection business = database.pool().getConnection()) {
                     business.setAutoCommit(false);
                     CrashingPayment.pay(storage, business, claimed.claim());
                     business.commit();
@@ -42,7 +49,7 @@ class JdbcCrashTest {
                 storage.complete(claimed.claim(), new byte[] {2, 'o', 'k'}, Claims.RETENTION);
             }
             assertThat(next instanceof ClaimResult.Completed).isEqualTo(committed);
-            assertThat(payments(key)).isEqualTo(1);
+            assertThat(payments(database, key)).isEqualTo(1);
 
             byte[] replayed = ((ClaimResult.Completed) storage.claim(Claims.request(key))).result();
             assertThat(replayed)
@@ -51,14 +58,14 @@ class JdbcCrashTest {
         }
     }
 
-    private static void killAt(CrashingPayment.Step step, StorageKey key) throws Exception {
+    private static void killAt(Databases database, CrashingPayment.Step step, StorageKey key) throws Exception {
         Process process = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-XX:TieredStopAtLevel=1",
                         "-cp",
                         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
                         CrashingPayment.class.getName(),
-                        POSTGRES.url(),
+                        database.url(),
                         key.value(),
                         step.name())
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
@@ -77,7 +84,7 @@ class JdbcCrashTest {
         assertThat(process.exitValue()).isEqualTo(128 + 9);
     }
 
-    private static long payments(StorageKey key) {
-        return POSTGRES.number("SELECT COUNT(*) FROM payment WHERE id = '" + key.value() + "'");
+    private static long payments(Databases database, StorageKey key) {
+        return database.number("SELECT COUNT(*) FROM payment WHERE id = '" + key.value() + "'");
     }
 }

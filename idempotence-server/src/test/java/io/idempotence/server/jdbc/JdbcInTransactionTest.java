@@ -25,14 +25,18 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -279,6 +283,67 @@ class JdbcInTransactionTest {
             pool.shutdownNow();
         }
         assertThat(effects(databases)).isEqualTo(1);
+    }
+
+    /** Two payments book on the same two accounts, in opposite orders. */
+    @ParameterizedTest
+    @EnumSource
+    void theVictimOfADeadlockHasDoneNothingAndIsDoneOnceByTheNextAttempt(Databases databases) throws Exception {
+        databases.execute("CREATE TABLE IF NOT EXISTS account (id VARCHAR(128) PRIMARY KEY, booked INT NOT NULL)");
+        List<String> accounts = List.of(key.value() + "/0", key.value() + "/1");
+        accounts.forEach(account -> databases.execute("INSERT INTO account VALUES ('" + account + "', 0)"));
+        JdbcIdempotenceStorage storage = storage(databases);
+        CyclicBarrier both = new CyclicBarrier(2);
+        AtomicInteger runs = new AtomicInteger();
+        try (Idempotence idempotence = Idempotence.over(storage)) {
+            List<Callable<String>> payments = Stream.of(0, 1)
+                    .map(number -> (Callable<String>) () -> idempotence.execute(
+                            IdempotenceId.of(key.value() + number), ResultCodec.text(), execution -> {
+                                boolean meets = runs.incrementAndGet() <= 2;
+                                try (Connection business = begin(databases)) {
+                                    storage.markApplied(business, execution);
+                                    book(business, accounts.get(number));
+                                    if (meets) {
+                                        both.await();
+                                    }
+                                    book(business, accounts.get(1 - number));
+                                    business.commit();
+                                }
+                                return "paid";
+                            }))
+                    .toList();
+            CompletableFuture<Throwable> other =
+                    CompletableFuture.supplyAsync(() -> catchThrowable(payments.get(0)::call));
+            Throwable mine = catchThrowable(payments.get(1)::call);
+
+            assertThat(Stream.of(mine, other.get()).filter(Objects::nonNull))
+                    .singleElement()
+                    .isInstanceOfSatisfying(
+                            SQLException.class,
+                            victim -> assertThat(victim.getSQLState()).isIn("40001", "40P01"));
+            assertThat(booked(databases, accounts)).containsExactly(1L, 1L);
+
+            for (Callable<String> payment : payments) {
+                assertThat(payment.call()).isEqualTo("paid");
+                assertThat(payment.call()).isEqualTo("paid");
+            }
+        }
+        assertThat(booked(databases, accounts)).containsExactly(2L, 2L);
+        assertThat(runs).hasValue(3);
+    }
+
+    private static void book(Connection business, String account) throws SQLException {
+        try (PreparedStatement update =
+                business.prepareStatement("UPDATE account SET booked = booked + 1 WHERE id = ?")) {
+            update.setString(1, account);
+            update.executeUpdate();
+        }
+    }
+
+    private static List<Long> booked(Databases databases, List<String> accounts) {
+        return accounts.stream()
+                .map(account -> databases.number("SELECT booked FROM account WHERE id = '" + account + "'"))
+                .toList();
     }
 
     @ParameterizedTest

@@ -9,6 +9,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 /**
  * A wire to a server on which bytes can be held up, in one direction or both, and go on later: in order, and although the client has given up
@@ -21,9 +22,22 @@ final class DelayProxy implements AutoCloseable {
     private final Object gate = new Object();
     private boolean requestsHeld;
     private boolean answersHeld;
+    private final Supplier<Tap> taps;
+
+    /** Sees what passes on one connection, before it is passed on. */
+    @FunctionalInterface
+    interface Tap {
+        void passes(boolean requests, byte[] bytes, int length);
+    }
 
     DelayProxy(int target) {
+        this(target, () -> (requests, bytes, length) -> {});
+    }
+
+    /** @param taps one for each connection */
+    DelayProxy(int target, Supplier<Tap> taps) {
         this.target = target;
+        this.taps = taps;
         try {
             this.listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
         } catch (IOException e) {
@@ -32,8 +46,12 @@ final class DelayProxy implements AutoCloseable {
         start(this::accept);
     }
 
+    int port() {
+        return listener.getLocalPort();
+    }
+
     String address() {
-        return "127.0.0.1:" + listener.getLocalPort();
+        return "127.0.0.1:" + port();
     }
 
     void holdRequests() {
@@ -62,12 +80,13 @@ final class DelayProxy implements AutoCloseable {
             Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
             sockets.add(client);
             sockets.add(server);
-            start(() -> pass(client, server, true));
-            start(() -> pass(server, client, false));
+            Tap tap = taps.get();
+            start(() -> pass(client, server, tap, true));
+            start(() -> pass(server, client, tap, false));
         }
     }
 
-    private void pass(Socket from, Socket to, boolean requests) throws IOException {
+    private void pass(Socket from, Socket to, Tap tap, boolean requests) throws IOException {
         try (from;
                 to) {
             InputStream in = from.getInputStream();
@@ -75,6 +94,7 @@ final class DelayProxy implements AutoCloseable {
             byte[] buffer = new byte[8192];
             for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
                 awaitGate(requests);
+                tap.passes(requests, buffer, n);
                 out.write(buffer, 0, n);
                 out.flush();
             }

@@ -13,6 +13,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
@@ -62,6 +63,18 @@ public final class EmbeddedRedis implements AutoCloseable {
                 RedisBinary.chosen(), List.of("--save", "", "--appendonly", "yes", "--appendfsync", "always"), options);
     }
 
+    /** Starts a server that copies another one, and waits until it does. */
+    static EmbeddedRedis startReplicaOf(EmbeddedRedis primary) {
+        EmbeddedRedis replica = start("--replicaof", primary.host(), Integer.toString(primary.port()));
+        try {
+            Awaitility.await().atMost(Duration.ofSeconds(20)).until(primary::hasReplica);
+            return replica;
+        } catch (RuntimeException e) {
+            replica.close();
+            throw e;
+        }
+    }
+
     /** Starts a Sentinel that watches a primary. */
     static EmbeddedRedis startSentinel(String name, EmbeddedRedis primary) {
         try {
@@ -75,6 +88,8 @@ public final class EmbeddedRedis implements AutoCloseable {
 
     private static EmbeddedRedis startWith(String binary, List<String> basic, String... options) {
         List<String> all = new ArrayList<>(basic);
+        // Redis 7 would wait 5 seconds for more replicas before it copies to the first one.
+        all.addAll(List.of("--repl-diskless-sync-delay", "0"));
         all.addAll(List.of(options));
         try {
             return startWith(binary, Files.createTempDirectory("embedded-redis"), all);
@@ -125,6 +140,13 @@ public final class EmbeddedRedis implements AutoCloseable {
                         .timeoutMillis(5_000)
                         .autoNegotiateProtocol(false)
                         .build());
+    }
+
+    /** Whether another server copies this one by now. */
+    boolean hasReplica() {
+        try (Jedis jedis = jedis()) {
+            return jedis.info("replication").contains("state=online");
+        }
     }
 
     /** Ends the server at once, by SIGKILL to its own process. Does nothing if it is not running. */

@@ -72,7 +72,7 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
                 replica.clusterReplicate(primary.clusterMyId());
             }
         }
-        awaitAll(node -> replicas.contains(node) || isFollowed(node));
+        awaitAll(node -> replicas.contains(node) || node.hasReplica());
     }
 
     private static EmbeddedRedis startNode() {
@@ -82,13 +82,7 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
     private void awaitAll(Predicate<EmbeddedRedis> condition) {
         Awaitility.await()
                 .atMost(Duration.ofSeconds(30))
-                .until(() -> Stream.concat(nodes.stream(), replicas.stream()).allMatch(condition));
-    }
-
-    private static boolean isFollowed(EmbeddedRedis node) {
-        try (Jedis jedis = node.jedis()) {
-            return jedis.info("replication").contains("state=online");
-        }
+                .until(() -> servers().stream().allMatch(condition));
     }
 
     private boolean isUp(EmbeddedRedis node) {
@@ -107,6 +101,11 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
     /** The primaries. */
     public List<EmbeddedRedis> nodes() {
         return List.copyOf(nodes);
+    }
+
+    /** The primaries and their replicas. */
+    List<EmbeddedRedis> servers() {
+        return Stream.concat(nodes.stream(), replicas.stream()).toList();
     }
 
     @Override

@@ -15,17 +15,25 @@ import java.time.Duration;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.RedisClusterClient;
 
+/** As a user with an operator's documented rights. */
+@Tag("redis-7")
 class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
     private static EmbeddedRedisCluster cluster;
+    private static JedisClientConfig user;
 
     @BeforeAll
     static void start() {
         cluster = EmbeddedRedisCluster.start();
+        user = Rights.inCluster(cluster, "scan");
     }
 
     @AfterAll
@@ -35,7 +43,11 @@ class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
 
     @Override
     protected IdempotenceStorage createStorage() {
-        return RedisIdempotenceStorage.connect(cluster.addresses());
+        return connect(cluster.addresses());
+    }
+
+    private static RedisIdempotenceStorage connect(String addresses) {
+        return RedisIdempotenceStorage.builder(addresses).client(user).build();
     }
 
     @Override
@@ -71,13 +83,12 @@ class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
         }
     }
 
-    @Test
-    void singleAddressOfAClusterNodeIsUsedAsASeed() {
-        try (IdempotenceStorage storage =
-                RedisIdempotenceStorage.connect(cluster.nodes().get(1).address())) {
-            assertThat(storage)
-                    .hasToString("RedisIdempotenceStorage[Redis Cluster at "
-                            + cluster.nodes().get(1).address() + "]");
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2})
+    void singleAddressOfAClusterNodeIsUsedAsASeed(int node) {
+        String address = cluster.nodes().get(node).address();
+        try (IdempotenceStorage storage = connect(address)) {
+            assertThat(storage).hasToString("RedisIdempotenceStorage[Redis Cluster at " + address + "]");
             for (int i = 0; i < 12; i++) {
                 assertThat(claimNew(storage)).isInstanceOf(ClaimResult.Claimed.class);
             }
@@ -86,7 +97,7 @@ class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
 
     @Test
     void oneDeadSeedIsNoObstacle() throws Exception {
-        try (IdempotenceStorage storage = RedisIdempotenceStorage.connect("127.0.0.1:" + EmbeddedRedis.freePort() + ";"
+        try (IdempotenceStorage storage = connect("127.0.0.1:" + EmbeddedRedis.freePort() + ";"
                 + cluster.nodes().get(2).address())) {
             assertThat(claimNew(storage)).isInstanceOf(ClaimResult.Claimed.class);
         }

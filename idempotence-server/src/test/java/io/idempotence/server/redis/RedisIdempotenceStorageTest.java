@@ -3,17 +3,28 @@ package io.idempotence.server.redis;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorageContract;
 import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import redis.clients.jedis.JedisClientConfig;
 
+/** As a user with an operator's documented rights. */
 @Tag("redis-7")
 class RedisIdempotenceStorageTest extends IdempotenceStorageContract {
     @RegisterExtension
     private static final RedisOfAClass redis = new RedisOfAClass();
 
+    private static JedisClientConfig user;
+
+    @BeforeAll
+    static void giveRights() {
+        user = Rights.applicationAnd(List.of(redis.server()), "scan");
+    }
+
     @Override
     protected IdempotenceStorage createStorage() {
-        return redis.connect();
+        return RedisIdempotenceStorage.builder(redis.server().address()).client(user).build();
     }
 
     @Override

@@ -51,24 +51,6 @@ class RedisRecordTest extends RedisTestBase {
     }
 
     @Test
-    void firstRequestCostsTwoRoundTripsReplayAndDuplicateOne() {
-        Claims.claim(storage, Claims.newKey());
-        storage.renew(new Claim(key, Fingerprint.NONE, new Owner(0, 0), 1), Claims.LEASE);
-        jedis.configResetStat();
-
-        Claim claim = Claims.claim(storage, key);
-        assertThat(roundTrips()).isEqualTo(1);
-        storage.claim(Claims.request(key));
-        assertThat(roundTrips()).as("after a duplicate").isEqualTo(2);
-        storage.complete(claim, new byte[100], Claims.RETENTION);
-        assertThat(roundTrips()).as("after complete").isEqualTo(3);
-        storage.claim(Claims.request(key));
-        assertThat(roundTrips()).as("after a replay").isEqualTo(4);
-        storage.find(key);
-        assertThat(roundTrips()).as("after find").isEqualTo(5);
-    }
-
-    @Test
     void firstRequestCostsOneCommandToClaimAndTwoToComplete() {
         storage.complete(Claims.claim(storage, Claims.newKey()), new byte[1], Claims.RETENTION);
         jedis.configResetStat();
@@ -87,18 +69,6 @@ class RedisRecordTest extends RedisTestBase {
                 .map(line -> line.substring("cmdstat_".length(), line.indexOf(',')))
                 .filter(call -> !call.startsWith("evalsha") && !call.startsWith("config") && !call.startsWith("info"))
                 .toList();
-    }
-
-    /** Calls of EVALSHA; EVAL must not occur, and what a script calls inside the server is no round trip. */
-    private static int roundTrips() {
-        String stats = jedis.info("commandstats");
-        assertThat(stats).doesNotContain("cmdstat_eval:");
-        for (String line : stats.split("\r\n", -1)) {
-            if (line.startsWith("cmdstat_evalsha:calls=")) {
-                return Integer.parseInt(line.substring(line.indexOf('=') + 1, line.indexOf(',')));
-            }
-        }
-        return 0;
     }
 
     @Test

@@ -29,7 +29,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A Redis Cluster gives a slot to another primary while requests run whose records are in it. */
+/**
+ * A Redis Cluster gives a slot to another primary while requests run whose records are in it. Applications and operators have the documented rights,
+ * and no others.
+ */
 @Tag("redis-7")
 class RedisSlotsTest {
     private static final int MOVES = 6;
@@ -73,10 +76,14 @@ class RedisSlotsTest {
 
     /** A storage that knows where the slots are now, and learns of changes only by being told off. */
     private RedisIdempotenceStorage storage(boolean replicated) {
-        RedisIdempotenceStorage.Builder builder = RedisIdempotenceStorage.builder(cluster.addresses());
-        if (replicated) {
-            builder.waitForReplicas(1, Duration.ofMillis(1_500));
-        }
+        return replicated ? opened(as("wait").waitForReplicas(1, Duration.ofMillis(1_500))) : opened(as());
+    }
+
+    private static RedisIdempotenceStorage.Builder as(String... more) {
+        return RedisIdempotenceStorage.builder(cluster.addresses()).client(Rights.inCluster(cluster, more));
+    }
+
+    private RedisIdempotenceStorage opened(RedisIdempotenceStorage.Builder builder) {
         RedisIdempotenceStorage storage = builder.build();
         open.add(storage);
         return storage;
@@ -142,7 +149,7 @@ class RedisSlotsTest {
     void operatorsSeeEveryRecordOnceWhileItsSlotMoves(Stage stage) {
         String namespace = "list-" + stage.name();
         StorageKey key = Claims.newKey(namespace);
-        RedisIdempotenceStorage storage = storage(false);
+        RedisIdempotenceStorage storage = opened(as("scan", "info"));
         Claims.claim(storage, key);
         Claims.claim(storage, Claims.newKey(namespace));
         SlotMigration migration = stage.reach(key);

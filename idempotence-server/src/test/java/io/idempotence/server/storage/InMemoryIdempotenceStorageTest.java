@@ -5,7 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
 import java.security.SecureRandom;
+import java.time.Clock;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
@@ -136,5 +140,40 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
 
     private static StorageKey key(int id) {
         return StorageKey.of("memory", "", "", new IdempotenceId("id-" + id));
+    }
+
+    @Test
+    void aLookThatIsOvertakenByARenewalDoesNotMissTheRecord() {
+        MovingClock time = new MovingClock();
+        AtomicReference<Runnable> meanwhile = new AtomicReference<>(() -> {});
+        IdempotenceStorage shared = IdempotenceStorage.inMemory(1, new Clock() {
+            @Override
+            public Instant instant() {
+                meanwhile.getAndSet(() -> {}).run();
+                return time.instant();
+            }
+
+            @Override
+            public ZoneId getZone() {
+                return time.getZone();
+            }
+
+            @Override
+            public Clock withZone(ZoneId zone) {
+                return this;
+            }
+        });
+        StorageKey key = StorageKey.of("a", "", "", IdempotenceId.of("id"));
+        Duration minute = Duration.ofMinutes(1);
+        Claim claim = ((ClaimResult.Claimed)
+                        shared.claim(new ClaimRequest(key, Fingerprint.NONE, new Owner(1, 1), minute, minute, false)))
+                .claim();
+
+        meanwhile.set(() -> {
+            shared.renew(claim, minute.multipliedBy(3));
+            time.advance(minute.multipliedBy(2));
+        });
+
+        assertThat(shared.find(key)).isPresent();
     }
 }

@@ -4,8 +4,13 @@ import io.idempotence.IdempotenceId;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.jetbrains.lincheck.LincheckAssertionError;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
@@ -14,63 +19,109 @@ import org.jetbrains.lincheck.datastructures.StressOptions;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Whatever the threads do at once, the answers are those of some order of the calls (Lincheck). Two records fit in. */
+/**
+ * Whatever the threads do at once, and however time passes meanwhile, the answers are those of some order of the calls (Lincheck). Two records fit in.
+ */
 @Param(name = "id", gen = IntGen.class, conf = "0:2")
 @Param(name = "owner", gen = IntGen.class, conf = "1:3")
-@Param(name = "fence", gen = IntGen.class, conf = "1:2")
+@Param(name = "fence", gen = IntGen.class, conf = "1:3")
 public @Tag("interleavings") class InMemoryInterleavingsTest {
-    private static final Duration LONG = Duration.ofMinutes(10);
+    private static final Duration LEASE = Duration.ofMinutes(1);
+    private static final Duration RETENTION = Duration.ofMinutes(3);
 
-    private final IdempotenceStorage storage =
-            IdempotenceStorage.inMemory(2, Clock.fixed(Instant.EPOCH, ZoneOffset.UTC));
+    private static final List<StorageKey> KEYS = IntStream.range(0, 3)
+            .mapToObj(id -> StorageKey.of("a", "", "", IdempotenceId.of("id-" + id)))
+            .toList();
+
+    private final Moving clock = new Moving();
+    private final IdempotenceStorage storage = IdempotenceStorage.inMemory(2, clock);
+
+    /** Lets another thread go on wherever the time is asked for: in the middle of each step. */
+    private static final class Moving extends Clock {
+        private final AtomicLong now = new AtomicLong();
+
+        @Override
+        public Instant instant() {
+            Thread.yield();
+            Instant read = Instant.ofEpochMilli(now.get());
+            Thread.yield();
+            return read;
+        }
+
+        @Override
+        public ZoneId getZone() {
+            return ZoneOffset.UTC;
+        }
+
+        @Override
+        public Clock withZone(ZoneId zone) {
+            return this;
+        }
+    }
+
+    @Operation
+    public void leaseEnds() {
+        clock.now.addAndGet(LEASE.toMillis());
+    }
 
     @Operation
     public String claim(int id, int owner) {
-        try {
-            ClaimResult result =
-                    storage.claim(new ClaimRequest(key(id), Fingerprint.NONE, owner(owner), LONG, LONG, false));
+        // The third one may take over.
+        return answer(() -> {
+            ClaimResult result = storage.claim(new ClaimRequest(
+                    KEYS.get(id), Fingerprint.NONE, new Owner(1, owner), LEASE, RETENTION, owner == 3));
             return result instanceof ClaimResult.Completed completed
                     ? "completed " + Arrays.toString(completed.result())
                     : result.toString();
-        } catch (StorageUnavailableException e) {
-            return "full";
-        }
+        });
     }
 
     @Operation
     public String complete(int id, int owner, int fence) {
-        return said(id, owner, fence, true);
+        return answer(() -> said(storage.complete(claimOf(id, owner, fence), new byte[] {(byte) owner}, RETENTION)));
     }
 
     @Operation
     public String release(int id, int owner, int fence) {
-        return said(id, owner, fence, false);
+        return answer(() -> said(storage.release(claimOf(id, owner, fence), RETENTION)));
+    }
+
+    @Operation
+    public String renew(int id, int owner, int fence) {
+        return answer(() -> said(storage.renew(claimOf(id, owner, fence), LEASE)));
+    }
+
+    @Operation
+    public String find(int id) {
+        return storage.find(KEYS.get(id)).map(IdempotenceRecord::toString).orElse("none");
+    }
+
+    @Operation
+    public boolean resolve(int id, int fence) {
+        return storage.resolve(KEYS.get(id), fence, Resolution.APPLIED, RETENTION);
     }
 
     @Operation
     public boolean delete(int id) {
-        return storage.delete(key(id));
+        return storage.delete(KEYS.get(id));
     }
 
-    private String said(int id, int owner, int fence, boolean complete) {
-        Claim claim = new Claim(key(id), Fingerprint.NONE, owner(owner), fence);
+    private static Claim claimOf(int id, int owner, int fence) {
+        return new Claim(KEYS.get(id), Fingerprint.NONE, new Owner(1, owner), fence);
+    }
+
+    private static String said(WriteResult result) {
+        return result instanceof WriteResult.Fenced fenced
+                ? "fenced " + Arrays.toString(fenced.result())
+                : result.toString();
+    }
+
+    private static String answer(Supplier<String> call) {
         try {
-            WriteResult result =
-                    complete ? storage.complete(claim, new byte[] {(byte) owner}, LONG) : storage.release(claim, LONG);
-            return result instanceof WriteResult.Fenced fenced
-                    ? "fenced " + Arrays.toString(fenced.result())
-                    : result.toString();
+            return call.get();
         } catch (StorageUnavailableException e) {
             return "full";
         }
-    }
-
-    private static StorageKey key(int id) {
-        return StorageKey.of("a", "", "", IdempotenceId.of("id-" + id));
-    }
-
-    private static Owner owner(int owner) {
-        return new Owner(1, owner);
     }
 
     @Test
@@ -78,8 +129,8 @@ public @Tag("interleavings") class InMemoryInterleavingsTest {
         new StressOptions()
                 .threads(3)
                 .actorsPerThread(4)
-                .iterations(30)
-                .invocationsPerIteration(300)
+                .iterations(40)
+                .invocationsPerIteration(400)
                 .check(getClass());
     }
 }

@@ -1,0 +1,126 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import redis.clients.jedis.ConnectionPoolConfig;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.JedisClientConfig;
+
+/**
+ * The documented rights of a user of Redis: each is needed. That they are enough is shown by the contract, which runs with them on every kind of
+ * Redis.
+ */
+@Tag("redis-7")
+class RedisRightsTest extends RedisTestBase {
+    static Stream<String> ofAnOperator() {
+        return Stream.concat(Rights.OF_AN_APPLICATION.stream(), Stream.of("scan"));
+    }
+
+    static Stream<String> neededAtOnce() {
+        return ofAnOperator().filter(right -> !right.equals("ping"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("neededAtOnce")
+    void withoutOneOfItsRightsAUserCannotDoAll(String missing) {
+        useAll(Rights.user(List.of(redis), ofAnOperator().toList()));
+        JedisClientConfig user = Rights.user(
+                List.of(redis),
+                ofAnOperator().filter(right -> !right.equals(missing)).toList());
+
+        assertThatThrownBy(() -> useAll(user))
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("right");
+    }
+
+    private static void useAll(JedisClientConfig user) {
+        jedis.scriptFlush();
+        String namespace = "rights";
+        StorageKey key = Claims.newKey(namespace);
+        try (RedisIdempotenceStorage storage = open(user, RedisConnector.defaultPoolConfig())) {
+            Claim claim = Claims.claim(storage, key);
+            storage.claim(Claims.request(key));
+            storage.renew(claim, Claims.LEASE);
+            storage.markUnknown(claim, Claims.RETENTION);
+            try (Stream<IdempotenceRecord> records = storage.list(namespace)) {
+                assertThat(records).hasSize(1);
+            }
+            assertThat(storage.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION))
+                    .isTrue();
+            Claim second = Claims.claim(storage, key);
+            assertThat(storage.complete(second, new byte[1], Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+            assertThat(storage.delete(key)).isTrue();
+            assertThat(storage.resolve(key, 1, Resolution.APPLIED, Claims.RETENTION))
+                    .isFalse();
+            assertThat(storage.toString()).doesNotContain(Rights.PASSWORD);
+        } finally {
+            storage.delete(key);
+        }
+    }
+
+    @Test
+    void anotherDatabaseThanTheFirstNeedsSelect() {
+        JedisClientConfig without = database3(Rights.applicationAnd(List.of(redis)));
+        assertThatThrownBy(() -> open(without, RedisConnector.defaultPoolConfig()))
+                .isInstanceOf(StorageUnavailableException.class);
+        JedisClientConfig with = database3(Rights.applicationAnd(List.of(redis), "select"));
+        try (RedisIdempotenceStorage third = open(with, RedisConnector.defaultPoolConfig())) {
+            Claims.claim(third, key);
+            assertThat(storage.find(key)).isEmpty();
+        }
+    }
+
+    private static JedisClientConfig database3(JedisClientConfig user) {
+        return DefaultJedisClientConfig.builder().from(user).database(3).build();
+    }
+
+    /** The pool asks its idle connections now and then whether they are alive. */
+    @Test
+    void withoutPingIdleConnectionsAreClosed() {
+        ConnectionPoolConfig often = RedisConnector.defaultPoolConfig();
+        often.setTimeBetweenEvictionRuns(Duration.ofMillis(20));
+        jedis.configResetStat();
+        JedisClientConfig user = Rights.applicationAnd(List.of(redis));
+        try (RedisIdempotenceStorage idle = open(user, often)) {
+            idle.find(key);
+            await().until(() -> jedis.info("commandstats").matches("(?s).*cmdstat_ping:calls=\\d{2,},.*"));
+            assertThat(connections(user)).hasSize(1);
+        }
+        JedisClientConfig without = Rights.user(
+                List.of(redis),
+                ofAnOperator().filter(right -> !right.equals("ping")).toList());
+        try (RedisIdempotenceStorage idle = open(without, often)) {
+            idle.find(key);
+            await().until(() -> connections(without).isEmpty());
+        }
+    }
+
+    private static RedisIdempotenceStorage open(JedisClientConfig user, ConnectionPoolConfig pool) {
+        return RedisIdempotenceStorage.builder(redis.address())
+                .client(user)
+                .pool(pool)
+                .build();
+    }
+
+    private static List<String> connections(JedisClientConfig user) {
+        return jedis.clientList()
+                .lines()
+                .filter(line -> line.contains(" user=" + user.getUser() + " "))
+                .toList();
+    }
+}

@@ -1,0 +1,38 @@
+package io.idempotence.server.redis;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+/** Counts round trips to Redis, over all connections: a command that leaves while no answer is outstanding begins one. */
+final class RoundTrips implements Supplier<DelayProxy.Tap> {
+    private final AtomicInteger count = new AtomicInteger();
+
+    /** How many there were since the last time this was asked. */
+    int since() {
+        return count.getAndSet(0);
+    }
+
+    @Override
+    public DelayProxy.Tap get() {
+        return new OnOneConnection();
+    }
+
+    private final class OnOneConnection implements DelayProxy.Tap {
+        private final RespValues commands = new RespValues();
+        private final RespValues answers = new RespValues();
+        private int outstanding;
+
+        @Override
+        public synchronized void passes(boolean requests, byte[] bytes, int length) {
+            if (!requests) {
+                outstanding -= answers.add(bytes, length);
+                return;
+            }
+            int more = commands.add(bytes, length);
+            if (outstanding == 0 && more > 0) {
+                count.incrementAndGet();
+            }
+            outstanding += more;
+        }
+    }
+}
