@@ -24,7 +24,9 @@ class RedisIdempotenceStorageTest extends IdempotenceStorageContract {
 
     @Override
     protected IdempotenceStorage createStorage() {
-        return RedisIdempotenceStorage.builder(redis.server().address()).client(user).build();
+        return RedisIdempotenceStorage.builder(redis.server().address())
+                .client(user)
+                .build();
     }
 
     @Override
