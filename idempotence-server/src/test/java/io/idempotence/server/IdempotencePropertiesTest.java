@@ -5,11 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.redis.ServerTime;
+import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
-import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.MovingClock;
 import io.idempotence.server.storage.Owner;
@@ -17,11 +21,21 @@ import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -29,24 +43,46 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tuple;
+import net.jqwik.api.lifecycle.AfterContainer;
+import net.jqwik.api.lifecycle.BeforeContainer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /**
- * Random histories of two processes that serve attempts at several IDs, over a storage that loses calls and answers. Whatever happens, each run
- * of an ID has a fence of its own, two run at once only if a lease ended between them, and a success runs nothing again and is never changed.
+ * Random histories of two processes that serve attempts at several IDs, over a storage that loses calls and answers. Each attempt gets what the
+ * state table says of the record it meets, and so does each that waited. Whatever happens, each run of an ID has a fence of its own, two run at
+ * once only if a lease ended between them, and a success runs nothing again and is never changed.
  */
 class IdempotencePropertiesTest {
     /** What happens. */
     enum Act {
         CLAIM,
         SUCCEED,
+        /** Its answer is too large. */
+        SUCCEED_WITHOUT_RESULT,
         FAIL,
         END_UNCERTAIN,
+        /** A process dies, and another one takes its place. */
         CRASH,
         LEASES_END,
         APPLIED,
-        NOT_APPLIED
+        NOT_APPLIED,
+        /** Nothing, until all are told who wait for something that has ended. */
+        PAUSE
+    }
+
+    /** What the operation says of an abandoned execution; from the third on, what its recovery does when it is asked. */
+    enum Rule {
+        REFUSE,
+        RE_EXECUTE,
+        YES,
+        NO,
+        UNKNOWN,
+        THROWS;
+
+        boolean asks() {
+            return compareTo(YES) >= 0;
+        }
     }
 
     /** What becomes of the calls of one step; the background always gets through. */
@@ -54,63 +90,490 @@ class IdempotencePropertiesTest {
         WORKS,
         LOSES_CALLS,
         LOSES_ANSWERS,
-        LOSES_FIRST_ANSWER
+        LOSES_FIRST_ANSWER,
+        LOSES_SECOND_ANSWER;
+
+        boolean losesFirst() {
+            return this == LOSES_CALLS || this == LOSES_ANSWERS || this == LOSES_FIRST_ANSWER;
+        }
+
+        boolean losesAll() {
+            return this == LOSES_CALLS || this == LOSES_ANSWERS;
+        }
     }
 
     /** @param which of the executions that run acts */
-    record Step(Act act, int process, int id, int which, boolean takeOver, Wire wire) {}
+    record Step(Act act, int process, int id, int which, Rule rule, boolean waits, Wire wire) {}
+
+    /** A record as it is; one that is not there is as one that was released. */
+    private record Shown(RecordState state, long fence) {}
+
+    /** What the state table says: what an attempt gets, and what the record is afterwards. */
+    private record Outcome(String said, Shown after) {
+        /** @param ended what a completed one is answered with */
+        static Outcome ofClaim(Shown before, String ended, Rule rule, Wire wire) {
+            Outcome first = wire == Wire.LOSES_CALLS
+                    ? new Outcome("", before)
+                    : switch (before.state) {
+                        case RELEASED -> run(before, false);
+                        case IN_PROGRESS -> new Outcome(Refusal.IN_PROGRESS.name(), before);
+                        case COMPLETED -> new Outcome(ended, before);
+                        case UNKNOWN -> new Outcome(Refusal.OUTCOME_UNKNOWN.name(), before);
+                        case ABANDONED ->
+                            rule == Rule.RE_EXECUTE
+                                    ? run(before, true)
+                                    : new Outcome(Refusal.OUTCOME_UNKNOWN.name(), before);
+                    };
+            if (wire.losesAll()) {
+                return new Outcome(Refusal.STORAGE_UNAVAILABLE.name(), first.after);
+            }
+            return before.state == RecordState.ABANDONED ? recovered(first, rule, wire) : first;
+        }
+
+        private static Outcome recovered(Outcome first, Rule rule, Wire wire) {
+            Shown before = first.after;
+            // The second answer is that of the decision, which stands.
+            boolean lost = wire == Wire.LOSES_SECOND_ANSWER;
+            return switch (rule) {
+                case YES ->
+                    new Outcome(
+                            (lost ? Refusal.STORAGE_UNAVAILABLE : Refusal.RESULT_UNAVAILABLE).name(),
+                            new Shown(RecordState.COMPLETED, before.fence));
+                case NO ->
+                    lost
+                            ? new Outcome(
+                                    Refusal.STORAGE_UNAVAILABLE.name(), new Shown(RecordState.RELEASED, before.fence))
+                            : run(before, true);
+                default -> first;
+            };
+        }
+
+        private static Outcome run(Shown before, boolean takenOver) {
+            long fence = before.fence + 1;
+            return new Outcome(run(fence, takenOver), new Shown(RecordState.IN_PROGRESS, fence));
+        }
+
+        static String run(long fence, boolean takenOver) {
+            return "run " + fence + (takenOver ? " taken over" : "");
+        }
+    }
+
+    /** One of two. */
+    private static final class Process {
+        final FaultyStorage storage;
+        final Idempotence idempotence;
+        /** Those of whose executions here an end got lost: it is written later, in the background. */
+        final Set<Id> lostEnds = new HashSet<>();
+
+        Process(IdempotenceStorage storage) {
+            this.storage = new FaultyStorage(storage);
+            this.idempotence = Idempotence.over(this.storage);
+        }
+    }
 
     /** A handler that runs. {@code since} counts the ends of leases. */
-    private record Running(Execution execution, int since) {}
+    private record Running(Process process, Execution execution, int since) {}
+
+    /** A duplicate that waits. */
+    private record Waiter(Process process, CompletableFuture<Decision> decision) {}
 
     /** What is known of an ID from outside. */
     private static final class Id {
-        final IdempotentCall call;
-        final StorageKey key;
+        final IdempotenceId id = IdempotenceId.of("order-" + UUID.randomUUID());
+        final IdempotentCall call = IdempotentCall.of(id);
+        final StorageKey key = StorageKey.of("default", "", "", id);
         final List<Running> running = new ArrayList<>();
+        final List<Waiter> waiting = new ArrayList<>();
+        /** What those who wait may be told: of all that the record was since the first of them came. */
+        final Set<String> tellable = new HashSet<>();
+
         final Set<Long> fences = new HashSet<>();
         /** When a handler succeeded last, as {@link Running#since}; -1 if none did. */
         int succeeded = -1;
 
         byte @Nullable [] completed;
+    }
 
-        Id(int number) {
-            IdempotenceId id = IdempotenceId.of("order-" + number);
-            call = IdempotentCall.of(id);
-            key = StorageKey.of("default", "", "", id);
+    /** Two processes and what they share. What the background does to the storage, it does between two steps. */
+    private static final class History {
+        private static final Duration LONG = Duration.ofMinutes(10);
+        private static final Duration RETENTION = Duration.ofHours(24);
+        private static final Duration MOMENT = Duration.ofMillis(1);
+
+        private final IdempotenceStorage storage;
+        private final Consumer<Duration> letPass;
+        private final IdempotenceStorage shared;
+        private final Object turn = new Object();
+        private final List<Process> processes = new ArrayList<>();
+        private final List<Process> dead = new ArrayList<>();
+        private final List<Id> ids = List.of(new Id(), new Id(), new Id());
+        private final Map<StorageKey, Claim> claims = new HashMap<>();
+        private final List<String> asked = new ArrayList<>();
+        private int leasesEnded;
+
+        History(IdempotenceStorage storage, Consumer<Duration> letPass) {
+            this.storage = storage;
+            this.letPass = letPass;
+            this.shared = (IdempotenceStorage) Proxy.newProxyInstance(
+                    IdempotenceStorage.class.getClassLoader(),
+                    new Class<?>[] {IdempotenceStorage.class},
+                    (proxy, method, arguments) ->
+                            method.getName().equals("close") ? null : callInTurn(method, arguments));
+            processes.add(new Process(shared));
+            processes.add(new Process(shared));
+        }
+
+        /** One call at a time; of each is kept who may run, and what may be told to those who wait. */
+        private Object callInTurn(Method method, Object[] arguments) throws Throwable {
+            synchronized (turn) {
+                Object answer;
+                try {
+                    answer = method.invoke(storage, arguments);
+                } catch (InvocationTargetException e) {
+                    throw e.getCause();
+                }
+                if (answer instanceof ClaimResult.Claimed claimed) {
+                    claims.put(claimed.claim().key(), claimed.claim());
+                }
+                ids.forEach(this::noteTellable);
+                return answer;
+            }
+        }
+
+        void play(List<Step> steps) {
+            try {
+                steps.forEach(this::act);
+                awaitAllTold();
+                close();
+                assertAllAnswered();
+            } finally {
+                close();
+            }
+        }
+
+        private void close() {
+            processes.forEach(
+                    process -> process.storage.before((call, key) -> {}).after((call, key) -> {}));
+            processes.forEach(process -> process.idempotence.close());
+            dead.forEach(process -> process.idempotence.close());
+        }
+
+        private void act(Step step) {
+            if (step.act == Act.PAUSE) {
+                awaitAllTold();
+                return;
+            }
+            synchronized (turn) {
+                setWires(step.wire);
+                Id id = ids.get(step.id);
+                switch (step.act) {
+                    case CLAIM -> claim(id, step);
+                    case SUCCEED -> finish(id, step, Verdict.KEEP, true);
+                    case SUCCEED_WITHOUT_RESULT -> finish(id, step, Verdict.KEEP, false);
+                    case FAIL -> finish(id, step, Verdict.RELEASE, false);
+                    case END_UNCERTAIN -> finish(id, step, Verdict.UNKNOWN, false);
+                    case CRASH -> crash(step.process);
+                    case LEASES_END -> endLeases();
+                    case APPLIED -> resolve(id, Resolution.APPLIED);
+                    case NOT_APPLIED -> resolve(id, Resolution.NOT_APPLIED);
+                    case PAUSE -> throw new IllegalStateException();
+                }
+                assertAllWell();
+            }
+        }
+
+        private void setWires(Wire wire) {
+            Thread here = Thread.currentThread();
+            int[] answers = new int[1];
+            for (Process process : processes) {
+                process.storage.before((call, key) -> {
+                    if (Thread.currentThread() == here && wire == Wire.LOSES_CALLS) {
+                        throw unavailable();
+                    }
+                });
+                process.storage.after((call, key) -> {
+                    if (Thread.currentThread() == here && isLost(wire, answers[0]++)) {
+                        throw unavailable();
+                    }
+                });
+            }
+        }
+
+        private static boolean isLost(Wire wire, int answer) {
+            return wire == Wire.LOSES_ANSWERS
+                    || (wire == Wire.LOSES_FIRST_ANSWER && answer == 0)
+                    || (wire == Wire.LOSES_SECOND_ANSWER && answer == 1);
+        }
+
+        private static StorageUnavailableException unavailable() {
+            return new StorageUnavailableException("the cable is out", null);
+        }
+
+        private IdempotencePolicy policy(Rule rule) {
+            IdempotencePolicy.Builder builder =
+                    IdempotencePolicy.builder().lease(LONG).retention(RETENTION);
+            if (rule.asks()) {
+                builder.recover((id, fence) -> {
+                    asked.add(id.value() + " " + fence);
+                    if (rule == Rule.THROWS) {
+                        throw new IOException("the ledger is away");
+                    }
+                    return IdempotencePolicy.Applied.valueOf(rule.name());
+                });
+            } else {
+                builder.onAbandoned(IdempotencePolicy.OnAbandoned.valueOf(rule.name()));
+            }
+            return builder.build();
+        }
+
+        private void claim(Id id, Step step) {
+            Shown before = shown(id);
+            Outcome expected = Outcome.ofClaim(before, ended(id), step.rule, step.wire);
+            boolean waits = step.waits && expected.said.equals(Refusal.IN_PROGRESS.name());
+            Process process = processes.get(step.process);
+            if (waits && id.waiting.isEmpty() && processes.stream().noneMatch(any -> any.lostEnds.contains(id))) {
+                id.tellable.clear();
+            }
+            asked.clear();
+            CompletableFuture<Decision> attempt =
+                    process.idempotence.claim(id.call, policy(step.rule), step.waits ? LONG : Duration.ZERO);
+
+            if (waits) {
+                id.waiting.add(new Waiter(process, attempt));
+            } else {
+                assertThat(attempt).as("%s at %s", step, before).isDone();
+                assertThat(said(attempt.join())).as("%s at %s", step, before).isEqualTo(expected.said);
+                if (attempt.join() instanceof Decision.Run run) {
+                    begin(id, new Running(process, run.execution(), leasesEnded));
+                }
+            }
+            assertThat(shown(id)).as("after %s at %s", step, before).isEqualTo(expected.after);
+            boolean asks = before.state == RecordState.ABANDONED && step.rule.asks() && !step.wire.losesAll();
+            assertThat(asked).isEqualTo(asks ? List.of(id.id.value() + " " + before.fence) : List.of());
+        }
+
+        private void begin(Id id, Running running) {
+            assertThat(id.fences.add(running.execution.fence()))
+                    .as("fence %d is new", running.execution.fence())
+                    .isTrue();
+            assertThat(id.completed).as("completed").isNull();
+            assertThat(id.running).allMatch(other -> other.since < leasesEnded);
+            assertThat(id.succeeded).as("when it succeeded").isLessThan(leasesEnded);
+            id.running.add(running);
+        }
+
+        private void finish(Id id, Step step, Verdict verdict, boolean withResult) {
+            if (id.running.isEmpty()) {
+                return;
+            }
+            Running running = id.running.remove(step.which % id.running.size());
+            Execution execution = running.execution;
+            Shown before = shown(id);
+            boolean owns = before.fence == execution.fence()
+                    && (before.state == RecordState.IN_PROGRESS || before.state == RecordState.ABANDONED);
+            boolean arrives = step.wire != Wire.LOSES_CALLS;
+            boolean isAnswered = !step.wire.losesFirst();
+            String ended = ended(id);
+            boolean overtakenByAnswer = isAnswered
+                    && before.state == RecordState.COMPLETED
+                    && (verdict == Verdict.RELEASE || ended.startsWith("replay"));
+            byte[] own =
+                    withResult ? StoredResult.value(new byte[] {(byte) execution.fence()}) : StoredResult.unavailable();
+
+            String given = execution.finish(verdict, own).map(History::said).orElse("its own");
+
+            assertThat(given).as("%s at %s", step, before).isEqualTo(overtakenByAnswer ? ended : "its own");
+            assertThat(shown(id))
+                    .as("after %s at %s", step, before)
+                    .isEqualTo(owns && arrives ? new Shown(after(verdict), before.fence) : before);
+            if (owns && arrives && verdict == Verdict.KEEP) {
+                assertThat(ended(id)).isEqualTo(said(Idempotence.ended(own)));
+            }
+            if (!isAnswered) {
+                running.process.lostEnds.add(id);
+            } else if (owns || before.state == RecordState.COMPLETED) {
+                assertThat(id.waiting)
+                        .as("waiting in its process")
+                        .allSatisfy(waiter -> assertThat(waiter.process == running.process && !waiter.decision.isDone())
+                                .isFalse());
+            }
+            // Until then its claim protects it, even if its end is not recorded yet; a late one has no claim.
+            if (verdict == Verdict.KEEP && running.since == leasesEnded) {
+                id.succeeded = leasesEnded;
+            }
+        }
+
+        private static RecordState after(Verdict verdict) {
+            return switch (verdict) {
+                case KEEP -> RecordState.COMPLETED;
+                case RELEASE -> RecordState.RELEASED;
+                case UNKNOWN -> RecordState.UNKNOWN;
+            };
+        }
+
+        /** Nothing that it sends from now on arrives, and nobody hears those who waited there. */
+        private void crash(int which) {
+            Process process = processes.set(which, new Process(shared));
+            process.storage.before((call, key) -> {
+                throw unavailable();
+            });
+            dead.add(process);
+            ids.forEach(id -> {
+                id.running.removeIf(running -> running.process == process);
+                id.waiting.removeIf(waiter -> waiter.process == process);
+            });
+        }
+
+        private void endLeases() {
+            claims.values().forEach(claim -> storage.renew(claim, MOMENT));
+            letPass.accept(MOMENT.multipliedBy(2));
+            leasesEnded++;
+        }
+
+        private void resolve(Id id, Resolution resolution) {
+            storage.resolve(id.key, Math.max(1, shown(id).fence), resolution, RETENTION);
+        }
+
+        private Shown shown(Id id) {
+            return storage.find(id.key)
+                    .map(found -> new Shown(found.state(), found.fence()))
+                    .orElse(new Shown(RecordState.RELEASED, 0));
+        }
+
+        private byte[] result(Id id) {
+            ClaimRequest look =
+                    new ClaimRequest(id.key, Fingerprint.NONE, new Owner(0, 0), LONG, Duration.ofHours(1), false);
+            return ((ClaimResult.Completed) storage.claim(look)).result();
+        }
+
+        /** What every later attempt gets; empty unless it is completed. */
+        private String ended(Id id) {
+            return shown(id).state == RecordState.COMPLETED ? said(Idempotence.ended(result(id))) : "";
+        }
+
+        private static String said(Decision decision) {
+            if (decision instanceof Decision.Run run) {
+                return Outcome.run(run.execution().fence(), run.execution().takenOver());
+            }
+            if (decision instanceof Decision.Replay replay) {
+                return "replay " + Arrays.toString(replay.result());
+            }
+            return ((Decision.Refuse) decision).refusal().name();
+        }
+
+        private void noteTellable(Id id) {
+            switch (shown(id).state) {
+                case IN_PROGRESS -> {}
+                case COMPLETED -> id.tellable.add(ended(id));
+                case UNKNOWN -> id.tellable.add(Refusal.OUTCOME_UNKNOWN.name());
+                // They may ask again, and are treated as the policy says then.
+                case RELEASED, ABANDONED -> id.tellable.add(Refusal.IN_PROGRESS.name());
+            }
+        }
+
+        private void assertAllWell() {
+            ids.forEach(this::noteTellable);
+            ids.forEach(this::assertToldWhatIsTellable);
+            ids.forEach(this::assertCompletedStays);
+        }
+
+        private void assertToldWhatIsTellable(Id id) {
+            List<Waiter> told = id.waiting.stream()
+                    .filter(waiter -> waiter.decision.isDone())
+                    .toList();
+            assertThat(told)
+                    .allSatisfy(waiter ->
+                            assertThat(said(waiter.decision.join())).as("told").isIn(id.tellable));
+            id.waiting.removeAll(told);
+        }
+
+        /** A record that is completed never changes. */
+        private void assertCompletedStays(Id id) {
+            if (id.completed != null || shown(id).state == RecordState.COMPLETED) {
+                byte[] found = result(id);
+                assertThat(found).isEqualTo(id.completed == null ? found : id.completed);
+                id.completed = found;
+            }
+        }
+
+        /** Nobody waits for what has ended, wherever it ran. */
+        private void awaitAllTold() {
+            for (Id id : ids) {
+                for (Waiter waiter : List.copyOf(id.waiting)) {
+                    if (hasEnded(id, waiter.process)) {
+                        assertThat(waiter.decision).as("told").succeedsWithin(Duration.ofSeconds(20));
+                    }
+                }
+            }
+            synchronized (turn) {
+                assertAllWell();
+            }
+        }
+
+        /** And so that it is known there: an execution that runs there still, or whose end is not recorded yet, tells when it is. */
+        private boolean hasEnded(Id id, Process seenFrom) {
+            return shown(id).state != RecordState.IN_PROGRESS
+                    && id.running.stream().noneMatch(running -> running.process == seenFrom)
+                    && !seenFrom.lostEnds.contains(id);
+        }
+
+        /** When the processes are closed nobody is left without an answer. */
+        private void assertAllAnswered() {
+            for (Id id : ids) {
+                assertThat(id.waiting).allMatch(waiter -> waiter.decision.isDone());
+                id.tellable.add(Refusal.STORAGE_UNAVAILABLE.name());
+            }
+            assertAllWell();
         }
     }
 
-    private static final Duration LONGER_THAN_A_LEASE = Duration.ofSeconds(31);
+    private static EmbeddedRedis redis;
+    private static RedisIdempotenceStorage inRedis;
 
-    private final MovingClock clock = new MovingClock();
-    private final IdempotenceStorage memory = IdempotenceStorage.inMemory(1_000, clock);
-    private final FaultyStorage storage = new FaultyStorage(memory);
-    private final List<Idempotence> processes = List.of(Idempotence.over(storage), Idempotence.over(storage));
-    private final List<Id> ids = List.of(new Id(0), new Id(1), new Id(2));
-    private int leasesEnded;
+    @BeforeContainer
+    static void start() {
+        redis = EmbeddedRedis.start();
+        inRedis = RedisIdempotenceStorage.connect(redis.address());
+    }
+
+    @AfterContainer
+    static void stop() {
+        inRedis.close();
+        redis.close();
+    }
 
     @Provide
     Arbitrary<List<Step>> histories() {
         Arbitrary<Act> acts = Arbitraries.frequency(
-                Tuple.of(9, Act.CLAIM),
-                Tuple.of(3, Act.SUCCEED),
+                Tuple.of(11, Act.CLAIM),
+                Tuple.of(2, Act.SUCCEED),
+                Tuple.of(1, Act.SUCCEED_WITHOUT_RESULT),
                 Tuple.of(4, Act.FAIL),
                 Tuple.of(1, Act.END_UNCERTAIN),
                 Tuple.of(1, Act.CRASH),
-                Tuple.of(3, Act.LEASES_END),
+                Tuple.of(4, Act.LEASES_END),
                 Tuple.of(1, Act.APPLIED),
-                Tuple.of(1, Act.NOT_APPLIED));
+                Tuple.of(1, Act.NOT_APPLIED),
+                Tuple.of(2, Act.PAUSE));
+        Arbitrary<Rule> rules = Arbitraries.frequency(
+                Tuple.of(2, Rule.REFUSE),
+                Tuple.of(2, Rule.RE_EXECUTE),
+                Tuple.of(1, Rule.YES),
+                Tuple.of(3, Rule.NO),
+                Tuple.of(1, Rule.UNKNOWN),
+                Tuple.of(1, Rule.THROWS));
         Arbitrary<Wire> wires = Arbitraries.frequency(
-                Tuple.of(6, Wire.WORKS),
+                Tuple.of(8, Wire.WORKS),
                 Tuple.of(1, Wire.LOSES_CALLS),
                 Tuple.of(1, Wire.LOSES_ANSWERS),
-                Tuple.of(2, Wire.LOSES_FIRST_ANSWER));
+                Tuple.of(2, Wire.LOSES_FIRST_ANSWER),
+                Tuple.of(1, Wire.LOSES_SECOND_ANSWER));
         return Combinators.combine(
                         acts,
                         Arbitraries.integers().between(0, 1),
                         Arbitraries.frequency(Tuple.of(5, 0), Tuple.of(2, 1), Tuple.of(1, 2)),
                         Arbitraries.integers().between(0, 3),
+                        rules,
                         Arbitraries.of(true, false),
                         wires)
                 .as(Step::new)
@@ -121,123 +584,23 @@ class IdempotencePropertiesTest {
 
     @Property(tries = 200)
     void noHistoryRunsTwiceWhatMayRunOnce(@ForAll("histories") List<Step> history) {
+        MovingClock clock = new MovingClock();
+        play(history, IdempotenceStorage.inMemory(1_000, clock), clock::advance);
+    }
+
+    @Property(tries = 40)
+    void norDoesOneInRedis(@ForAll("histories") List<Step> history) {
+        play(history, inRedis, duration -> ServerTime.letPass(redis, duration));
+    }
+
+    private static void play(List<Step> history, IdempotenceStorage storage, Consumer<Duration> letPass) {
         Logger log = (Logger) LoggerFactory.getLogger(Idempotence.class);
         Level level = log.getLevel();
         log.setLevel(Level.OFF); // thousands of lost calls
-        IdempotencePropertiesTest fresh = new IdempotencePropertiesTest();
         try {
-            history.forEach(fresh::act);
+            new History(storage, letPass).play(history);
         } finally {
-            fresh.storage.before((call, key) -> {}).after((call, key) -> {});
-            fresh.processes.forEach(Idempotence::close);
             log.setLevel(level);
         }
-    }
-
-    private void act(Step step) {
-        Thread here = Thread.currentThread();
-        int[] answers = new int[1];
-        storage.before((call, key) -> {
-            if (Thread.currentThread() == here && step.wire == Wire.LOSES_CALLS) {
-                throw unavailable();
-            }
-        });
-        storage.after((call, key) -> {
-            boolean lost =
-                    step.wire == Wire.LOSES_ANSWERS || (step.wire == Wire.LOSES_FIRST_ANSWER && answers[0]++ == 0);
-            if (Thread.currentThread() == here && lost) {
-                throw unavailable();
-            }
-        });
-        Id id = ids.get(step.id);
-        switch (step.act) {
-            case CLAIM -> claim(id, step);
-            case SUCCEED -> finish(id, step, Verdict.KEEP);
-            case FAIL -> finish(id, step, Verdict.RELEASE);
-            case END_UNCERTAIN -> finish(id, step, Verdict.UNKNOWN);
-            case CRASH -> {
-                if (!id.running.isEmpty()) {
-                    id.running.remove(step.which % id.running.size());
-                }
-            }
-            case LEASES_END -> {
-                clock.advance(LONGER_THAN_A_LEASE);
-                leasesEnded++;
-            }
-            case APPLIED -> resolve(id, Resolution.APPLIED);
-            case NOT_APPLIED -> resolve(id, Resolution.NOT_APPLIED);
-        }
-        ids.forEach(this::assertCompletedStays);
-    }
-
-    private static StorageUnavailableException unavailable() {
-        return new StorageUnavailableException("the cable is out", null);
-    }
-
-    private void claim(Id id, Step step) {
-        IdempotencePolicy policy = IdempotencePolicy.builder()
-                .onAbandoned(
-                        step.takeOver ? IdempotencePolicy.OnAbandoned.RE_EXECUTE : IdempotencePolicy.OnAbandoned.REFUSE)
-                .build();
-        RecordState before = state(id);
-        Decision decision = processes.get(step.process).claim(id.call, policy);
-        if (decision instanceof Decision.Run run) {
-            assertThat(id.fences.add(run.execution().fence()))
-                    .as("fence %d is new", run.execution().fence())
-                    .isTrue();
-            assertThat(before).isNotIn(RecordState.COMPLETED, RecordState.UNKNOWN);
-            assertThat(!run.execution().takenOver() || (step.takeOver && before == RecordState.ABANDONED))
-                    .isTrue();
-            assertThat(id.running).allMatch(other -> other.since < leasesEnded);
-            assertThat(id.succeeded).as("when it succeeded").isLessThan(leasesEnded);
-            id.running.add(new Running(run.execution(), leasesEnded));
-        } else if (decision instanceof Decision.Replay replay) {
-            assertReplayed(id, replay);
-        }
-    }
-
-    private void assertReplayed(Id id, Decision.Replay replay) {
-        assertCompletedStays(id);
-        assertThat(replay.result()).isEqualTo(id.completed);
-    }
-
-    /** A record that is completed never changes. */
-    private void assertCompletedStays(Id id) {
-        if (id.completed != null || state(id) == RecordState.COMPLETED) {
-            ClaimRequest look = new ClaimRequest(
-                    id.key, Fingerprint.NONE, new Owner(0, 0), LONGER_THAN_A_LEASE, Duration.ofHours(1), false);
-            byte[] found = ((ClaimResult.Completed) memory.claim(look)).result();
-            assertThat(found).isEqualTo(id.completed == null ? found : id.completed);
-            id.completed = found;
-        }
-    }
-
-    private RecordState state(Id id) {
-        return memory.find(id.key).map(IdempotenceRecord::state).orElse(RecordState.RELEASED);
-    }
-
-    private void finish(Id id, Step step, Verdict verdict) {
-        if (id.running.isEmpty()) {
-            return;
-        }
-        Running running = id.running.remove(step.which % id.running.size());
-        byte[] own = StoredResult.value(new byte[] {(byte) running.execution.fence()});
-        // Until then its claim protects it, even if its end is not recorded yet; a late one has no claim.
-        boolean holds = running.since == leasesEnded;
-        running.execution.finish(verdict, own).ifPresent(instead -> {
-            assertThat(instead).isNotInstanceOf(Decision.Run.class);
-            if (instead instanceof Decision.Replay replay) {
-                assertThat(replay.result()).isNotEqualTo(own);
-                assertReplayed(id, replay);
-            }
-        });
-        if (verdict == Verdict.KEEP && holds) {
-            id.succeeded = leasesEnded;
-        }
-    }
-
-    private void resolve(Id id, Resolution resolution) {
-        memory.find(id.key)
-                .ifPresent(record -> memory.resolve(id.key, record.fence(), resolution, Duration.ofHours(1)));
     }
 }
