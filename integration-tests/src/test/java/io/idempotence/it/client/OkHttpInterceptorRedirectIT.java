@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -135,7 +136,8 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
                             .withHeader("Idempotent-Replayed", Boolean.toString(replayed))
                             .withHeader("Location", other.url() + "/orders"));
             OkHttpClient client = installed();
-            assertThatThrownBy(() -> IdempotenceClient.resume(new IdempotenceId("job-1"), () -> send(client, order())))
+            assertThatThrownBy(() -> IdempotenceClient.resume(
+                            new IdempotenceId("job-1"), Instant.now(), () -> send(client, order())))
                     .isInstanceOf(OutcomeUnknownException.class);
         }
         assertThat(elsewhere).isEmpty();

@@ -691,7 +691,8 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
                     .withHeader("Idempotent-Replayed", Boolean.toString(replayed))
                     .withHeader("Location", elsewhere.server.url() + "/orders"));
             Orders orders = orders();
-            assertThatThrownBy(() -> IdempotenceClient.resume(new IdempotenceId("job-1"), () -> orders.create("body")))
+            assertThatThrownBy(() -> IdempotenceClient.resume(
+                            new IdempotenceId("job-1"), Instant.now(), () -> orders.create("body")))
                     .isInstanceOf(OutcomeUnknownException.class);
             assertThat(elsewhere.received).isEmpty();
         }
