@@ -213,7 +213,8 @@ public final class LogicalCall {
         if (listener != null) {
             try {
                 message.accept(listener);
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
+                // An Error, too: a metrics library of the wrong version must not take a payment's answer away.
                 LOG.warn("The IdempotenceClientListener threw; the call is not affected", e);
             }
         }

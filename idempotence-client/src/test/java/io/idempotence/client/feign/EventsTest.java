@@ -105,6 +105,16 @@ class EventsTest extends FeignTestBase {
         assertThat(attempts.get(0).status()).isEmpty();
     }
 
+    /** A metrics library of the wrong version, say. */
+    @Test
+    void errorOfAListenerTakesNoAnswerAway() {
+        Orders orders = orders(fast().listener(event -> {
+                    throw new NoSuchMethodError("listener");
+                })
+                .build());
+        assertThat(orders.create("x")).isEqualTo("ok");
+    }
+
     @Test
     void listenerThatThrowsChangesNothing() {
         server.answer(Reply.status(503));
