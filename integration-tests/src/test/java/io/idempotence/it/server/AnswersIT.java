@@ -69,18 +69,20 @@ class AnswersIT extends FilterTestBase {
         AtomicBoolean breaks = new AtomicBoolean(true);
         Idempotence idempotence = idempotence();
         return start((request, response) -> answer(response, 201, "paid, and more"), context -> {
-            inFront(context, (request, response, chain) -> chain.doFilter(
-                    request, new HttpServletResponseWrapper((HttpServletResponse) response) {
-                        @Override
-                        public ServletOutputStream getOutputStream() throws IOException {
-                            ServletOutputStream stream = super.getOutputStream();
-                            if (breaks.getAndSet(false)) {
-                                bug.on(this, stream);
-                                throw new IllegalStateException("a bug of a filter in front");
-                            }
-                            return stream;
-                        }
-                    }));
+            inFront(
+                    context,
+                    (request, response, chain) ->
+                            chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
+                                @Override
+                                public ServletOutputStream getOutputStream() throws IOException {
+                                    ServletOutputStream stream = super.getOutputStream();
+                                    if (breaks.getAndSet(false)) {
+                                        bug.on(this, stream);
+                                        throw new IllegalStateException("a bug of a filter in front");
+                                    }
+                                    return stream;
+                                }
+                            }));
             IdempotenceFilter.install(context, idempotence);
         });
     }
