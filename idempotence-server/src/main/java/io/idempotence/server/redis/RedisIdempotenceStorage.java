@@ -203,19 +203,34 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         } catch (StorageUnavailableException e) {
             if (e.getCause() instanceof Replication.TooFewException tooFew
                     && claimResult(request, tooFew.answer()) instanceof ClaimResult.Claimed stored) {
-                giveBack(stored.claim(), retention, e);
+                giveBack(stored, retention, e);
             }
             throw e;
         }
     }
 
     /**
-     * Nothing runs under a claim that too few replicas have. Left on the primary it would show as abandoned, a false "outcome unknown". No
-     * replica is waited for: they do not answer.
+     * Nothing runs under a claim that too few replicas have. Left on the primary it would show as abandoned, a false "outcome unknown"; one that
+     * was abandoned before is so again at once, as the next attempt must know that it takes over. No replica is waited for: they do not answer.
      */
-    private void giveBack(Claim claim, long retention, StorageUnavailableException refused) {
+    private void giveBack(ClaimResult.Claimed stored, long retention, StorageUnavailableException refused) {
+        Claim claim = stored.claim();
         try {
-            run("release", WRITE, claim.key(), RecordHeader.head('R', claim, 0).array(), number(retention));
+            if (stored.takenOver()) {
+                run(
+                        "renew",
+                        WRITE,
+                        claim.key(),
+                        RecordHeader.head('L', claim, 0).array(),
+                        number(1));
+            } else {
+                run(
+                        "release",
+                        WRITE,
+                        claim.key(),
+                        RecordHeader.head('R', claim, 0).array(),
+                        number(retention));
+            }
         } catch (RuntimeException e) {
             refused.addSuppressed(e);
         }

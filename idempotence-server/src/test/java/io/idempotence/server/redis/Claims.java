@@ -31,7 +31,15 @@ final class Claims {
     }
 
     static ClaimRequest request(StorageKey key) {
-        return new ClaimRequest(key, Fingerprint.NONE, Owner.random(RANDOM), LEASE, RETENTION, false);
+        return request(key, false);
+    }
+
+    static ClaimRequest takeOver(StorageKey key) {
+        return request(key, true);
+    }
+
+    private static ClaimRequest request(StorageKey key, boolean takeOver) {
+        return new ClaimRequest(key, Fingerprint.NONE, Owner.random(RANDOM), LEASE, RETENTION, takeOver);
     }
 
     static Claim claim(IdempotenceStorage storage, StorageKey key) {

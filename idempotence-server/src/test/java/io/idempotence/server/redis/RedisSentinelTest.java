@@ -117,6 +117,30 @@ class RedisSentinelTest extends IdempotenceStorageContract {
     }
 
     @Test
+    @DisplayName("T7: a take-over that its replicas do not have leaves the record abandoned, as it was")
+    void aTakeOverWithoutItsReplicasStaysOne() {
+        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
+                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
+                RedisIdempotenceStorage alone = RedisIdempotenceStorage.connect(primary.address());
+                RedisIdempotenceStorage storage = replicated(primary)) {
+            StorageKey key = Claims.newKey();
+            alone.renew(Claims.claim(alone, key), Duration.ofMillis(1));
+            await().until(() -> alone.find(key).orElseThrow().state() == RecordState.ABANDONED);
+            replica.pause();
+
+            assertThatThrownBy(() -> storage.claim(Claims.takeOver(key)))
+                    .isInstanceOf(StorageUnavailableException.class);
+
+            await().until(() -> alone.find(key).orElseThrow().state() == RecordState.ABANDONED);
+            assertThat(alone.claim(Claims.takeOver(key)))
+                    .isInstanceOfSatisfying(
+                            ClaimResult.Claimed.class,
+                            claimed -> assertThat(claimed.takenOver()).isTrue());
+            replica.resume();
+        }
+    }
+
+    @Test
     @DisplayName("P6: an ID that was refused for want of replicas, for longer than its lease, runs when they are back")
     void anIdThatWasRefusedForWantOfReplicasRunsWhenTheyAreBack() {
         IdempotenceId id = IdempotenceId.of("refused");
