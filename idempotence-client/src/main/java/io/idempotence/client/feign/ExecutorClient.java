@@ -21,15 +21,18 @@ final class ExecutorClient {
             Object sending = FeignField.of(client, client.getClass(), "client");
             Object executor = FeignField.of(client, client.getClass(), "executorService");
             return sending instanceof Client under && executor instanceof ExecutorService threads
-                    ? new AsyncClient.Default<>(marking(under), threads)
+                    ? (request, options, context) -> {
+                        LayerAbove above = LayerAbove.current();
+                        return new AsyncClient.Default<C>(above == null ? under : marking(above, under), threads)
+                                .execute(request, options, context);
+                    }
                     : client;
         } catch (ReflectiveOperationException e) {
             return client;
         }
     }
 
-    private static Client marking(Client client) {
-        return (request, options) ->
-                LayerAbove.sends(request.httpMethod().name(), request.url(), () -> client.execute(request, options));
+    private static Client marking(LayerAbove above, Client client) {
+        return (request, options) -> above.sends(() -> client.execute(request, options));
     }
 }

@@ -59,7 +59,7 @@ final class ObservedRequest {
 
     /** A client below that has the client half as well leaves this request alone. */
     <T, X extends Exception> T sends(Work<T, X> sending) throws X {
-        return LayerAbove.sends(request.httpMethod().name(), request.url(), sending);
+        return new LayerAbove(request.httpMethod().name(), request.url(), call.logical(), seen).sends(sending);
     }
 
     Request.Options options() {

@@ -13,23 +13,28 @@ import org.jspecify.annotations.Nullable;
  *
  * @param scope the scope
  * @param inbound the request whose handler makes it
- * @param layerAbove true for an attempt of another client half, which gives the ID and retries
+ * @param layerAbove another client half, which gives the ID and retries, and of which it is an attempt
  */
-record Caller(@Nullable IdempotenceScope scope, @Nullable InboundRequest inbound, boolean layerAbove) {
-    static final Caller NOBODY = new Caller(null, null, false);
+record Caller(
+        @Nullable IdempotenceScope scope,
+        @Nullable InboundRequest inbound,
+        @Nullable LayerAbove layerAbove) {
+    static final Caller NOBODY = new Caller(null, null, null);
 
     /** This thread, as the caller of {@code request}. */
     static Caller current(Request request) {
         IdempotenceScope scope = IdempotenceScope.current().orElse(null);
         InboundRequest inbound = InboundRequest.current().orElse(null);
-        boolean above = LayerAbove.isSending((method, url) -> isSame(method, HttpUrl.parse(url), request));
-        return scope == null && inbound == null && !above ? NOBODY : new Caller(scope, inbound, above);
+        LayerAbove sending = LayerAbove.current();
+        LayerAbove above = sending != null && isSame(sending, request) ? sending : null;
+        return scope == null && inbound == null && above == null ? NOBODY : new Caller(scope, inbound, above);
     }
 
     /** A load balancer between the halves puts another host in, and leaves the rest. */
-    private static boolean isSame(String method, @Nullable HttpUrl url, Request request) {
+    private static boolean isSame(LayerAbove sending, Request request) {
+        HttpUrl url = HttpUrl.parse(sending.url());
         return url != null
-                && method.equals(request.method())
+                && sending.method().equals(request.method())
                 && url.encodedPath().equals(request.url().encodedPath())
                 && Objects.equals(url.encodedQuery(), request.url().encodedQuery());
     }
@@ -39,6 +44,6 @@ record Caller(@Nullable IdempotenceScope scope, @Nullable InboundRequest inbound
         return new Caller(
                 scope == null ? other.scope : scope,
                 inbound == null ? other.inbound : inbound,
-                layerAbove || other.layerAbove);
+                layerAbove == null ? other.layerAbove : layerAbove);
     }
 }

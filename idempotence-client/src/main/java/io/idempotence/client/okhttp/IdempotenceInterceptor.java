@@ -5,6 +5,7 @@ import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.CallLoop;
 import io.idempotence.client.retry.HttpMethods;
+import io.idempotence.client.retry.LayerAbove;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import okhttp3.Interceptor;
@@ -30,10 +31,11 @@ final class IdempotenceInterceptor implements Interceptor {
             return chain.proceed(request);
         }
         Caller caller = callers.of(chain.call());
-        if (caller.layerAbove()) {
+        LayerAbove above = caller.layerAbove();
+        if (above != null) {
             // An attempt already, of the Feign half: it has its ID, follows redirects itself, and is tried again there.
             return chain.proceed(request.newBuilder()
-                    .tag(OnTheWire.class, new PassedRequest())
+                    .tag(OnTheWire.class, new PassedRequest(above))
                     .build());
         }
         if (HttpMethods.isSafe(request.method())) {

@@ -16,10 +16,10 @@ interface OnTheWire {
     /** One of them is about to leave. */
     Response exchange(Chain chain, Request request) throws IOException;
 
-    /** The ID is for the origin it was made for, and for unsafe methods. */
+    /** The ID is for the origin it was made for, and not for the GET that a redirect makes of a POST. */
     static boolean keepsId(Request first, Request request) {
-        boolean unsafe = !HttpMethods.isSafe(request.method()) || HttpMethods.isSafe(first.method());
-        return unsafe && isSameOrigin(first.url(), request.url());
+        boolean becameSafe = HttpMethods.isSafe(request.method()) && !HttpMethods.isSafe(first.method());
+        return !becameSafe && isSameOrigin(first.url(), request.url());
     }
 
     static boolean isSameOrigin(HttpUrl one, HttpUrl other) {

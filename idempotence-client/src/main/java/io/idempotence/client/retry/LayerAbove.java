@@ -1,41 +1,46 @@
 package io.idempotence.client.retry;
 
 import io.idempotence.client.IdempotenceScope.Work;
-import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The attempt of an upper client half that this thread is sending. Feign may send through an OkHttp client that has the client half as well: one of
- * them gives the ID and retries, the upper one, so the lower one leaves that request alone. But no other: a token that is fetched on the way is a
- * call of its own.
+ * The request of an upper client half that this thread is sending. Feign may send through an OkHttp client that has the client
+ * half as well: one of them gives the ID and retries, the upper one, so the lower one leaves that request alone. But no other: a
+ * token that is fetched on the way is a call of its own.
+ *
+ * @param method the request's HTTP method
+ * @param url the request's URL
+ * @param call the call it is sent for
+ * @param seen what becomes of it is written here
  */
-public final class LayerAbove {
-    private static final Current<Attempt> SENT = new Current<>();
-
-    private LayerAbove() {}
-
-    private record Attempt(String method, String url) {}
+public record LayerAbove(String method, String url, LogicalCall call, Observation seen) {
+    private static final Current<LayerAbove> SENDING = new Current<>();
 
     /**
-     * Sends a request of an attempt, which {@link #isSending} knows meanwhile, in this thread. Where sendings nest, it knows the inner one until that
-     * ends, then the outer one again.
+     * Sends the request, which is {@link #current} meanwhile, in this thread. Where sendings nest, the inner one is until it ends,
+     * then the outer one again.
      *
-     * @param method the request's HTTP method
-     * @param url the request's URL
+     * @param request sends it
+     * @param <T> what it returns
+     * @param <X> what it throws
      * @return what {@code request} returns
      * @throws X what {@code request} throws
      */
-    public static <T, X extends Exception> T sends(String method, String url, Work<T, X> request) throws X {
-        return SENT.during(new Attempt(method, url), request);
+    public <T, X extends Exception> T sends(Work<T, X> request) throws X {
+        return SENDING.during(this, request);
     }
 
     /**
-     * Whether a request is the one that {@link #sends} is sending in this thread.
+     * What is being sent.
      *
-     * @param isTheOne compares the request with that one's method and URL
-     * @return false also if nothing is being sent
+     * @return null if nothing is, in this thread
      */
-    public static boolean isSending(BiPredicate<String, String> isTheOne) {
-        Attempt sent = SENT.get();
-        return sent != null && isTheOne.test(sent.method, sent.url);
+    public static @Nullable LayerAbove current() {
+        return SENDING.get();
+    }
+
+    /** True if this request must not be carried out without its ID: one that was sent before it may have been carried out. */
+    public boolean isInDoubt() {
+        return call.isInDoubt() || seen.hasEarlierDoubt();
     }
 }

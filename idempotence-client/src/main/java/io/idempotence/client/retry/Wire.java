@@ -14,7 +14,6 @@ import javax.net.ssl.SSLPeerUnverifiedException;
 
 /** What an I/O failure says about the request. */
 final class Wire {
-
     private Wire() {}
 
     /** No connection was made, so no byte of the request left. */

@@ -12,6 +12,7 @@ import feign.AsyncFeign;
 import feign.Client;
 import feign.FeignException;
 import feign.Request;
+import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
 import java.util.List;
@@ -118,13 +119,37 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
     @Test
     void redirectThatOkHttpFollowsBelowFeignTakesNoIdToAnotherOrigin() {
         ordersAreElsewhere();
-        Client below = new feign.okhttp.OkHttpClient(installed());
-        Orders orders =
-                feignOver((Request request, Request.Options options) -> below.execute(request, readTimeout(20_000)));
-        assertThat(orders.create("x")).isEqualTo(OK);
+        assertThat(feignOverOneThatFollowsRedirects().create("x")).isEqualTo(OK);
         assertThat(ids("/elsewhere")).containsExactly("");
         assertThat(header(received().get(1), "Idempotency-Attempt")).isEmpty();
         assertThat(events).hasSize(1);
+    }
+
+    @Test
+    void whatOkHttpSentToAnotherOriginBelowFeignIsNotTriedAgain() {
+        ordersAreElsewhere();
+        provider.stubFor(any(urlEqualTo("/elsewhere")).atPriority(1).willReturn(status(503)));
+        Orders orders = feignOverOneThatFollowsRedirects();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(ids("/elsewhere")).containsExactly("");
+    }
+
+    /** The gateway's 504 may have come after the order, and elsewhere nobody knows of it. */
+    @Test
+    void inDoubtOkHttpFollowsNoRedirectToAnotherOriginBelowFeign() {
+        ordersAreElsewhere();
+        provider.stubFor(any(urlEqualTo("/orders"))
+                .atPriority(1)
+                .withHeader("Idempotency-Attempt", equalTo("1"))
+                .willReturn(status(504)));
+        Orders orders = feignOverOneThatFollowsRedirects();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(ids("/elsewhere")).isEmpty();
+    }
+
+    private Orders feignOverOneThatFollowsRedirects() {
+        Client below = new feign.okhttp.OkHttpClient(installed());
+        return feignOver((Request request, Request.Options options) -> below.execute(request, readTimeout(20_000)));
     }
 
     /** Its answers come on threads of OkHttp, its requests leave in that of the caller or of the config's executor. */
