@@ -6,6 +6,7 @@ import feign.Feign;
 import feign.FeignException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.http.InvalidIdempotencyKeyException;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -145,12 +146,17 @@ public final class IdempotentFeign {
      * call again under it ({@link io.idempotence.client.IdempotenceClient#resume}) asks for the same answer, or carries out what was not.
      *
      * @param ended what a client threw on which this was installed
-     * @return empty if the last request carried no ID, as after a redirect to another origin, or if the exception does not tell
+     * @return empty if the last request carried no ID, as after a redirect to another origin, or none of this form, or if the exception
+     *     does not tell. An exception of another client that has this installed gives the ID of that one's call
      */
     public static Optional<IdempotenceId> idOf(FeignException ended) {
         List<String> lines =
                 ended.hasRequest() ? KeyHeader.lines(ended.request().headers()) : List.of();
-        return lines.isEmpty() ? Optional.empty() : Optional.of(KeyHeader.parse(lines));
+        try {
+            return lines.isEmpty() ? Optional.empty() : Optional.of(KeyHeader.parse(lines));
+        } catch (InvalidIdempotencyKeyException e) {
+            return Optional.empty();
+        }
     }
 
     private static void install(BaseBuilder<?, ?> builder, Installation installation) {

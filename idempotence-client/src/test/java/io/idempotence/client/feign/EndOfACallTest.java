@@ -16,6 +16,7 @@ import feign.Feign;
 import feign.FeignException;
 import feign.Request;
 import feign.RequestInterceptor;
+import feign.RequestTemplate;
 import feign.Response;
 import feign.RetryableException;
 import feign.Target.HardCodedTarget;
@@ -37,6 +38,7 @@ import java.net.ConnectException;
 import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayDeque;
@@ -321,6 +323,20 @@ class EndOfACallTest extends FeignTestBase {
                 .isEmpty();
     }
 
+    /** The exception of a client that this was not installed on. */
+    @Test
+    void exceptionOfARequestWithAHeaderOfAnotherFormTellsNoId() {
+        Request foreign = Request.create(
+                Request.HttpMethod.POST,
+                "http://127.0.0.1/orders",
+                Map.of("Idempotency-Key", List.of("\"half quoted")),
+                new byte[0],
+                StandardCharsets.UTF_8,
+                new RequestTemplate());
+        FeignException end = new FeignException.NotFound("404", foreign, null, Map.of());
+        assertThat(IdempotentFeign.idOf(end)).isEmpty();
+    }
+
     @Test
     void retriesThatEndWith503KeepTheUsualException() {
         server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
@@ -488,7 +504,7 @@ class EndOfACallTest extends FeignTestBase {
         Client client = (request, options) -> {
             Response response = sockets.execute(request, options);
             return response.toBuilder()
-                    .body(new ClosingBody(response.body(), closed))
+                    .body(new ClosingBody(response.body(), closed::countDown))
                     .build();
         };
         Orders orders = orders(fast().build(), b -> b.client(client));
@@ -505,7 +521,7 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(server.requests()).hasSize(1);
     }
 
-    private record ClosingBody(Response.Body body, CountDownLatch closed) implements Response.Body {
+    private record ClosingBody(Response.Body body, Runnable closed) implements Response.Body {
         @Override
         public Integer length() {
             // As of an answer in chunks, which Feign does not read ahead.
@@ -530,7 +546,7 @@ class EndOfACallTest extends FeignTestBase {
         @Override
         public void close() throws IOException {
             body.close();
-            closed.countDown();
+            closed.run();
         }
     }
 
@@ -627,7 +643,9 @@ class EndOfACallTest extends FeignTestBase {
             Response.Body body = response.body();
             return body == null
                     ? response
-                    : response.toBuilder().body(new CountingBody(body, closed)).build();
+                    : response.toBuilder()
+                            .body(new ClosingBody(body, closed::incrementAndGet))
+                            .build();
         };
         server.answer(
                 Reply.status(503).body("a"),
@@ -798,33 +816,5 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(unknown.request().url()).endsWith("/orders");
         assertThat(unknown).hasCauseInstanceOf(FeignException.class);
         assertThat(server.requests()).isEmpty();
-    }
-
-    private record CountingBody(Response.Body body, AtomicInteger closed) implements Response.Body {
-        @Override
-        public Integer length() {
-            return null;
-        }
-
-        @Override
-        public boolean isRepeatable() {
-            return body.isRepeatable();
-        }
-
-        @Override
-        public java.io.InputStream asInputStream() throws IOException {
-            return body.asInputStream();
-        }
-
-        @Override
-        public java.io.Reader asReader(java.nio.charset.Charset charset) throws IOException {
-            return body.asReader(charset);
-        }
-
-        @Override
-        public void close() throws IOException {
-            closed.incrementAndGet();
-            body.close();
-        }
     }
 }
