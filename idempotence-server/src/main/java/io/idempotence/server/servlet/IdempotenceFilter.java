@@ -130,7 +130,12 @@ public final class IdempotenceFilter implements Filter {
      */
     public FilterRegistration.Dynamic install(ServletContext context, String... urlPatterns) {
         String[] patterns = urlPatterns.length == 0 ? new String[] {"/*"} : urlPatterns;
-        covered = Stream.of(patterns).map(UrlPattern::ofMapping).toList();
+        List<UrlPattern> covering =
+                Stream.of(patterns).map(UrlPattern::ofMapping).toList();
+        if (covered != null) {
+            throw new IllegalStateException(
+                    "this filter is installed already: build one more for other settings, or name all patterns at once");
+        }
         String name = "idempotence";
         for (int others = 1; context.getFilterRegistration(name) != null; others++) {
             name = "idempotence-" + (others + 1);
@@ -138,8 +143,9 @@ public final class IdempotenceFilter implements Filter {
         FilterRegistration.Dynamic registration = context.addFilter(name, this);
         if (registration == null) {
             throw new IllegalStateException(
-                    "this filter is installed already: build one more for other settings, or name all patterns at once");
+                    "the container has this filter already: build one more for other settings, or name all patterns at once");
         }
+        covered = covering;
         registration.setAsyncSupported(true);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, patterns);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");

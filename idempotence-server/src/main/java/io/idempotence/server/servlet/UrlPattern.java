@@ -6,8 +6,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Which requests a pattern covers: as in a filter mapping (Jakarta Servlet 6, section 12.2), and a name in braces stands for one segment of the path. A slash at
- * the end makes no difference, because there are frameworks to which it makes none.
+ * Which requests a pattern covers: as in a filter mapping (Jakarta Servlet 6, section 12.2), and a name in braces stands for
+ * one segment of the path. A slash at the end makes no difference, because there are frameworks to which it makes none.
  */
 final class UrlPattern {
     private static final Pattern SPECIAL = Pattern.compile("(\\{[A-Za-z][A-Za-z0-9]*})|[^{}]+|[{}]");
@@ -30,12 +30,15 @@ final class UrlPattern {
             throw malformed(
                     pattern, "'*' stands only in a last '/*' or a first '*.'; write {name} for a segment in between");
         }
-        String regex = pattern.isEmpty() ? "/" : SPECIAL.matcher(plain).replaceAll(part -> literally(pattern, part));
+        if (!prefix && plain.endsWith("/")) {
+            plain = plain.substring(0, plain.length() - 1);
+        }
+        String regex = SPECIAL.matcher(plain).replaceAll(part -> literally(pattern, part));
         if (extension) {
             regex = "(?s).*/[^/]*\\." + regex;
         } else if (prefix) {
             regex = "(?s)" + regex + "(?:/.*)?";
-        } else if (!regex.equals("/")) {
+        } else {
             regex += "/?";
         }
         return new UrlPattern(Pattern.compile(regex));

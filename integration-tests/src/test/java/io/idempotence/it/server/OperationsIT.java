@@ -5,6 +5,7 @@ import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.FailureRule;
@@ -160,6 +161,9 @@ class OperationsIT extends FilterTestBase {
                     .isThrownBy(() -> filter.install(context, "/accounts/{id}/charges"))
                     .withMessageContaining("map the part before it");
             filter.install(context, "/a/*");
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> filter.install(context, "/b/*"))
+                    .withMessageContaining("installed already");
         });
     }
 }
