@@ -19,8 +19,24 @@ record Engine(
         Background giveBacks,
         Background errorPages,
         Leases leases,
-        Waiters waiters) {
+        Waiters waiters)
+        implements AutoCloseable {
     private static final Duration AT_ONCE = Duration.ofMillis(1);
+    /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
+    private static final int WRITERS = 8;
+
+    static Engine over(IdempotenceStorage storage, Events events, int maxWaiting) {
+        // Threads of their own: a write that waits for the storage must not let the leases of others run out.
+        Leases leases = new Leases(new Background(events, "idempotence-renewals"));
+        return new Engine(
+                storage,
+                events,
+                new Background(events, "idempotence-writes", WRITERS, System::nanoTime),
+                new Background(events, "idempotence-give-backs"),
+                new Background(events, "idempotence-error-pages"),
+                leases,
+                new Waiters(new Background(events, "idempotence-polls"), leases::isRunning, maxWaiting));
+    }
 
     /**
      * Ends the lease, so that the record is abandoned. What the execution before a take-over did is not known still; a release would forget that,
@@ -28,5 +44,16 @@ record Engine(
      */
     WriteResult abandon(Claim claim) {
         return storage.renew(claim, AT_ONCE);
+    }
+
+    @Override
+    public void close() {
+        waiters.close();
+        leases.close();
+        // An error page that comes too late is a write.
+        errorPages.close();
+        writes.close();
+        giveBacks.close();
+        storage.close();
     }
 }

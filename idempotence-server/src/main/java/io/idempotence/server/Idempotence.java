@@ -60,8 +60,6 @@ public final class Idempotence implements AutoCloseable {
     static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
-    /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
-    private static final int WRITERS = 8;
 
     // A handler may well use its request's ID with execute or saveIfAbsent: their records must not meet the request's
     // own.
@@ -69,35 +67,18 @@ public final class Idempotence implements AutoCloseable {
     static final String EXECUTED = "execute";
     static final String SAVED = "saveIfAbsent";
 
-    private final IdempotenceStorage storage;
     private final String namespace;
     private final IdempotencePolicy policy;
-    private final Events events;
     private final Engine engine;
     /** Claims that may have been stored in vain, and how often. */
     private final Map<StorageKey, Integer> undoing = new ConcurrentHashMap<>();
 
-    private final Background renewals;
-    private final Background polls;
     private final SecureRandom random = new SecureRandom();
 
     private Idempotence(Builder builder) {
-        this.storage = builder.storage;
         this.namespace = builder.namespace;
         this.policy = builder.policy;
-        this.events = new Events(builder.listener);
-        // A thread of their own: a write that waits for the storage must not let the leases of others run out.
-        this.renewals = new Background(events, "idempotence-renewals");
-        this.polls = new Background(events, "idempotence-polls");
-        Leases leases = new Leases(renewals);
-        this.engine = new Engine(
-                storage,
-                events,
-                new Background(events, "idempotence-writes", WRITERS, System::nanoTime),
-                new Background(events, "idempotence-give-backs"),
-                new Background(events, "idempotence-error-pages"),
-                leases,
-                new Waiters(polls, leases::isRunning, builder.maxWaiting));
+        this.engine = Engine.over(builder.storage, new Events(builder.listener), builder.maxWaiting);
     }
 
     /**
@@ -149,7 +130,7 @@ public final class Idempotence implements AutoCloseable {
                 policy.retention(),
                 false);
         // Others take an ID that is there for done, and forget their message: it must not be there for a moment only.
-        BooleanSupplier isThere = () -> storage.find(request.key()).isPresent();
+        BooleanSupplier isThere = () -> engine.storage().find(request.key()).isPresent();
         // Asked on both sides of the claim: it may be given back while the claim is under way.
         boolean undone = undoing.containsKey(request.key());
         boolean saved = claim(id, request, isThere) instanceof ClaimResult.Claimed;
@@ -158,7 +139,7 @@ public final class Idempotence implements AutoCloseable {
                     "this ID may have been saved in vain when the storage did not answer, and is being given back; ask again",
                     null);
         }
-        events.publish(saved ? IdempotenceEvent.CLAIMED : IdempotenceEvent.REPLAYED, id);
+        engine.events().publish(saved ? IdempotenceEvent.CLAIMED : IdempotenceEvent.REPLAYED, id);
         return saved;
     }
 
@@ -183,7 +164,7 @@ public final class Idempotence implements AutoCloseable {
      * @throws StorageUnavailableException if the storage cannot say
      */
     public boolean delete(IdempotenceId id) {
-        return storage.delete(savedKey(id));
+        return engine.storage().delete(savedKey(id));
     }
 
     /**
@@ -349,13 +330,13 @@ public final class Idempotence implements AutoCloseable {
     /** Counts as if it had not waited. The log has said why already, once for all. */
     private void toldAfterWaiting(IdempotenceId id, Decision told) {
         if (told instanceof Decision.Replay) {
-            events.publish(IdempotenceEvent.REPLAYED, id);
+            engine.events().publish(IdempotenceEvent.REPLAYED, id);
         } else if (told instanceof Decision.Refuse refuse && told != Waiters.CLOSED) {
             switch (refuse.refusal()) {
-                case RESULT_UNAVAILABLE -> events.publish(IdempotenceEvent.REPLAYED, id);
-                case OUTCOME_UNKNOWN -> events.publish(IdempotenceEvent.UNKNOWN, id);
-                case KEY_REUSED -> events.publish(IdempotenceEvent.MISMATCH, id);
-                case STORAGE_UNAVAILABLE -> events.publish(IdempotenceEvent.STORAGE_ERROR, id);
+                case RESULT_UNAVAILABLE -> engine.events().publish(IdempotenceEvent.REPLAYED, id);
+                case OUTCOME_UNKNOWN -> engine.events().publish(IdempotenceEvent.UNKNOWN, id);
+                case KEY_REUSED -> engine.events().publish(IdempotenceEvent.MISMATCH, id);
+                case STORAGE_UNAVAILABLE -> engine.events().publish(IdempotenceEvent.STORAGE_ERROR, id);
                 // Counted when it came.
                 default -> {}
             }
@@ -373,15 +354,16 @@ public final class Idempotence implements AutoCloseable {
     }
 
     private Decision claim(IdempotentCall call, ClaimRequest request, IdempotencePolicy policy) {
-        long start = events.startOfOverhead();
+        long start = engine.events().startOfOverhead();
         Decision decision = decide(call, request, policy);
         if (decision instanceof Decision.Run run) {
             run.execution().claimed(start);
         } else {
             boolean replays = decision instanceof Decision.Replay;
-            events.overhead(
-                    replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE,
-                    events.overheadSince(start));
+            engine.events()
+                    .overhead(
+                            replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE,
+                            engine.events().overheadSince(start));
         }
         return decision;
     }
@@ -410,7 +392,7 @@ public final class Idempotence implements AutoCloseable {
             return decide(id, policy, result, left);
         } catch (RuntimeException e) {
             // Whatever a storage throws, it has not said that this attempt may run.
-            events.publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
+            engine.events().publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
     }
@@ -430,7 +412,7 @@ public final class Idempotence implements AutoCloseable {
             if (e instanceof InterruptedException) {
                 Thread.currentThread().interrupt();
             }
-            events.publish(IdempotenceEvent.UNKNOWN, call.id(), "the operation's recovery failed", e);
+            engine.events().publish(IdempotenceEvent.UNKNOWN, call.id(), "the operation's recovery failed", e);
             return abandoned;
         }
         Resolution resolution;
@@ -442,7 +424,7 @@ public final class Idempotence implements AutoCloseable {
             // A rule that answers null does not know either.
             return abandoned;
         }
-        storage.resolve(request.key(), abandoned.fence(), resolution, policy.retention());
+        engine.storage().resolve(request.key(), abandoned.fence(), resolution, policy.retention());
         // Whoever was first to resolve it: the claim now tells what to do.
         return takenOver(claim(call.id(), request));
     }
@@ -459,8 +441,10 @@ public final class Idempotence implements AutoCloseable {
     /** What those who wait for an execution in another process are told; null while it runs. Leaves no claim behind. */
     private @Nullable Decision look(IdempotenceId id, ClaimRequest request) {
         try {
-            RecordState state =
-                    storage.find(request.key()).map(IdempotenceRecord::state).orElse(RecordState.RELEASED);
+            RecordState state = engine.storage()
+                    .find(request.key())
+                    .map(IdempotenceRecord::state)
+                    .orElse(RecordState.RELEASED);
             return switch (state) {
                 case IN_PROGRESS -> null;
                 case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
@@ -470,13 +454,14 @@ public final class Idempotence implements AutoCloseable {
             };
         } catch (Throwable e) {
             // Whatever a storage throws: nobody would look again.
-            events.log(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
+            engine.events()
+                    .log(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
     }
 
     private Decision result(ClaimRequest request) {
-        ClaimResult result = storage.claim(request);
+        ClaimResult result = engine.storage().claim(request);
         if (result instanceof ClaimResult.Completed completed) {
             return ended(completed.result());
         }
@@ -501,28 +486,32 @@ public final class Idempotence implements AutoCloseable {
             Execution execution = new Execution(engine, id, claimed, left, policy);
             engine.leases().started(execution);
             if (claimed.takenOver()) {
-                events.publish(
-                        IdempotenceEvent.TAKE_OVER, id, "an abandoned execution is run again, as its policy says");
+                engine.events()
+                        .publish(
+                                IdempotenceEvent.TAKE_OVER,
+                                id,
+                                "an abandoned execution is run again, as its policy says");
             } else {
-                events.publish(IdempotenceEvent.CLAIMED, id);
+                engine.events().publish(IdempotenceEvent.CLAIMED, id);
             }
             return new Decision.Run(execution);
         }
         if (result instanceof ClaimResult.Completed completed) {
-            events.publish(IdempotenceEvent.REPLAYED, id);
+            engine.events().publish(IdempotenceEvent.REPLAYED, id);
             return ended(completed.result());
         }
         if (result instanceof ClaimResult.InProgress inProgress) {
-            events.publish(IdempotenceEvent.IN_PROGRESS, id);
+            engine.events().publish(IdempotenceEvent.IN_PROGRESS, id);
             return new Decision.Refuse(
                     Refusal.IN_PROGRESS, retryAfter(policy.lease().minus(inProgress.leaseLeft())));
         }
         if (result instanceof ClaimResult.Mismatch) {
-            events.publish(IdempotenceEvent.MISMATCH, id);
+            engine.events().publish(IdempotenceEvent.MISMATCH, id);
             return new Decision.Refuse(Refusal.KEY_REUSED, Duration.ZERO);
         }
         // Abandoned or marked unknown: the caller cannot tell them apart, and must not act on either.
-        events.publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome is not known");
+        engine.events()
+                .publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome is not known");
         return new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
     }
 
@@ -541,11 +530,11 @@ public final class Idempotence implements AutoCloseable {
 
     private ClaimResult claim(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaimToUndo) {
         try {
-            return storage.claim(request);
+            return engine.storage().claim(request);
         } catch (StorageUnavailableException first) {
             try {
                 // The lost reply may have been a yes: the same owner gets the same answer (T2, T21).
-                return storage.claim(request);
+                return engine.storage().claim(request);
             } catch (StorageUnavailableException second) {
                 second.addSuppressed(first);
                 undo(id, request, mayClaimToUndo);
@@ -568,7 +557,7 @@ public final class Idempotence implements AutoCloseable {
         ClaimRequest again = new ClaimRequest(
                 request.key(), request.fingerprint(), request.owner(), request.lease(), request.retention(), false);
         Runnable giveBack = () -> {
-            if (mayClaim.getAsBoolean() && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
+            if (mayClaim.getAsBoolean() && engine.storage().claim(again) instanceof ClaimResult.Claimed claimed) {
                 giveBack(claimed, request);
             }
         };
@@ -586,7 +575,7 @@ public final class Idempotence implements AutoCloseable {
         if (claimed.takenOver() && request.takeOver()) {
             engine.abandon(claimed.claim());
         } else {
-            storage.release(claimed.claim(), request.retention());
+            engine.storage().release(claimed.claim(), request.retention());
         }
     }
 
@@ -605,15 +594,7 @@ public final class Idempotence implements AutoCloseable {
      */
     @Override
     public void close() {
-        // In this order: who comes meanwhile must not wait for a poll that will not be.
-        polls.close();
-        engine.waiters().close();
-        renewals.close();
-        engine.leases().close();
-        engine.errorPages().close();
-        engine.writes().close();
-        engine.giveBacks().close();
-        storage.close();
+        engine.close();
     }
 
     /**

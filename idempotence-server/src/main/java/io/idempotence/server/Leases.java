@@ -167,6 +167,7 @@ final class Leases implements AutoCloseable {
 
     @Override
     public void close() {
+        background.close();
         renewers.shutdownNow();
     }
 }

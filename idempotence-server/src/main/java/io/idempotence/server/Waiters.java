@@ -120,6 +120,8 @@ final class Waiters implements AutoCloseable {
     /** Sends everybody away. */
     @Override
     public void close() {
+        // First: who comes meanwhile must not wait for a poll that will not be.
+        background.close();
         waiting.keySet().forEach(operation -> tell(operation, CLOSED));
     }
 }
