@@ -3,6 +3,7 @@ package io.idempotence.server.jdbc;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
 import java.io.PrintStream;
 import java.sql.Connection;

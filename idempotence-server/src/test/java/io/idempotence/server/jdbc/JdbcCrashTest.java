@@ -3,6 +3,7 @@ package io.idempotence.server.jdbc;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;

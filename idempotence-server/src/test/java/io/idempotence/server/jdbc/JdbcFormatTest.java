@@ -2,6 +2,7 @@ package io.idempotence.server.jdbc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.Formats;
 import io.idempotence.server.storage.StorageKey;
 import java.sql.Connection;

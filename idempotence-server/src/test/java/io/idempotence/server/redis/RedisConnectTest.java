@@ -3,6 +3,7 @@ package io.idempotence.server.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.net.URI;
 import java.time.Duration;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;

@@ -10,6 +10,7 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.Resolution;

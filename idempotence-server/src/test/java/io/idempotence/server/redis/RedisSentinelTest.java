@@ -13,6 +13,7 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Refusals;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorageContract;
 import io.idempotence.server.storage.RecordState;

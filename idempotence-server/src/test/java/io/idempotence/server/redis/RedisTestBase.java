@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.AfterAll;

@@ -10,6 +10,7 @@ import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
