@@ -18,6 +18,11 @@ class AsyncDefaultClientAttemptIT extends AttemptContract {
     }
 
     @Override
+    boolean interruptedCallersWaitForTheAnswer() {
+        return false;
+    }
+
+    @Override
     boolean noticesCutHeaders() {
         return false;
     }

@@ -16,4 +16,9 @@ class AsyncOkHttpAttemptIT extends OkHttpAttemptContract {
     Class<? extends Throwable> whatInterruptedCallersSee() {
         return CancellationException.class;
     }
+
+    @Override
+    boolean interruptedCallersWaitForTheAnswer() {
+        return false;
+    }
 }
