@@ -56,13 +56,9 @@ public final class InboundRequest {
     public Runnable enter() {
         InboundRequest before = CURRENT.get();
         CURRENT.set(this);
-        return () -> {
-            if (before == null) {
-                CURRENT.remove();
-            } else {
-                CURRENT.set(before);
-            }
-        };
+        // Not removed: the place is taken again by the thread's next request, and costs a look through the others' to
+        // remove.
+        return () -> CURRENT.set(before);
     }
 
     /**

@@ -78,6 +78,9 @@ final class Leases implements AutoCloseable {
     }
 
     void ended(Execution execution) {
+        if (running.remove(execution.key(), List.of(execution))) {
+            return;
+        }
         running.computeIfPresent(execution.key(), (key, here) -> {
             List<Execution> left =
                     here.stream().filter(other -> other != execution).toList();

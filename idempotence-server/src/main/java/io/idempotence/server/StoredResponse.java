@@ -109,16 +109,19 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
             out.writeShort(status);
             out.writeByte(headers.size());
             for (Header header : headers) {
-                byte[] value = header.value().getBytes(StandardCharsets.UTF_8);
-                byte[] name = header.name().getBytes(StandardCharsets.UTF_8);
-                if (value.length > MAX_VALUE || name.length > 255) {
-                    return unavailable();
-                }
                 int code = NAMES.indexOf(header.name()) + 1;
                 out.writeByte(code);
                 if (code == 0) {
+                    byte[] name = header.name().getBytes(StandardCharsets.UTF_8);
+                    if (name.length > 255) {
+                        return unavailable();
+                    }
                     out.writeByte(name.length);
                     out.write(name);
+                }
+                byte[] value = header.value().getBytes(StandardCharsets.UTF_8);
+                if (value.length > MAX_VALUE) {
+                    return unavailable();
                 }
                 out.writeShort(value.length);
                 out.write(value);
