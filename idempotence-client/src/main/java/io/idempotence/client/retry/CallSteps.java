@@ -77,6 +77,9 @@ final class CallSteps {
         if (ended.outcome.leavesDoubt(seen)) {
             call.doubt();
         }
+        if (ended.outcome.settles(seen)) {
+            call.answered();
+        }
         return ended.outcome == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
     }
 

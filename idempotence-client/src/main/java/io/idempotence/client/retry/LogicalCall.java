@@ -40,6 +40,7 @@ public final class LogicalCall {
     private volatile Instant firstSentAt = Instant.now();
     private volatile boolean safe;
     private volatile boolean inDoubt;
+    private volatile boolean answered;
     private volatile @Nullable Instant resumedFrom;
     private volatile @Nullable IdempotenceScope scope;
     private volatile @Nullable Result result;
@@ -93,14 +94,30 @@ public final class LogicalCall {
         if (requests.getAndIncrement() == 0) {
             firstSentAt = Instant.now();
         }
+        IdempotenceScope giver = scope;
+        if (giver != null) {
+            giver.sent(this, firstSentAt);
+        }
     }
 
     /** The scope gives the ID. The doubt about an earlier call under it is this one's, and this one's is the next one's. */
     public void isWithin(IdempotenceScope giver) {
         scope = giver;
-        giver.inDoubtSince().ifPresent(since -> {
+        learnDoubt();
+    }
+
+    /** Another call within the scope may be out, and may begin or end at any time. What was in doubt once, stays so for this call. */
+    private void learnDoubt() {
+        IdempotenceScope giver = scope;
+        if (giver == null) {
+            return;
+        }
+        giver.inDoubtSince(this).ifPresent(since -> {
             inDoubt = true;
-            resumedFrom = since;
+            Instant known = resumedFrom;
+            if (known == null || since.isBefore(known)) {
+                resumedFrom = since;
+            }
         });
     }
 
@@ -141,9 +158,15 @@ public final class LogicalCall {
         inDoubt = true;
     }
 
-    /** True if an earlier attempt, or the call that this one resumes, may have been carried out. */
+    /** True if an earlier attempt, the call that this one resumes, or another one within its scope may have been carried out. */
     public boolean isInDoubt() {
+        learnDoubt();
         return inDoubt;
+    }
+
+    /** The operation itself has answered: it knows the ID, whatever becomes of that answer on its way to the caller. */
+    void answered() {
+        answered = true;
     }
 
     @Nullable
@@ -154,10 +177,6 @@ public final class LogicalCall {
     void ended(Result how, @Nullable Throwable failure) {
         result = how;
         lastFailure = failure;
-        IdempotenceScope giver = scope;
-        if (how == Result.UNKNOWN && giver != null) {
-            giver.endedInDoubt(firstSentAt());
-        }
     }
 
     /** A layer of the call begins: the proxy, or a run of the retry loop below it. */
@@ -168,7 +187,14 @@ public final class LogicalCall {
     /** A layer of the call ends. The last one to end tells the listener: a run may end after its proxy gave up on it. */
     public void exit() {
         Result how = result;
-        if (running.decrementAndGet() == 0 && how != null && published.compareAndSet(false, true)) {
+        if (running.decrementAndGet() > 0 || how == null) {
+            return;
+        }
+        IdempotenceScope giver = scope;
+        if (giver != null && !answered && !inDoubt && how != Result.UNKNOWN) {
+            giver.notCarriedOut(this);
+        }
+        if (published.compareAndSet(false, true)) {
             publish(how);
         }
     }

@@ -13,8 +13,10 @@ import feign.AsyncFeign;
 import feign.Client;
 import feign.ExceptionPropagationPolicy;
 import feign.FeignException;
+import feign.Request;
 import feign.RequestLine;
 import feign.Response;
+import feign.RetryableException;
 import feign.Retryer;
 import feign.Target.HardCodedTarget;
 import feign.codec.EncodeException;
@@ -24,14 +26,18 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -42,6 +48,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -272,6 +279,87 @@ class AsyncCallTest extends FeignTestBase {
         CompletableFuture<String> answer = IdempotenceScope.with(IdempotenceId.of("job-1"), () -> async().create("x"));
         assertThat(get(answer)).isEqualTo("ok");
         assertThat(server.ids()).containsOnly("\"job-1\"").hasSize(3);
+    }
+
+    /** Answers as its test says, and when. */
+    private static final class Wire implements AsyncClient<Object> {
+        final List<CompletableFuture<Response>> requests = new CopyOnWriteArrayList<>();
+
+        @Override
+        public CompletableFuture<Response> execute(Request request, Request.Options options, Optional<Object> context) {
+            CompletableFuture<Response> answer = new CompletableFuture<>();
+            requests.add(answer);
+            return answer;
+        }
+
+        void fail(int request, IOException failure) {
+            requests.get(request).completeExceptionally(failure);
+        }
+    }
+
+    /** Its caller waited for a while, and makes it again: the first request may have been carried out. */
+    @Test
+    void callThatIsStillOutLeavesItsScopeInDoubt() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().maxAttempts(1).build(), b -> b.client(wire));
+        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+            Instant before = Instant.now();
+            CompletableFuture<String> first = orders.create("x");
+            Instant after = Instant.now();
+            CompletableFuture<String> second = orders.create("x");
+            wire.fail(1, new ConnectException("refused"));
+            assertThat(failure(second))
+                    .isInstanceOfSatisfying(
+                            OutcomeUnknownException.class,
+                            unknown -> assertThat(unknown.firstSentAt()).isBetween(before, after));
+            wire.fail(0, new ConnectException("refused"));
+            assertThat(failure(first)).isInstanceOf(OutcomeUnknownException.class);
+        });
+    }
+
+    /** Both began while nothing was out; the one that ends last was the only one that may have been carried out. */
+    @Test
+    void callThatIsSentLaterLeavesAnEarlierOneOfItsScopeInDoubt() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().maxAttempts(1).build(), b -> b.client(wire));
+        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+            CompletableFuture<String> first = orders.create("x");
+            CompletableFuture<String> second = orders.create("x");
+            wire.fail(0, new ConnectException("refused"));
+            assertThat(failure(first)).isInstanceOf(OutcomeUnknownException.class);
+            wire.fail(1, new SocketTimeoutException("read timed out"));
+            assertThat(failure(second)).isInstanceOf(OutcomeUnknownException.class);
+        });
+    }
+
+    @Test
+    void callThatCertainlyWasNotCarriedOutLeavesNoDoubtInItsScope() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().maxAttempts(1).build(), b -> b.client(wire));
+        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+            for (int i = 0; i < 2; i++) {
+                CompletableFuture<String> answer = orders.create("x");
+                wire.fail(i, new ConnectException("refused"));
+                assertThat(failure(answer)).isExactlyInstanceOf(RetryableException.class);
+            }
+        });
+    }
+
+    /** The answer came when its caller did not wait for it any more. */
+    @Test
+    void callThatWasAnsweredIsNotToldAsOneThatWasNotCarriedOut() throws Exception {
+        AtomicInteger requests = new AtomicInteger();
+        AsyncClient<Object> sockets = new AsyncClient.Default<>(new Client.Default(null, null), threads);
+        AsyncOrders orders = async(
+                fast().maxAttempts(1).build(),
+                b -> b.client((request, options, context) -> requests.incrementAndGet() == 1
+                        ? sockets.execute(request, options, context)
+                        : CompletableFuture.failedFuture(new ConnectException("refused"))));
+        IdempotenceScope.<@Nullable Void, Exception>with(IdempotenceId.of("job-1"), () -> {
+            assertThat(get(orders.create("x"))).isEqualTo("ok");
+            assertThat(failure(orders.create("x"))).isInstanceOf(OutcomeUnknownException.class);
+            return null;
+        });
     }
 
     @Test
