@@ -46,6 +46,7 @@ public final class IdempotenceScope {
     private volatile @Nullable Taken taken;
     private final Map<Object, Instant> sent = new ConcurrentHashMap<>();
     private final @Nullable Instant resumedFrom;
+    private volatile boolean leftWithoutId;
 
     private IdempotenceScope(
             @Nullable IdempotenceId given,
@@ -224,10 +225,14 @@ public final class IdempotenceScope {
      * @param config the call's settings
      * @param usual makes the ID that the call would have without a scope
      * @return the ID
-     * @throws IllegalStateException if another call took it, or if an earlier call under it is in doubt and {@link
-     *     IdempotenceClientConfig#serverRetention()} will be over before this one's deadline
+     * @throws IllegalStateException if another call took it, if an earlier call under it is in doubt and {@link
+     *     IdempotenceClientConfig#serverRetention()} will be over before this one's deadline, or after {@link #leftWithoutId}
      */
     public IdempotenceId idFor(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
+        if (leftWithoutId) {
+            throw new IllegalStateException("the call that was made under this ID was redirected to another origin, which does not know"
+                    + " the ID, so it could be carried out again; look into the business data");
+        }
         checkRetention(config);
         Taken by = taken;
         if (by == null) {
@@ -319,6 +324,13 @@ public final class IdempotenceScope {
      */
     public void sent(Object call, Instant firstSentAt) {
         sent.putIfAbsent(Objects.requireNonNull(call, "call"), Objects.requireNonNull(firstSentAt, "firstSentAt"));
+    }
+
+    /**
+     * A redirect took a call within this scope to another origin, which does not know its ID, so no other call may be sent under it. For integrations.
+     */
+    public void leftWithoutId() {
+        leftWithoutId = true;
     }
 
     /**

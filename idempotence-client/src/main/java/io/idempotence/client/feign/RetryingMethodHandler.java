@@ -94,6 +94,12 @@ final class RetryingMethodHandler implements MethodHandler {
             return value;
         }
 
+        /** Nothing else makes a request of Feign one that must not be sent again. */
+        @Override
+        public boolean leftWithoutId(Observation seen) {
+            return !seen.mayBeSentAgain();
+        }
+
         @Override
         public void discard(@Nullable Object value) {
             if (value instanceof Response response) {
@@ -136,7 +142,7 @@ final class RetryingMethodHandler implements MethodHandler {
                     id,
                     call.logical().attempts(),
                     call.logical().firstSentAt(),
-                    !seen.mayBeSentAgain(),
+                    call.logical().hasLeftWithoutId(),
                     request,
                     cause);
         }

@@ -197,6 +197,11 @@ final class OkHttpCall implements Exchange {
     }
 
     @Override
+    public boolean leftWithoutId(Observation seen) {
+        return last != null && last.leftWithoutId();
+    }
+
+    @Override
     public void discard(@Nullable Object value) {
         if (value instanceof Response response) {
             response.close();
@@ -222,7 +227,7 @@ final class OkHttpCall implements Exchange {
             throw new IllegalStateException("only calls with an ID end in the unknown");
         }
         int attempts = logical.attempts();
-        String advice = last != null && last.leftWithoutId()
+        String advice = logical.hasLeftWithoutId()
                 ? "it was redirected to another origin, which does not know its ID, so a call with the same ID may carry it out again"
                 : "call again with the same ID";
         return new OutcomeUnknownException(

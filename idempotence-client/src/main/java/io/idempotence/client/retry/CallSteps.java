@@ -56,7 +56,10 @@ final class CallSteps {
     /** The first step. */
     Step begin() {
         Throwable before = call.lastFailure();
-        // A retry outside of ours may come back after the deadline.
+        // A retry outside of ours may come back when this call must not be sent again, or after the deadline.
+        if (call.hasLeftWithoutId()) {
+            return new Step.Throw(before != null ? before : new IllegalStateException(LogicalCall.LEFT_WITHOUT_ID));
+        }
         return before != null && call.deadline().isOver() ? new Step.Throw(before) : new Step.Send(0);
     }
 
@@ -76,6 +79,9 @@ final class CallSteps {
         Ended ended = new Ended(outcome(seen, thrown), seen, value, thrown);
         if (ended.outcome.leavesDoubt(seen)) {
             call.doubt();
+        }
+        if (exchange.leftWithoutId(seen)) {
+            call.leaveWithoutId();
         }
         if (ended.outcome.settles(seen)) {
             call.answered();

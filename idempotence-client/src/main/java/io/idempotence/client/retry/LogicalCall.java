@@ -26,6 +26,9 @@ import org.slf4j.LoggerFactory;
 public final class LogicalCall {
     private static final Logger LOG = LoggerFactory.getLogger(LogicalCall.class);
 
+    static final String LEFT_WITHOUT_ID = "this call was redirected to another origin, which does not know its ID, so it could be"
+            + " carried out again; look into the business data";
+
     private final String client;
     private final String method;
     private final IdempotenceClientConfig config;
@@ -41,6 +44,7 @@ public final class LogicalCall {
     private volatile boolean safe;
     private volatile boolean inDoubt;
     private volatile boolean answered;
+    private volatile boolean leftWithoutId;
     private volatile @Nullable Instant resumedFrom;
     private volatile @Nullable IdempotenceScope scope;
     private volatile @Nullable Result result;
@@ -162,6 +166,20 @@ public final class LogicalCall {
     public boolean isInDoubt() {
         learnDoubt();
         return inDoubt;
+    }
+
+    /** A redirect took it to another origin, which does not know its ID: sent again, by whomever, it could be carried out twice. */
+    void leaveWithoutId() {
+        leftWithoutId = true;
+        IdempotenceScope giver = scope;
+        if (giver != null) {
+            giver.leftWithoutId();
+        }
+    }
+
+    /** True if it must not be sent again, as another origin got it without its ID. */
+    public boolean hasLeftWithoutId() {
+        return leftWithoutId;
     }
 
     /** The operation itself has answered: it knows the ID, whatever becomes of that answer on its way to the caller. */

@@ -174,6 +174,62 @@ class EndOfACallTest extends FeignTestBase {
         assertEnd(UNKNOWN, 2, 1);
     }
 
+    /** A retry between the proxy and ours, which knows nothing of redirects. */
+    private static Feign.Builder calledTwice(Feign.Builder builder) {
+        return builder.invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> {
+            try {
+                return dispatch.get(method).invoke(args);
+            } catch (FeignException e) {
+                return dispatch.get(method).invoke(args);
+            }
+        });
+    }
+
+    /** The other origin does not know the ID, and would carry it out once for each request. */
+    @Test
+    void callThatLeftWithoutItsIdIsNotSentAgainByARetryAroundIt() {
+        try (TestServer other = new TestServer()) {
+            server.answer(Reply.status(307).header("Location", other.url() + "/orders"));
+            other.answer(Reply.status(503));
+            Orders orders = orders(fast().build(), EndOfACallTest::calledTwice);
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+            assertThat(server.requests()).hasSize(1);
+            assertThat(other.requests()).hasSize(1);
+            assertEnd(FAILED, 1, 1);
+        }
+    }
+
+    @Test
+    void callThatLeftWithoutItsIdAndWasLostSaysSoToTheEnd() {
+        try (TestServer other = new TestServer()) {
+            server.answer(Reply.status(307).header("Location", other.url() + "/orders"));
+            other.answer(Reply.hang());
+            Orders orders = orders(fast().build(), b -> calledTwice(b).options(readTimeout(300)));
+            assertThatThrownBy(() -> orders.create("x"))
+                    .isInstanceOf(OutcomeUnknownException.class)
+                    .hasMessageContaining("do not call again");
+            assertThat(server.requests()).hasSize(1);
+            assertThat(other.requests()).hasSize(1);
+        }
+    }
+
+    @Test
+    void callThatLeftWithoutItsIdIsNotSentAgainInItsScope() {
+        try (TestServer other = new TestServer()) {
+            server.answer(Reply.status(307).header("Location", other.url() + "/orders"));
+            other.answer(Reply.status(503));
+            Orders orders = orders();
+            IdempotenceScope.with(JOB, () -> {
+                assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+                assertThatThrownBy(() -> orders.create("x"))
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("look into the business data");
+            });
+            assertThat(server.requests()).hasSize(1);
+            assertThat(other.requests()).hasSize(1);
+        }
+    }
+
     @Test
     void scopeRemembersThatItsCallEndedInDoubt() {
         Orders orders = orders(
