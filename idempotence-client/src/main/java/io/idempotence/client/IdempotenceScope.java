@@ -230,8 +230,9 @@ public final class IdempotenceScope {
      */
     public IdempotenceId idFor(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
         if (leftWithoutId) {
-            throw new IllegalStateException("the call that was made under this ID was redirected to another origin, which does not know"
-                    + " the ID, so it could be carried out again; look into the business data");
+            throw new IllegalStateException(
+                    "the call that was made under this ID was redirected to another origin, which does not know"
+                            + " the ID, so it could be carried out again; look into the business data");
         }
         checkRetention(config);
         Taken by = taken;

@@ -63,6 +63,11 @@ final class CallSteps {
         return before != null && call.deadline().isOver() ? new Step.Throw(before) : new Step.Send(0);
     }
 
+    /** The wait before a request that is not the first took longer than it should: nothing could come of it but doubt. */
+    boolean isTooLate() {
+        return last != null && !call.deadline().outlasts(0);
+    }
+
     /** The number of the attempt whose request is sent now. */
     int attemptToSend() {
         if (!polling) {
@@ -163,7 +168,8 @@ final class CallSteps {
     private void completed() {
         try {
             retry.onComplete();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
+            // An Error, too: a metrics library of the wrong version must not take a payment's answer away.
             LOG.warn("An event consumer of a Retry threw; the call is not affected", e);
         }
     }

@@ -26,8 +26,9 @@ import org.slf4j.LoggerFactory;
 public final class LogicalCall {
     private static final Logger LOG = LoggerFactory.getLogger(LogicalCall.class);
 
-    static final String LEFT_WITHOUT_ID = "this call was redirected to another origin, which does not know its ID, so it could be"
-            + " carried out again; look into the business data";
+    static final String LEFT_WITHOUT_ID =
+            "this call was redirected to another origin, which does not know its ID, so it could be"
+                    + " carried out again; look into the business data";
 
     private final String client;
     private final String method;
@@ -204,8 +205,11 @@ public final class LogicalCall {
 
     /** A layer of the call ends. The last one to end tells the listener: a run may end after its proxy gave up on it. */
     public void exit() {
+        if (running.decrementAndGet() > 0) {
+            return;
+        }
         Result how = result;
-        if (running.decrementAndGet() > 0 || how == null) {
+        if (how == null) {
             return;
         }
         IdempotenceScope giver = scope;

@@ -40,6 +40,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -263,6 +264,93 @@ class AsyncCallTest extends FeignTestBase {
                 b -> b);
         assertThat(failure(rejected.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertEnd(FAILED, 1);
+    }
+
+    /** A wrapper that cannot hand on a security context, say. What the first request came to is not lost with it. */
+    @Test
+    void laterAttemptWhoseExecutorBreaksEndsTheCallAsIfAttemptsWereOver() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(
+                fast().executor(attempt -> {
+                            throw new NoClassDefFoundError("context");
+                        })
+                        .build(),
+                b -> b.client(wire));
+        CompletableFuture<String> answer = orders.create("x");
+        wire.fail(0, new SocketTimeoutException("read timed out"));
+        assertThat(failure(answer)).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        assertThat(events.get(0).id()).isPresent();
+    }
+
+    @Test
+    void laterAttemptThatItsExecutorDropsEndsWithTheDeadline() {
+        server.answer(Reply.status(503));
+        AsyncOrders orders = async(
+                fast().deadline(Duration.ofMillis(300)).executor(attempt -> {}).build(), b -> b);
+        assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void laterAttemptThatItsExecutorBeginsTooLateIsNotSent() {
+        server.answer(Reply.status(503));
+        Duration deadline = Duration.ofMillis(300);
+        Executor late = CompletableFuture.delayedExecutor(deadline.toMillis(), TimeUnit.MILLISECONDS);
+        AsyncOrders orders = async(fast().deadline(deadline).executor(late).build(), b -> b);
+        assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(server.requests()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void clientThatNeverEndsItsRequestLeavesTheCallUnknownWhenTheDeadlineIsOver() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
+        assertThat(failure(orders.create("x"))).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
+    }
+
+    /** Feign's own client catches exceptions only. */
+    @Test
+    void errorOfTheHttpClientIsInTheFuture() {
+        Client broken = (request, options) -> {
+            throw new NoClassDefFoundError("tls");
+        };
+        AsyncOrders orders = async(fast().build(), b -> b.client(new AsyncClient.Default<>(broken, threads)));
+        assertThat(failure(orders.create("x"))).isInstanceOf(NoClassDefFoundError.class);
+        assertEnd(UNKNOWN, 1);
+    }
+
+    /** A socket does not heed the interrupt that comes of it. */
+    @Test
+    void answerThatComesAfterTheCallWasCancelledIsClosed() throws Exception {
+        CountDownLatch out = new CountDownLatch(1);
+        CountDownLatch cancelled = new CountDownLatch(1);
+        CountDownLatch closed = new CountDownLatch(1);
+        Client sockets = new Client.Default(null, null);
+        Client deaf = (request, options) -> {
+            Response response = sockets.execute(request, options);
+            out.countDown();
+            while (cancelled.getCount() > 0) {
+                try {
+                    cancelled.await();
+                } catch (InterruptedException e) {
+                    // Heard, and not heeded.
+                }
+            }
+            return response.toBuilder()
+                    .body(new ClosingBody(response.body(), closed::countDown))
+                    .build();
+        };
+        CompletableFuture<String> answer = async(
+                        fast().build(), b -> b.client(new AsyncClient.Default<>(deaf, threads)))
+                .create("x");
+        out.await();
+        answer.cancel(true);
+        cancelled.countDown();
+        assertThat(closed.await(30, TimeUnit.SECONDS)).isTrue();
     }
 
     @Test
