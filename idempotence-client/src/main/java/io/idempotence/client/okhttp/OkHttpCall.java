@@ -100,7 +100,7 @@ final class OkHttpCall implements Exchange {
         Request frozen = body == null
                 ? request
                 : request.newBuilder()
-                        .method(request.method(), Bodies.freeze(body))
+                        .method(request.method(), frozen(body, request, given))
                         .build();
         IdempotenceId id;
         try {
@@ -114,6 +114,30 @@ final class OkHttpCall implements Exchange {
         return frozen;
     }
 
+    private RequestBody frozen(RequestBody body, Request request, List<String> given) throws IOException {
+        try {
+            return Bodies.freeze(body);
+        } catch (IOException | RuntimeException e) {
+            notMade(request, given);
+            throw e;
+        }
+    }
+
+    /** Its body cannot be written. Of an earlier call in doubt, that says nothing. */
+    private void notMade(Request request, List<String> given) throws NotSendableException {
+        IdempotenceScope scope = caller.scope();
+        if (scope == null || scope.inDoubtSince().isEmpty()) {
+            return;
+        }
+        try {
+            if (given.isEmpty() || scope.includes(GRAMMAR.parse(given).orElseThrow())) {
+                logical.describe(idOf(scope, request, null), false);
+            }
+        } catch (RuntimeException e) {
+            throw new NotSendableException(e);
+        }
+    }
+
     private IdempotenceId givenId(List<String> lines, Request request) throws IOException {
         IdempotenceId id = GRAMMAR.parse(lines).orElseThrow();
         IdempotenceScope scope = caller.scope();
@@ -125,9 +149,10 @@ final class OkHttpCall implements Exchange {
         byte @Nullable [] bytes =
                 caller.inbound() == null || body == null || isMultipart(body) ? null : Bodies.bytes(body);
         IdempotenceScope scope = caller.scope();
-        if (scope == null) {
-            return usualId(request, bytes);
-        }
+        return scope == null ? usualId(request, bytes) : idOf(scope, request, bytes);
+    }
+
+    private IdempotenceId idOf(IdempotenceScope scope, Request request, byte @Nullable [] bytes) {
         String url = request.url()
                 .newBuilder()
                 .username("")

@@ -193,7 +193,8 @@ public final class LogicalCall {
         return lastFailure;
     }
 
-    void ended(Result how, @Nullable Throwable failure) {
+    /** It came to an end, or a run of it did: whoever runs it again may end it in another way. */
+    public void ended(Result how, @Nullable Throwable failure) {
         result = how;
         lastFailure = failure;
     }

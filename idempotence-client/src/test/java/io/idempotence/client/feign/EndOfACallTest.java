@@ -872,6 +872,11 @@ class EndOfACallTest extends FeignTestBase {
         return Stream.of(
                 builder -> IdempotentFeign.install(builder).requestInterceptor(failing),
                 builder -> IdempotentFeign.install(builder.requestInterceptor(failing)),
+                builder -> IdempotentFeign.install(
+                        builder.invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> {
+                            failing.apply(new RequestTemplate());
+                            return null;
+                        })),
                 builder -> IdempotentFeign.install(builder.encoder((object, type, template) -> {
                     throw new EncodeException("cannot be written");
                 })));
