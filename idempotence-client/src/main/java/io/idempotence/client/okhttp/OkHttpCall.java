@@ -79,6 +79,7 @@ final class OkHttpCall implements Exchange {
         Chain clipped = clip(chain, logical.deadline());
         OkHttpAttempt sending = new OkHttpAttempt(seen, logical, header);
         last = sending;
+        logical.countRequest();
         return sending.send(clipped, prepared(request, attempt, clipped, sending, seen));
     }
 

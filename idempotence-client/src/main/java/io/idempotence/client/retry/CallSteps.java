@@ -25,6 +25,8 @@ final class CallSteps {
     private long attemptBeganAt;
     private int requestsBefore;
     private boolean polling;
+    private int polls;
+    private long waitedNanos;
     private long nextPollMillis = FIRST_POLL_MILLIS;
     private @Nullable Ended last;
 
@@ -70,11 +72,16 @@ final class CallSteps {
 
     /** The number of the attempt whose request is sent now. */
     int attemptToSend() {
-        if (!polling) {
+        if (polling) {
+            polls++;
+            waitedNanos = System.nanoTime() - attemptBeganAt;
+        } else {
             attempt = call.nextAttempt();
             attemptBeganAt = System.nanoTime();
             requestsBefore = call.requests();
             nextPollMillis = FIRST_POLL_MILLIS;
+            polls = 0;
+            waitedNanos = 0;
         }
         return attempt;
     }
@@ -127,14 +134,22 @@ final class CallSteps {
 
     private Step endAttempt(Ended ended) {
         Step next = retry(ended);
+        long took = System.nanoTime() - attemptBeganAt;
         call.attempted(
                 attempt,
                 ended.outcome,
                 ended.seen,
                 call.requests() - requestsBefore,
-                System.nanoTime() - attemptBeganAt,
+                polls,
+                isOfAnEarlierAttempt(ended.seen) ? took : waitedNanos,
+                took,
                 next instanceof Step.Send send ? send.afterMillis() : -1);
         return next;
+    }
+
+    /** The server half may have held the request until the earlier one came to its end. */
+    private static boolean isOfAnEarlierAttempt(Observation seen) {
+        return seen.isReplayed() || seen.refusal().orElse(null) == Refusal.IN_PROGRESS;
     }
 
     private Step retry(Ended ended) {

@@ -238,7 +238,15 @@ public final class LogicalCall {
     }
 
     /** @param waitMillis before the next attempt, or a negative number if there is none */
-    void attempted(int number, Outcome outcome, Observation seen, int attemptRequests, long nanos, long waitMillis) {
+    void attempted(
+            int number,
+            Outcome outcome,
+            Observation seen,
+            int attemptRequests,
+            int polls,
+            long waitedNanos,
+            long nanos,
+            long waitMillis) {
         IdempotenceClientListener listener = config.listener().orElse(null);
         if (listener == null && !LOG.isDebugEnabled()) {
             return;
@@ -251,6 +259,8 @@ public final class LogicalCall {
                 outcome.told(seen),
                 seen.status(),
                 attemptRequests,
+                polls,
+                Duration.ofNanos(waitedNanos),
                 Duration.ofNanos(nanos),
                 waitMillis < 0 ? null : Duration.ofMillis(waitMillis));
         LOG.debug("{}, ID {}", event, id);
