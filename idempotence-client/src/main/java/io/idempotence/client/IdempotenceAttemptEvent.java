@@ -15,6 +15,8 @@ public final class IdempotenceAttemptEvent {
     private final Outcome outcome;
     private final int status;
     private final int requests;
+    private final int polls;
+    private final Duration waited;
     private final Duration duration;
     private final @Nullable Duration waitBeforeNext;
 
@@ -47,7 +49,9 @@ public final class IdempotenceAttemptEvent {
      * @param number 1 for the first attempt of the call
      * @param outcome what was seen
      * @param status the status of the answer, 0 for none
-     * @param requests the HTTP requests of this attempt
+     * @param requests the requests that were given to the HTTP client
+     * @param polls those of them that asked whether an earlier attempt still runs
+     * @param waited the time that went by for an earlier attempt
      * @param duration from its first request to its end
      * @param waitBeforeNext the wait before the next attempt, or null if there is none
      */
@@ -59,6 +63,8 @@ public final class IdempotenceAttemptEvent {
             Outcome outcome,
             int status,
             int requests,
+            int polls,
+            Duration waited,
             Duration duration,
             @Nullable Duration waitBeforeNext) {
         this.client = client;
@@ -68,6 +74,8 @@ public final class IdempotenceAttemptEvent {
         this.outcome = outcome;
         this.status = status;
         this.requests = requests;
+        this.polls = polls;
+        this.waited = waited;
         this.duration = duration;
         this.waitBeforeNext = waitBeforeNext;
     }
@@ -127,12 +135,32 @@ public final class IdempotenceAttemptEvent {
     }
 
     /**
-     * The HTTP requests of this attempt: one, and one more for each time that it asked whether an earlier attempt still runs.
+     * The requests that were given to the HTTP client: one, and one more for each {@linkplain #polls() poll}. What it sends again by itself, and redirects,
+     * are not counted.
      *
      * @return 0 if it failed before sending
      */
     public int requests() {
         return requests;
+    }
+
+    /**
+     * How often this attempt asked again because an earlier one still ran.
+     *
+     * @return 0 or more
+     */
+    public int polls() {
+        return polls;
+    }
+
+    /**
+     * How long this attempt waited for an earlier one: between its polls, and while the server half held its requests. A request that was answered with a
+     * stored answer, or that the earlier attempt still runs, counts with all of its time.
+     *
+     * @return zero if it met no earlier one; at most {@link #duration()}
+     */
+    public Duration waited() {
+        return waited;
     }
 
     /**

@@ -13,14 +13,19 @@ import org.jspecify.annotations.Nullable;
  * same method of the same client with the same arguments, or the server half refuses it as {@code key-reused}. If the first one was carried out, its
  * answer comes back; if not, it is carried out now; in either case once.
  *
- * <p>What says nothing about the first one (no connection, 401, 503, most refusals) leaves it as unknown as it was: the call ends with an {@link
+ * <p>What says nothing about the first one (no connection, 401, 503, most refusals, an interceptor, a body that cannot be written, a circuit breaker of Resilience4j around a Feign
+ * client) leaves it as unknown as it was: the call ends with an {@link
  * OutcomeUnknown} again, and not as it would if it were made for the first time.
  *
  * <p>A call whose ID is a header argument must have this very ID there; with another one it ends in an {@link IllegalStateException}, and nothing is
  * sent.
  *
  * <p>The call is one that takes its ID in this thread: a Feign call, also one that returns a future, or OkHttp's {@code execute}. With OkHttp's {@code enqueue}, use
- * {@link IdempotenceScope#with(IdempotenceId, Work)}.
+ * {@link IdempotenceScope#with(IdempotenceId, Work)}. That knows nothing of an earlier call, so two things are the caller's then: a failure to send says "not sent" of this
+ * request only, and nothing is refused when the server half may have forgotten the ID.
+ *
+ * <p>What is in front of the client half and throws without asking it ends the call with what it threw: an OkHttp interceptor that was added before, anything around the Feign proxy, an {@code Error}. That says
+ * nothing about the first call either.
  */
 public final class IdempotenceClient {
     private IdempotenceClient() {}

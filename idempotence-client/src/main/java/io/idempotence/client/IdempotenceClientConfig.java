@@ -666,7 +666,8 @@ public final class IdempotenceClientConfig {
          * that hands on what interceptors find in thread-locals, such as a security context, or that may block, if the HTTP
          * client does.
          *
-         * @param executor the common fork-join pool by default; if it rejects an attempt, the call ends as if attempts were over
+         * @param executor the common fork-join pool by default; if it rejects an attempt, the call ends as if attempts were over, and half a second
+         *     after the deadline if it drops one
          * @return this builder
          */
         public Builder executor(Executor executor) {

@@ -107,7 +107,7 @@ public final class IdempotenceClientEvent {
     }
 
     /**
-     * The number of HTTP requests, polls of an execution in progress included.
+     * The requests that were given to the HTTP client, polls of an execution in progress included. What it sends again by itself, and redirects, are not counted.
      *
      * @return 0 if every attempt failed before sending
      */

@@ -3,14 +3,17 @@ package io.idempotence.client;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import java.time.Instant;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and
- * sends the ID again; if the first one ended in an {@link OutcomeUnknown}, the second begins in that doubt. Any other protected call inside is an {@link IllegalStateException}, as two calls never share an ID
+ * sends the ID again; unless the first one certainly was not carried out, the second begins in that doubt. Any other protected call inside is an {@link IllegalStateException}, as two calls never share an ID
  * (promise P1): give it a scope of its own. Calls that carry no ID (GET, or PUT without {@code @Idempotent}) and calls with
  * an own header argument leave the scope alone, unless it is one of {@link IdempotenceClient#resume}.
  *
@@ -41,16 +44,18 @@ public final class IdempotenceScope {
     private final boolean resumed;
     private final ReentrantLock taking = new ReentrantLock();
     private volatile @Nullable Taken taken;
-    private volatile @Nullable Instant inDoubtSince;
+    private final Map<Object, Instant> sent = new ConcurrentHashMap<>();
+    private final @Nullable Instant resumedFrom;
+    private volatile boolean leftWithoutId;
 
     private IdempotenceScope(
             @Nullable IdempotenceId given,
             boolean resumed,
-            @Nullable Instant inDoubtSince,
+            @Nullable Instant resumedFrom,
             UnaryOperator<IdempotenceId> saver) {
         this.given = given;
         this.resumed = resumed;
-        this.inDoubtSince = inDoubtSince;
+        this.resumedFrom = resumedFrom;
         this.saver = saver;
     }
 
@@ -220,10 +225,15 @@ public final class IdempotenceScope {
      * @param config the call's settings
      * @param usual makes the ID that the call would have without a scope
      * @return the ID
-     * @throws IllegalStateException if another call took it, or if an earlier call under it is in doubt and {@link
-     *     IdempotenceClientConfig#serverRetention()} will be over before this one's deadline
+     * @throws IllegalStateException if another call took it, if an earlier call under it is in doubt and {@link
+     *     IdempotenceClientConfig#serverRetention()} will be over before this one's deadline, or after {@link #leftWithoutId}
      */
     public IdempotenceId idFor(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
+        if (leftWithoutId) {
+            throw new IllegalStateException(
+                    "the call that was made under this ID was redirected to another origin, which does not know"
+                            + " the ID, so it could be carried out again; look into the business data");
+        }
         checkRetention(config);
         Taken by = taken;
         if (by == null) {
@@ -268,7 +278,7 @@ public final class IdempotenceScope {
 
     /** An ID that the server half has forgotten would be a new one to it. */
     private void checkRetention(IdempotenceClientConfig config) {
-        Instant firstSentAt = inDoubtSince;
+        Instant firstSentAt = inDoubtSince().orElse(null);
         if (firstSentAt == null) {
             return;
         }
@@ -282,25 +292,55 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Since when a call that was made before under this scope's ID is in doubt, so that only an answer about it ends that. For integrations.
+     * Since when a call under this scope's ID may have been carried out, so that only an answer about it ends that. For integrations.
      *
-     * @return when that call was first sent: what {@link IdempotenceClient#resume} got, or what {@link #endedInDoubt} was told; empty if no call is in
-     *     doubt
+     * @return when the earliest such call was first sent: what {@link IdempotenceClient#resume} got, or what {@link #sent} was told; empty if there is
+     *     none
      */
     public Optional<Instant> inDoubtSince() {
-        return Optional.ofNullable(inDoubtSince);
+        return inDoubtSince(null);
     }
 
     /**
-     * A call within this scope ended and it is not known whether it was carried out. The next call within it begins in that doubt. For integrations.
+     * The same as a call within this scope sees it: since when <em>another</em> one may have been carried out. For integrations.
      *
+     * @param call the one that asks, as {@link #sent} was told
+     * @return when the earliest other one was first sent; empty if there is none
+     */
+    public Optional<Instant> inDoubtSince(@Nullable Object call) {
+        return Stream.concat(
+                        Stream.ofNullable(resumedFrom),
+                        sent.entrySet().stream()
+                                .filter(other -> other.getKey() != call)
+                                .map(Map.Entry::getValue))
+                .min(Instant::compareTo);
+    }
+
+    /**
+     * A request of a call within this scope leaves, so from now on that call may have been carried out: its caller may stop waiting and make it again.
+     * For integrations.
+     *
+     * @param call which one
      * @param firstSentAt when its first request left
      */
-    public void endedInDoubt(Instant firstSentAt) {
-        Objects.requireNonNull(firstSentAt, "firstSentAt");
-        if (inDoubtSince == null) {
-            inDoubtSince = firstSentAt;
-        }
+    public void sent(Object call, Instant firstSentAt) {
+        sent.putIfAbsent(Objects.requireNonNull(call, "call"), Objects.requireNonNull(firstSentAt, "firstSentAt"));
+    }
+
+    /**
+     * A redirect took a call within this scope to another origin, which does not know its ID, so no other call may be sent under it. For integrations.
+     */
+    public void leftWithoutId() {
+        leftWithoutId = true;
+    }
+
+    /**
+     * A call within this scope ended, and it certainly was not carried out. For integrations.
+     *
+     * @param call which one
+     */
+    public void notCarriedOut(Object call) {
+        sent.remove(call);
     }
 
     boolean isTaken() {

@@ -31,7 +31,7 @@ public interface OutcomeUnknown {
     /**
      * How many attempts were made. Polls of an execution in progress count as part of their attempt.
      *
-     * @return at least 1
+     * @return at least 1, but 0 for a call that is resumed and that something above the client half, such as an open circuit breaker, kept from being made
      */
     int attempts();
 

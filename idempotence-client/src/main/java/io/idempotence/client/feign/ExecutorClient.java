@@ -2,9 +2,13 @@ package io.idempotence.client.feign;
 
 import feign.AsyncClient;
 import feign.Client;
+import feign.Request;
+import feign.Response;
 import io.idempotence.client.retry.LayerAbove;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
 
 /** Feign's own asynchronous client: a thread of an executor sends the request, and not the one that hands it in. */
 final class ExecutorClient {
@@ -12,7 +16,7 @@ final class ExecutorClient {
 
     private ExecutorClient() {}
 
-    /** Its like, which says {@link LayerAbove} in the thread that sends. Any other client, and one of another build than those known, as it is. */
+    /** Its like, which says {@link LayerAbove} in the thread that sends, and ends whatever happens there. Any other client, and one of another build than those known, as it is. */
     static <C> AsyncClient<C> marking(AsyncClient<C> client) {
         if (!NAMES.contains(client.getClass().getName())) {
             return client;
@@ -21,18 +25,37 @@ final class ExecutorClient {
             Object sending = FeignField.of(client, client.getClass(), "client");
             Object executor = FeignField.of(client, client.getClass(), "executorService");
             return sending instanceof Client under && executor instanceof ExecutorService threads
-                    ? (request, options, context) -> {
-                        LayerAbove above = LayerAbove.current();
-                        return new AsyncClient.Default<C>(above == null ? under : marking(above, under), threads)
-                                .execute(request, options, context);
-                    }
+                    ? (request, options, context) -> execute(marked(under), threads, request, options)
                     : client;
         } catch (ReflectiveOperationException e) {
             return client;
         }
     }
 
-    private static Client marking(LayerAbove above, Client client) {
-        return (request, options) -> above.sends(() -> client.execute(request, options));
+    private static Client marked(Client client) {
+        LayerAbove above = LayerAbove.current();
+        return above == null ? client : (request, options) -> above.sends(() -> client.execute(request, options));
+    }
+
+    /** As Feign does it, but that an Error ends the future as well, and that an answer nobody waits for any more gives its connection back. */
+    private static CompletableFuture<Response> execute(
+            Client client, ExecutorService threads, Request request, Request.Options options) {
+        CompletableFuture<Response> answer = new CompletableFuture<>();
+        Future<?> sending = threads.submit(() -> {
+            try {
+                Response response = client.execute(request, options);
+                if (!answer.complete(response)) {
+                    response.close();
+                }
+            } catch (Throwable e) {
+                answer.completeExceptionally(e);
+            }
+        });
+        answer.whenComplete((response, thrown) -> {
+            if (answer.isCancelled()) {
+                sending.cancel(true);
+            }
+        });
+        return answer;
     }
 }

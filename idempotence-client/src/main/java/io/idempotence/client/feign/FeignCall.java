@@ -5,6 +5,7 @@ import static io.idempotence.http.IdempotenceHeaders.PREFER;
 
 import feign.MethodMetadata;
 import feign.Request;
+import feign.Request.HttpMethod;
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
@@ -13,6 +14,7 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
+import io.idempotence.client.retry.Observation;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -139,6 +141,39 @@ final class FeignCall {
                 template.method(), !KeyHeader.lines(template.headers()).isEmpty())) {
             logical.describe(idOf(scope, template), false);
         }
+    }
+
+    /**
+     * The exception for an outcome that is not known.
+     *
+     * @param declared the method, for a call in doubt that could not be made again: the exception needs a request to tell of
+     */
+    Throwable unknown(Observation seen, Throwable cause, @Nullable MethodMetadata declared) {
+        IdempotenceId id = logical.id();
+        if (id == null) {
+            throw new IllegalStateException("only calls with an ID end in the unknown");
+        }
+        Request request = lastRequest != null ? lastRequest : declaredRequest(declared);
+        if (request == null) {
+            return cause;
+        }
+        return new OutcomeUnknownException(
+                seen.status() == 0 ? -1 : seen.status(),
+                method.configKey(),
+                id,
+                logical.attempts(),
+                logical.firstSentAt(),
+                logical.hasLeftWithoutId(),
+                request,
+                cause);
+    }
+
+    private static @Nullable Request declaredRequest(@Nullable MethodMetadata declared) {
+        if (declared == null) {
+            return null;
+        }
+        RequestTemplate template = declared.template();
+        return Request.create(HttpMethod.valueOf(template.method()), template.url(), Map.of(), null, null, template);
     }
 
     private FirstRequest describe(RequestTemplate template, Map<String, Collection<String>> headers) {

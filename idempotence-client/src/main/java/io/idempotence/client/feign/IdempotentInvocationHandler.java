@@ -1,6 +1,9 @@
 package io.idempotence.client.feign;
 
+import feign.MethodMetadata;
+import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.retry.Observation;
 import io.idempotence.client.retry.WeakIdentityMap;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
@@ -54,12 +57,26 @@ final class IdempotentInvocationHandler implements InvocationHandler {
                     key,
                     () -> IdempotenceScope.<@Nullable Object, Throwable>outside(
                             () -> delegate.invoke(proxy, method, key)));
+        } catch (Exception e) {
+            throw call.logical().attempts() == 0 ? notAttempted(call, own, e) : e;
         } finally {
             call.logical().exit();
             if (call.isOver()) {
                 calls.remove(key);
             }
         }
+    }
+
+    /** A handler below, such as an open circuit breaker, kept it from the retry loop. Of an earlier call in doubt, that says nothing. */
+    private Throwable notAttempted(FeignCall call, ClientMethod own, Exception thrown) {
+        MethodMetadata declared = installation.declared(own);
+        call.notMade(declared);
+        if (call.logical().id() == null || !call.logical().isInDoubt()) {
+            return thrown;
+        }
+        Throwable unknown = call.unknown(new Observation(), thrown, declared);
+        call.logical().ended(Result.UNKNOWN, unknown);
+        return unknown;
     }
 
     int openCalls() {

@@ -2,19 +2,14 @@ package io.idempotence.client.feign;
 
 import feign.FeignException;
 import feign.InvocationHandlerFactory.MethodHandler;
-import feign.MethodMetadata;
 import feign.Request;
-import feign.Request.HttpMethod;
-import feign.RequestTemplate;
 import feign.Response;
 import io.github.resilience4j.retry.Retry;
-import io.idempotence.IdempotenceId;
 import io.idempotence.client.retry.CallLoop;
 import io.idempotence.client.retry.Exchange;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.client.retry.WeakIdentityMap;
 import io.idempotence.http.Refusal;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -94,6 +89,12 @@ final class RetryingMethodHandler implements MethodHandler {
             return value;
         }
 
+        /** Nothing else makes a request of Feign one that must not be sent again. */
+        @Override
+        public boolean leftWithoutId(Observation seen) {
+            return !seen.mayBeSentAgain();
+        }
+
         @Override
         public void discard(@Nullable Object value) {
             if (value instanceof Response response) {
@@ -121,35 +122,7 @@ final class RetryingMethodHandler implements MethodHandler {
 
         @Override
         public Throwable unknown(Observation seen, Throwable cause) {
-            IdempotenceId id = call.logical().id();
-            if (id == null) {
-                throw new IllegalStateException("only calls with an ID end in the unknown");
-            }
-            Request request = call.lastRequest() != null ? call.lastRequest() : declaredRequest();
-            if (request == null) {
-                return cause;
-            }
-            int status = seen.status() == 0 ? -1 : seen.status();
-            return new OutcomeUnknownException(
-                    status,
-                    method.configKey(),
-                    id,
-                    call.logical().attempts(),
-                    call.logical().firstSentAt(),
-                    !seen.mayBeSentAgain(),
-                    request,
-                    cause);
-        }
-
-        /** Of a call in doubt that could not be made again; its exception needs one to tell of. */
-        private @Nullable Request declaredRequest() {
-            MethodMetadata declared = installation.declared(method);
-            if (declared == null) {
-                return null;
-            }
-            RequestTemplate template = declared.template();
-            return Request.create(
-                    HttpMethod.valueOf(template.method()), template.url(), Map.of(), null, null, template);
+            return call.unknown(seen, cause, installation.declared(method));
         }
 
         private Request lastRequest() {

@@ -26,7 +26,8 @@ import java.util.function.Function;
  *       failed}, {@code unknown}): logical calls from opening to end;
  *   <li>counter {@value #ATTEMPTS}, tags {@code client} and {@code outcome} ({@code succeeded}, {@code replayed}, {@code not_sent}, {@code
  *       undetermined}, {@code retryable}, {@code in_progress}, {@code refused}, {@code final});
- *   <li>counter {@value #POLLS}, tag {@code client}: requests that asked whether an earlier attempt still runs, so how much is waited for;
+ *   <li>counter {@value #POLLS}, tag {@code client}: requests that asked whether an earlier attempt still runs;
+ *   <li>timer {@value #WAITED}, tag {@code client}: how long each attempt that met an earlier one waited for it, also while the server half held its request;
  *   <li>gauge {@value #BUDGET}, tag {@code client}: tokens left in the retry budget when the target's latest call ended.
  * </ul>
  *
@@ -43,6 +44,9 @@ public final class IdempotenceClientMetrics implements IdempotenceClientListener
     /** The name of the counter of polls. */
     public static final String POLLS = "idempotence.client.polls";
 
+    /** The name of the timer of waits for earlier attempts. */
+    public static final String WAITED = "idempotence.client.waited";
+
     /** The name of the gauge of the retry budget. */
     public static final String BUDGET = "idempotence.client.budget";
 
@@ -53,6 +57,7 @@ public final class IdempotenceClientMetrics implements IdempotenceClientListener
     private final Map<Called, Timer> calls = new ConcurrentHashMap<>();
     private final Map<Attempted, Counter> attempts = new ConcurrentHashMap<>();
     private final Map<String, Counter> polls = new ConcurrentHashMap<>();
+    private final Map<String, Timer> waits = new ConcurrentHashMap<>();
     private final Map<String, AtomicInteger> budgets = new ConcurrentHashMap<>();
 
     private record Called(String client, String method, IdempotenceClientEvent.Result result) {}
@@ -109,7 +114,18 @@ public final class IdempotenceClientMetrics implements IdempotenceClientListener
                                 .description("requests that asked whether an earlier attempt still runs")
                                 .tag("client", client)
                                 .register(registry))
-                .increment(Math.max(0, event.requests() - 1));
+                .increment(event.polls());
+        if (!event.waited().isZero()) {
+            bounded(
+                            waits,
+                            event.client(),
+                            OTHER,
+                            client -> Timer.builder(WAITED)
+                                    .description("how long attempts waited for an earlier one")
+                                    .tag("client", client)
+                                    .register(registry))
+                    .record(event.waited());
+        }
     }
 
     private AtomicInteger budget(String client) {

@@ -70,7 +70,6 @@ final class OkHttpAttempt implements OnTheWire {
         } else {
             leaving = redirected(before, request);
         }
-        logical.countRequest();
         seen.started();
         try {
             Response response = chain.proceed(leaving);

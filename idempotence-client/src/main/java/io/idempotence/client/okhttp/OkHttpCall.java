@@ -79,6 +79,7 @@ final class OkHttpCall implements Exchange {
         Chain clipped = clip(chain, logical.deadline());
         OkHttpAttempt sending = new OkHttpAttempt(seen, logical, header);
         last = sending;
+        logical.countRequest();
         return sending.send(clipped, prepared(request, attempt, clipped, sending, seen));
     }
 
@@ -100,7 +101,7 @@ final class OkHttpCall implements Exchange {
         Request frozen = body == null
                 ? request
                 : request.newBuilder()
-                        .method(request.method(), Bodies.freeze(body))
+                        .method(request.method(), frozen(body, request, given))
                         .build();
         IdempotenceId id;
         try {
@@ -114,6 +115,30 @@ final class OkHttpCall implements Exchange {
         return frozen;
     }
 
+    private RequestBody frozen(RequestBody body, Request request, List<String> given) throws IOException {
+        try {
+            return Bodies.freeze(body);
+        } catch (IOException | RuntimeException e) {
+            notMade(request, given);
+            throw e;
+        }
+    }
+
+    /** Its body cannot be written. Of an earlier call in doubt, that says nothing. */
+    private void notMade(Request request, List<String> given) throws NotSendableException {
+        IdempotenceScope scope = caller.scope();
+        if (scope == null || scope.inDoubtSince().isEmpty()) {
+            return;
+        }
+        try {
+            if (given.isEmpty() || scope.includes(GRAMMAR.parse(given).orElseThrow())) {
+                logical.describe(idOf(scope, request, null), false);
+            }
+        } catch (RuntimeException e) {
+            throw new NotSendableException(e);
+        }
+    }
+
     private IdempotenceId givenId(List<String> lines, Request request) throws IOException {
         IdempotenceId id = GRAMMAR.parse(lines).orElseThrow();
         IdempotenceScope scope = caller.scope();
@@ -125,9 +150,10 @@ final class OkHttpCall implements Exchange {
         byte @Nullable [] bytes =
                 caller.inbound() == null || body == null || isMultipart(body) ? null : Bodies.bytes(body);
         IdempotenceScope scope = caller.scope();
-        if (scope == null) {
-            return usualId(request, bytes);
-        }
+        return scope == null ? usualId(request, bytes) : idOf(scope, request, bytes);
+    }
+
+    private IdempotenceId idOf(IdempotenceScope scope, Request request, byte @Nullable [] bytes) {
         String url = request.url()
                 .newBuilder()
                 .username("")
@@ -197,6 +223,11 @@ final class OkHttpCall implements Exchange {
     }
 
     @Override
+    public boolean leftWithoutId(Observation seen) {
+        return last != null && last.leftWithoutId();
+    }
+
+    @Override
     public void discard(@Nullable Object value) {
         if (value instanceof Response response) {
             response.close();
@@ -222,7 +253,7 @@ final class OkHttpCall implements Exchange {
             throw new IllegalStateException("only calls with an ID end in the unknown");
         }
         int attempts = logical.attempts();
-        String advice = last != null && last.leftWithoutId()
+        String advice = logical.hasLeftWithoutId()
                 ? "it was redirected to another origin, which does not know its ID, so a call with the same ID may carry it out again"
                 : "call again with the same ID";
         return new OutcomeUnknownException(

@@ -5,13 +5,17 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** The attempts of one logical call, one after another, with nobody waiting. */
 final class AsyncRun {
+    /** How long after the deadline an attempt is waited for, whose client should end it by its timeouts. */
+    private static final long GRACE_MILLIS = 500;
+
     private final LogicalCall call;
     private final CallSteps steps;
     private final Exchange exchange;
@@ -57,14 +61,25 @@ final class AsyncRun {
     }
 
     private void sendAfter(long millis) {
+        CompletableFuture<@Nullable Void> turn = new CompletableFuture<>();
+        untilTheDeadline(turn, (nothing, thrown) -> {
+            if (over.get()) {
+                return;
+            }
+            if (thrown == null && !steps.isTooLate()) {
+                send();
+            } else {
+                go(steps.stop(), false);
+            }
+        });
         CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS, Runnable::run)
-                .execute(() -> guarded(() -> {
+                .execute(() -> {
                     try {
-                        executor.execute(() -> guarded(this::send));
-                    } catch (RejectedExecutionException e) {
-                        go(steps.stop(), false);
+                        executor.execute(() -> turn.complete(null));
+                    } catch (Throwable e) {
+                        turn.completeExceptionally(e);
                     }
-                }));
+                });
     }
 
     private void send() {
@@ -83,13 +98,45 @@ final class AsyncRun {
         if (over.get()) {
             abort();
         }
-        answer.whenComplete((value, thrown) -> guarded(() -> {
+        CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
+        answer.whenComplete((value, thrown) -> {
+            boolean awaited = thrown == null ? end.complete(value) : end.completeExceptionally(thrown);
+            if (!awaited) {
+                exchange.discard(value);
+            }
+        });
+        untilTheDeadline(end, (value, thrown) -> {
             if (over.get()) {
                 exchange.discard(value);
-            } else {
-                go(steps.after(seen, value, thrown == null ? null : unwrapped(thrown)), false);
+                return;
             }
-        }));
+            Throwable failure = thrown == null ? null : unwrapped(thrown);
+            boolean late = !answer.isDone();
+            if (late) {
+                failure = new TimeoutException(
+                        "the deadline of the call is over, and the HTTP client has not ended its request");
+            }
+            Step next = steps.after(seen, value, failure);
+            if (late) {
+                answer.cancel(true);
+            }
+            go(next, false);
+        });
+    }
+
+    /** A client or an executor may lose what it was given, and nobody waits here who would see it: then what comes next, comes after the deadline. */
+    private <T extends @Nullable Object> void untilTheDeadline(
+            CompletableFuture<T> stage, BiConsumer<@Nullable T, @Nullable Throwable> next) {
+        stage.orTimeout(call.deadline().millisLeft() + GRACE_MILLIS, TimeUnit.MILLISECONDS)
+                .whenComplete((value, thrown) -> {
+                    Runnable continued = () -> guarded(() -> next.accept(value, thrown));
+                    if (thrown instanceof TimeoutException) {
+                        // Not in the one thread of all timers.
+                        CompletableFuture.runAsync(continued);
+                    } else {
+                        continued.run();
+                    }
+                });
     }
 
     private void abort() {

@@ -24,7 +24,7 @@ public final class CallLoop {
             Step step = steps.begin();
             while (step instanceof Step.Send send) {
                 boolean goesOn = send.afterMillis() == 0 || exchange.pause(send.afterMillis());
-                step = goesOn ? send(steps, exchange) : steps.stop();
+                step = goesOn && !steps.isTooLate() ? send(steps, exchange) : steps.stop();
             }
             if (step instanceof Step.Throw end) {
                 throw end.thrown();

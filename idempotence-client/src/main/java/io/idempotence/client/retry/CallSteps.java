@@ -25,6 +25,8 @@ final class CallSteps {
     private long attemptBeganAt;
     private int requestsBefore;
     private boolean polling;
+    private int polls;
+    private long waitedNanos;
     private long nextPollMillis = FIRST_POLL_MILLIS;
     private @Nullable Ended last;
 
@@ -56,17 +58,30 @@ final class CallSteps {
     /** The first step. */
     Step begin() {
         Throwable before = call.lastFailure();
-        // A retry outside of ours may come back after the deadline.
+        // A retry outside of ours may come back when this call must not be sent again, or after the deadline.
+        if (call.hasLeftWithoutId()) {
+            return new Step.Throw(before != null ? before : new IllegalStateException(LogicalCall.LEFT_WITHOUT_ID));
+        }
         return before != null && call.deadline().isOver() ? new Step.Throw(before) : new Step.Send(0);
+    }
+
+    /** The wait before a request that is not the first took longer than it should: nothing could come of it but doubt. */
+    boolean isTooLate() {
+        return last != null && !call.deadline().outlasts(0);
     }
 
     /** The number of the attempt whose request is sent now. */
     int attemptToSend() {
-        if (!polling) {
+        if (polling) {
+            polls++;
+            waitedNanos = System.nanoTime() - attemptBeganAt;
+        } else {
             attempt = call.nextAttempt();
             attemptBeganAt = System.nanoTime();
             requestsBefore = call.requests();
             nextPollMillis = FIRST_POLL_MILLIS;
+            polls = 0;
+            waitedNanos = 0;
         }
         return attempt;
     }
@@ -76,6 +91,12 @@ final class CallSteps {
         Ended ended = new Ended(outcome(seen, thrown), seen, value, thrown);
         if (ended.outcome.leavesDoubt(seen)) {
             call.doubt();
+        }
+        if (exchange.leftWithoutId(seen)) {
+            call.leaveWithoutId();
+        }
+        if (ended.outcome.settles(seen)) {
+            call.answered();
         }
         return ended.outcome == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
     }
@@ -113,14 +134,22 @@ final class CallSteps {
 
     private Step endAttempt(Ended ended) {
         Step next = retry(ended);
+        long took = System.nanoTime() - attemptBeganAt;
         call.attempted(
                 attempt,
                 ended.outcome,
                 ended.seen,
                 call.requests() - requestsBefore,
-                System.nanoTime() - attemptBeganAt,
+                polls,
+                isOfAnEarlierAttempt(ended.seen) ? took : waitedNanos,
+                took,
                 next instanceof Step.Send send ? send.afterMillis() : -1);
         return next;
+    }
+
+    /** The server half may have held the request until the earlier one came to its end. */
+    private static boolean isOfAnEarlierAttempt(Observation seen) {
+        return seen.isReplayed() || seen.refusal().orElse(null) == Refusal.IN_PROGRESS;
     }
 
     private Step retry(Ended ended) {
@@ -154,7 +183,8 @@ final class CallSteps {
     private void completed() {
         try {
             retry.onComplete();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
+            // An Error, too: a metrics library of the wrong version must not take a payment's answer away.
             LOG.warn("An event consumer of a Retry threw; the call is not affected", e);
         }
     }

@@ -5,6 +5,9 @@ import java.util.concurrent.TimeUnit;
 
 /** The point in time after which a logical call makes no attempt. By the monotonic clock. */
 public final class Deadline {
+    /** What a request and its answer need at least. With less, an attempt that can only time out would turn a certain end into doubt. */
+    private static final long LEAST_MILLIS = 10;
+
     private final long at;
 
     private Deadline(long at) {
@@ -24,8 +27,8 @@ public final class Deadline {
         return millisLeft() == 0;
     }
 
-    /** True if there is time left after a wait. */
+    /** True if there is time for an attempt after a wait. */
     boolean outlasts(long waitMillis) {
-        return millisLeft() > waitMillis;
+        return millisLeft() - LEAST_MILLIS >= waitMillis;
     }
 }

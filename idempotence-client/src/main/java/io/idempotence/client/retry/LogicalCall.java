@@ -26,6 +26,10 @@ import org.slf4j.LoggerFactory;
 public final class LogicalCall {
     private static final Logger LOG = LoggerFactory.getLogger(LogicalCall.class);
 
+    static final String LEFT_WITHOUT_ID =
+            "this call was redirected to another origin, which does not know its ID, so it could be"
+                    + " carried out again; look into the business data";
+
     private final String client;
     private final String method;
     private final IdempotenceClientConfig config;
@@ -40,6 +44,8 @@ public final class LogicalCall {
     private volatile Instant firstSentAt = Instant.now();
     private volatile boolean safe;
     private volatile boolean inDoubt;
+    private volatile boolean answered;
+    private volatile boolean leftWithoutId;
     private volatile @Nullable Instant resumedFrom;
     private volatile @Nullable IdempotenceScope scope;
     private volatile @Nullable Result result;
@@ -93,14 +99,30 @@ public final class LogicalCall {
         if (requests.getAndIncrement() == 0) {
             firstSentAt = Instant.now();
         }
+        IdempotenceScope giver = scope;
+        if (giver != null) {
+            giver.sent(this, firstSentAt);
+        }
     }
 
     /** The scope gives the ID. The doubt about an earlier call under it is this one's, and this one's is the next one's. */
     public void isWithin(IdempotenceScope giver) {
         scope = giver;
-        giver.inDoubtSince().ifPresent(since -> {
+        learnDoubt();
+    }
+
+    /** Another call within the scope may be out, and may begin or end at any time. What was in doubt once, stays so for this call. */
+    private void learnDoubt() {
+        IdempotenceScope giver = scope;
+        if (giver == null) {
+            return;
+        }
+        giver.inDoubtSince(this).ifPresent(since -> {
             inDoubt = true;
-            resumedFrom = since;
+            Instant known = resumedFrom;
+            if (known == null || since.isBefore(known)) {
+                resumedFrom = since;
+            }
         });
     }
 
@@ -141,9 +163,29 @@ public final class LogicalCall {
         inDoubt = true;
     }
 
-    /** True if an earlier attempt, or the call that this one resumes, may have been carried out. */
+    /** True if an earlier attempt, the call that this one resumes, or another one within its scope may have been carried out. */
     public boolean isInDoubt() {
+        learnDoubt();
         return inDoubt;
+    }
+
+    /** A redirect took it to another origin, which does not know its ID: sent again, by whomever, it could be carried out twice. */
+    void leaveWithoutId() {
+        leftWithoutId = true;
+        IdempotenceScope giver = scope;
+        if (giver != null) {
+            giver.leftWithoutId();
+        }
+    }
+
+    /** True if it must not be sent again, as another origin got it without its ID. */
+    public boolean hasLeftWithoutId() {
+        return leftWithoutId;
+    }
+
+    /** The operation itself has answered: it knows the ID, whatever becomes of that answer on its way to the caller. */
+    void answered() {
+        answered = true;
     }
 
     @Nullable
@@ -151,13 +193,10 @@ public final class LogicalCall {
         return lastFailure;
     }
 
-    void ended(Result how, @Nullable Throwable failure) {
+    /** It came to an end, or a run of it did: whoever runs it again may end it in another way. */
+    public void ended(Result how, @Nullable Throwable failure) {
         result = how;
         lastFailure = failure;
-        IdempotenceScope giver = scope;
-        if (how == Result.UNKNOWN && giver != null) {
-            giver.endedInDoubt(firstSentAt());
-        }
     }
 
     /** A layer of the call begins: the proxy, or a run of the retry loop below it. */
@@ -167,8 +206,18 @@ public final class LogicalCall {
 
     /** A layer of the call ends. The last one to end tells the listener: a run may end after its proxy gave up on it. */
     public void exit() {
+        if (running.decrementAndGet() > 0) {
+            return;
+        }
         Result how = result;
-        if (running.decrementAndGet() == 0 && how != null && published.compareAndSet(false, true)) {
+        if (how == null) {
+            return;
+        }
+        IdempotenceScope giver = scope;
+        if (giver != null && !answered && !inDoubt && how != Result.UNKNOWN) {
+            giver.notCarriedOut(this);
+        }
+        if (published.compareAndSet(false, true)) {
             publish(how);
         }
     }
@@ -189,7 +238,15 @@ public final class LogicalCall {
     }
 
     /** @param waitMillis before the next attempt, or a negative number if there is none */
-    void attempted(int number, Outcome outcome, Observation seen, int attemptRequests, long nanos, long waitMillis) {
+    void attempted(
+            int number,
+            Outcome outcome,
+            Observation seen,
+            int attemptRequests,
+            int polls,
+            long waitedNanos,
+            long nanos,
+            long waitMillis) {
         IdempotenceClientListener listener = config.listener().orElse(null);
         if (listener == null && !LOG.isDebugEnabled()) {
             return;
@@ -202,6 +259,8 @@ public final class LogicalCall {
                 outcome.told(seen),
                 seen.status(),
                 attemptRequests,
+                polls,
+                Duration.ofNanos(waitedNanos),
                 Duration.ofNanos(nanos),
                 waitMillis < 0 ? null : Duration.ofMillis(waitMillis));
         LOG.debug("{}, ID {}", event, id);

@@ -40,7 +40,8 @@ final class RetryDecision {
     long waitBeforeNext(Retry.AsyncContext<Object> retry, Throwable failure) {
         try {
             return CURRENT.during(this, () -> retry.onError(failure));
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
+            // An Error, too: it must not take away what became of the attempt.
             LOG.warn("The predicate, interval or event consumer of a Retry threw; there is no further attempt", e);
             return STOP;
         }

@@ -13,8 +13,10 @@ import feign.AsyncFeign;
 import feign.Client;
 import feign.ExceptionPropagationPolicy;
 import feign.FeignException;
+import feign.Request;
 import feign.RequestLine;
 import feign.Response;
+import feign.RetryableException;
 import feign.Retryer;
 import feign.Target.HardCodedTarget;
 import feign.codec.EncodeException;
@@ -24,16 +26,21 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -42,6 +49,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -258,6 +266,93 @@ class AsyncCallTest extends FeignTestBase {
         assertEnd(FAILED, 1);
     }
 
+    /** A wrapper that cannot hand on a security context, say. What the first request came to is not lost with it. */
+    @Test
+    void laterAttemptWhoseExecutorBreaksEndsTheCallAsIfAttemptsWereOver() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(
+                fast().executor(attempt -> {
+                            throw new NoClassDefFoundError("context");
+                        })
+                        .build(),
+                b -> b.client(wire));
+        CompletableFuture<String> answer = orders.create("x");
+        wire.fail(0, new SocketTimeoutException("read timed out"));
+        assertThat(failure(answer)).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        assertThat(events.get(0).id()).isPresent();
+    }
+
+    @Test
+    void laterAttemptThatItsExecutorDropsEndsWithTheDeadline() {
+        server.answer(Reply.status(503));
+        AsyncOrders orders = async(
+                fast().deadline(Duration.ofMillis(300)).executor(attempt -> {}).build(), b -> b);
+        assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void laterAttemptThatItsExecutorBeginsTooLateIsNotSent() {
+        server.answer(Reply.status(503));
+        Duration deadline = Duration.ofMillis(300);
+        Executor late = CompletableFuture.delayedExecutor(deadline.toMillis(), TimeUnit.MILLISECONDS);
+        AsyncOrders orders = async(fast().deadline(deadline).executor(late).build(), b -> b);
+        assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(server.requests()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void clientThatNeverEndsItsRequestLeavesTheCallUnknownWhenTheDeadlineIsOver() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
+        assertThat(failure(orders.create("x"))).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
+    }
+
+    /** Feign's own client catches exceptions only. */
+    @Test
+    void errorOfTheHttpClientIsInTheFuture() {
+        Client broken = (request, options) -> {
+            throw new NoClassDefFoundError("tls");
+        };
+        AsyncOrders orders = async(fast().build(), b -> b.client(new AsyncClient.Default<>(broken, threads)));
+        assertThat(failure(orders.create("x"))).isInstanceOf(NoClassDefFoundError.class);
+        assertEnd(UNKNOWN, 1);
+    }
+
+    /** A socket does not heed the interrupt that comes of it. */
+    @Test
+    void answerThatComesAfterTheCallWasCancelledIsClosed() throws Exception {
+        CountDownLatch out = new CountDownLatch(1);
+        CountDownLatch cancelled = new CountDownLatch(1);
+        CountDownLatch closed = new CountDownLatch(1);
+        Client sockets = new Client.Default(null, null);
+        Client deaf = (request, options) -> {
+            Response response = sockets.execute(request, options);
+            out.countDown();
+            while (cancelled.getCount() > 0) {
+                try {
+                    cancelled.await();
+                } catch (InterruptedException e) {
+                    // Heard, and not heeded.
+                }
+            }
+            return response.toBuilder()
+                    .body(new ClosingBody(response.body(), closed::countDown))
+                    .build();
+        };
+        CompletableFuture<String> answer = async(
+                        fast().build(), b -> b.client(new AsyncClient.Default<>(deaf, threads)))
+                .create("x");
+        out.await();
+        answer.cancel(true);
+        cancelled.countDown();
+        assertThat(closed.await(30, TimeUnit.SECONDS)).isTrue();
+    }
+
     @Test
     void clientsExecutorThatRejectsSentNothing() {
         threads.shutdown();
@@ -272,6 +367,87 @@ class AsyncCallTest extends FeignTestBase {
         CompletableFuture<String> answer = IdempotenceScope.with(IdempotenceId.of("job-1"), () -> async().create("x"));
         assertThat(get(answer)).isEqualTo("ok");
         assertThat(server.ids()).containsOnly("\"job-1\"").hasSize(3);
+    }
+
+    /** Answers as its test says, and when. */
+    private static final class Wire implements AsyncClient<Object> {
+        final List<CompletableFuture<Response>> requests = new CopyOnWriteArrayList<>();
+
+        @Override
+        public CompletableFuture<Response> execute(Request request, Request.Options options, Optional<Object> context) {
+            CompletableFuture<Response> answer = new CompletableFuture<>();
+            requests.add(answer);
+            return answer;
+        }
+
+        void fail(int request, IOException failure) {
+            requests.get(request).completeExceptionally(failure);
+        }
+    }
+
+    /** Its caller waited for a while, and makes it again: the first request may have been carried out. */
+    @Test
+    void callThatIsStillOutLeavesItsScopeInDoubt() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().maxAttempts(1).build(), b -> b.client(wire));
+        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+            Instant before = Instant.now();
+            CompletableFuture<String> first = orders.create("x");
+            Instant after = Instant.now();
+            CompletableFuture<String> second = orders.create("x");
+            wire.fail(1, new ConnectException("refused"));
+            assertThat(failure(second))
+                    .isInstanceOfSatisfying(
+                            OutcomeUnknownException.class,
+                            unknown -> assertThat(unknown.firstSentAt()).isBetween(before, after));
+            wire.fail(0, new ConnectException("refused"));
+            assertThat(failure(first)).isInstanceOf(OutcomeUnknownException.class);
+        });
+    }
+
+    /** Both began while nothing was out; the one that ends last was the only one that may have been carried out. */
+    @Test
+    void callThatIsSentLaterLeavesAnEarlierOneOfItsScopeInDoubt() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().maxAttempts(1).build(), b -> b.client(wire));
+        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+            CompletableFuture<String> first = orders.create("x");
+            CompletableFuture<String> second = orders.create("x");
+            wire.fail(0, new ConnectException("refused"));
+            assertThat(failure(first)).isInstanceOf(OutcomeUnknownException.class);
+            wire.fail(1, new SocketTimeoutException("read timed out"));
+            assertThat(failure(second)).isInstanceOf(OutcomeUnknownException.class);
+        });
+    }
+
+    @Test
+    void callThatCertainlyWasNotCarriedOutLeavesNoDoubtInItsScope() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().maxAttempts(1).build(), b -> b.client(wire));
+        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+            for (int i = 0; i < 2; i++) {
+                CompletableFuture<String> answer = orders.create("x");
+                wire.fail(i, new ConnectException("refused"));
+                assertThat(failure(answer)).isExactlyInstanceOf(RetryableException.class);
+            }
+        });
+    }
+
+    /** The answer came when its caller did not wait for it any more. */
+    @Test
+    void callThatWasAnsweredIsNotToldAsOneThatWasNotCarriedOut() throws Exception {
+        AtomicInteger requests = new AtomicInteger();
+        AsyncClient<Object> sockets = new AsyncClient.Default<>(new Client.Default(null, null), threads);
+        AsyncOrders orders = async(
+                fast().maxAttempts(1).build(),
+                b -> b.client((request, options, context) -> requests.incrementAndGet() == 1
+                        ? sockets.execute(request, options, context)
+                        : CompletableFuture.failedFuture(new ConnectException("refused"))));
+        IdempotenceScope.<@Nullable Void, Exception>with(IdempotenceId.of("job-1"), () -> {
+            assertThat(get(orders.create("x"))).isEqualTo("ok");
+            assertThat(failure(orders.create("x"))).isInstanceOf(OutcomeUnknownException.class);
+            return null;
+        });
     }
 
     @Test

@@ -24,6 +24,8 @@ import feign.codec.DecodeException;
 import feign.codec.EncodeException;
 import io.github.resilience4j.retry.MaxRetriesExceededException;
 import io.github.resilience4j.retry.Retry;
+import io.github.resilience4j.retry.RetryConfig;
+import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
@@ -32,12 +34,9 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.Reader;
 import java.net.ConnectException;
 import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
-import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -172,6 +171,62 @@ class EndOfACallTest extends FeignTestBase {
                 }));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(NoClassDefFoundError.class);
         assertEnd(UNKNOWN, 2, 1);
+    }
+
+    /** A retry between the proxy and ours, which knows nothing of redirects. */
+    private static Feign.Builder calledTwice(Feign.Builder builder) {
+        return builder.invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> {
+            try {
+                return dispatch.get(method).invoke(args);
+            } catch (FeignException e) {
+                return dispatch.get(method).invoke(args);
+            }
+        });
+    }
+
+    /** The other origin does not know the ID, and would carry it out once for each request. */
+    @Test
+    void callThatLeftWithoutItsIdIsNotSentAgainByARetryAroundIt() {
+        try (TestServer other = new TestServer()) {
+            server.answer(Reply.status(307).header("Location", other.url() + "/orders"));
+            other.answer(Reply.status(503));
+            Orders orders = orders(fast().build(), EndOfACallTest::calledTwice);
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+            assertThat(server.requests()).hasSize(1);
+            assertThat(other.requests()).hasSize(1);
+            assertEnd(FAILED, 1, 1);
+        }
+    }
+
+    @Test
+    void callThatLeftWithoutItsIdAndWasLostSaysSoToTheEnd() {
+        try (TestServer other = new TestServer()) {
+            server.answer(Reply.status(307).header("Location", other.url() + "/orders"));
+            other.answer(Reply.hang());
+            Orders orders = orders(fast().build(), b -> calledTwice(b).options(readTimeout(300)));
+            assertThatThrownBy(() -> orders.create("x"))
+                    .isInstanceOf(OutcomeUnknownException.class)
+                    .hasMessageContaining("do not call again");
+            assertThat(server.requests()).hasSize(1);
+            assertThat(other.requests()).hasSize(1);
+        }
+    }
+
+    @Test
+    void callThatLeftWithoutItsIdIsNotSentAgainInItsScope() {
+        try (TestServer other = new TestServer()) {
+            server.answer(Reply.status(307).header("Location", other.url() + "/orders"));
+            other.answer(Reply.status(503));
+            Orders orders = orders();
+            IdempotenceScope.with(JOB, () -> {
+                assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+                assertThatThrownBy(() -> orders.create("x"))
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("look into the business data");
+            });
+            assertThat(server.requests()).hasSize(1);
+            assertThat(other.requests()).hasSize(1);
+        }
     }
 
     @Test
@@ -521,35 +576,6 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(server.requests()).hasSize(1);
     }
 
-    private record ClosingBody(Response.Body body, Runnable closed) implements Response.Body {
-        @Override
-        public Integer length() {
-            // As of an answer in chunks, which Feign does not read ahead.
-            return null;
-        }
-
-        @Override
-        public boolean isRepeatable() {
-            return body.isRepeatable();
-        }
-
-        @Override
-        public InputStream asInputStream() throws IOException {
-            return body.asInputStream();
-        }
-
-        @Override
-        public Reader asReader(Charset charset) throws IOException {
-            return body.asReader(charset);
-        }
-
-        @Override
-        public void close() throws IOException {
-            body.close();
-            closed.run();
-        }
-    }
-
     /** HttpURLConnection cannot send PATCH and says so before it connects: nothing left, nothing is unknown. */
     @Test
     void aMethodThatTheClientCannotSendIsAFailureAtOnce() {
@@ -560,6 +586,55 @@ class EndOfACallTest extends FeignTestBase {
                 .hasMessageContaining("Invalid HTTP method: PATCH");
         assertThat(server.requests()).isEmpty();
         assertEnd(FAILED, 1, 1);
+    }
+
+    /** It took too long between the decision and the attempt: a pause of the machine, or of whoever hears of it. */
+    @Test
+    void attemptThatWouldBeginAfterTheDeadlineIsNotSent() {
+        Duration deadline = Duration.ofMillis(300);
+        RetryRegistry registry = RetryRegistry.ofDefaults();
+        RetryConfig soon =
+                RetryConfig.custom().waitDuration(Duration.ofMillis(1)).build();
+        registry.retry("orders", soon).getEventPublisher().onRetry(event -> {
+            try {
+                new CountDownLatch(1).await(deadline.toMillis(), TimeUnit.MILLISECONDS);
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        });
+        server.answer(Reply.status(503));
+        Orders orders = orders(fast().retryRegistry(registry).deadline(deadline).build());
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(server.requests()).hasSize(1);
+        assertEnd(FAILED, 1, 1);
+    }
+
+    /** A metrics library of the wrong version, say. */
+    @Test
+    void errorOfAnEventConsumerOfTheRetryTakesNoAnswerAway() {
+        RetryRegistry registry = RetryRegistry.ofDefaults();
+        registry.retry("orders").getEventPublisher().onSuccess(event -> {
+            throw new NoSuchMethodError("consumer");
+        });
+        server.answer(Reply.status(503));
+        assertThat(orders(fast().retryRegistry(registry).build()).create("x")).isEqualTo("ok");
+        assertEnd(SUCCEEDED, 2, 2);
+    }
+
+    @Test
+    void errorOfThePredicateOfTheRetryEndsTheAttemptsAndHidesNothing() {
+        RetryRegistry registry = RetryRegistry.ofDefaults();
+        registry.retry(
+                "orders",
+                RetryConfig.custom()
+                        .retryOnException(failure -> {
+                            throw new NoSuchMethodError("predicate");
+                        })
+                        .build());
+        Orders orders = orders(
+                fast().retryRegistry(registry).build(), b -> b.client(losing(new SocketTimeoutException("lost"))));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1, 1);
     }
 
     @Test
@@ -797,6 +872,11 @@ class EndOfACallTest extends FeignTestBase {
         return Stream.of(
                 builder -> IdempotentFeign.install(builder).requestInterceptor(failing),
                 builder -> IdempotentFeign.install(builder.requestInterceptor(failing)),
+                builder -> IdempotentFeign.install(
+                        builder.invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> {
+                            failing.apply(new RequestTemplate());
+                            return null;
+                        })),
                 builder -> IdempotentFeign.install(builder.encoder((object, type, template) -> {
                     throw new EncodeException("cannot be written");
                 })));

@@ -11,12 +11,14 @@ import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.TestServer.Reply;
 import io.idempotence.client.metrics.IdempotenceClientMetrics;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** What listeners hear, and what metrics make of it. */
@@ -53,6 +55,8 @@ class EventsTest extends FeignTestBase {
         assertThat(first.status()).hasValue(503);
         assertThat(first.number()).isEqualTo(1);
         assertThat(first.requests()).isEqualTo(1);
+        assertThat(first.polls()).isZero();
+        assertThat(first.waited()).isZero();
         assertThat(first.waitBeforeNext().orElseThrow()).isGreaterThanOrEqualTo(Duration.ofMillis(3));
         assertThat(first.client()).isEqualTo("orders");
         assertThat(first.method()).isEqualTo("Orders#create(String)");
@@ -60,6 +64,8 @@ class EventsTest extends FeignTestBase {
         assertThat(second.outcome()).isEqualTo(Outcome.REPLAYED);
         assertThat(second.number()).isEqualTo(2);
         assertThat(second.requests()).isEqualTo(3);
+        assertThat(second.polls()).isEqualTo(2);
+        assertThat(second.waited()).isEqualTo(second.duration());
         assertThat(second.waitBeforeNext()).isEmpty();
         assertThat(second.id()).isEqualTo(first.id()).isPresent();
         assertThat(second.duration()).isLessThanOrEqualTo(events.get(0).duration());
@@ -68,6 +74,30 @@ class EventsTest extends FeignTestBase {
         assertThat(events.get(0).requests()).isEqualTo(4);
         // One retry for 5 tokens, one success that gives 1 back.
         assertThat(events.get(0).budgetLeft()).isEqualTo(496);
+    }
+
+    /** The server half says so by {@code Idempotent-Replayed}, and needs no poll. */
+    @Test
+    void requestThatTheServerHoldsForAnEarlierAttemptIsATimeOfWaitingAndNoPoll() {
+        Duration held = Duration.ofMillis(50);
+        server.answer(Reply.ok("stored")
+                .header("Idempotent-Replayed", "true")
+                .body("x".repeat(50))
+                .drip(held.dividedBy(50)));
+        heard().create("x");
+        assertThat(attempts.get(0).polls()).isZero();
+        assertThat(attempts.get(0).waited()).isGreaterThanOrEqualTo(held);
+    }
+
+    /** The earlier attempt released the ID, so that this one ran: its own time is not one of waiting. */
+    @Test
+    void timeOfAnAttemptsOwnExecutionIsNotOneOfWaiting() {
+        server.answer(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"), Reply.ok("first"));
+        heard().create("x");
+        assertThat(attempts.get(0).polls()).isEqualTo(1);
+        assertThat(attempts.get(0).waited())
+                .isPositive()
+                .isLessThan(attempts.get(0).duration());
     }
 
     @Test
@@ -145,6 +175,11 @@ class EventsTest extends FeignTestBase {
                 Reply.ok("stored").header("Idempotent-Replayed", "true"));
         orders.create("x");
         orders.create("y");
+        Timer waited = registry.get(IdempotenceClientMetrics.WAITED)
+                .tags("client", "orders")
+                .timer();
+        assertThat(waited.count()).isEqualTo(1);
+        assertThat(waited.totalTime(TimeUnit.NANOSECONDS)).isPositive();
         assertThat(registry.get(IdempotenceClientMetrics.CALLS)
                         .tags("client", "orders", "method", "Orders#create(String)", "result", "replayed")
                         .timer()

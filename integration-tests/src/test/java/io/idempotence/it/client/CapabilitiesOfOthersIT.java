@@ -2,6 +2,7 @@ package io.idempotence.it.client;
 
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -23,10 +24,14 @@ import io.github.resilience4j.ratelimiter.RateLimiterConfig;
 import io.github.resilience4j.ratelimiter.RequestNotPermitted;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.feign.OutcomeUnknownException;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -79,6 +84,19 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         alwaysGet(status(503));
         assertThatThrownBy(() -> orders.create("y")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertBreakerSaw(1, 1);
+    }
+
+    @Test
+    void openCircuitBreakerBeforeOursLeavesAResumedCallUnknown() {
+        breaker.transitionToOpenState();
+        Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(breaking())));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(CallNotPermittedException.class);
+        assertThatThrownBy(() -> IdempotenceClient.resume(
+                        IdempotenceId.of("job-1"), Instant.now(), () -> orders.create("x")))
+                .isInstanceOf(OutcomeUnknownException.class)
+                .hasCauseInstanceOf(CallNotPermittedException.class);
+        assertThat(received()).isEmpty();
+        assertEnd(UNKNOWN, 0);
     }
 
     /** The client half knows them by their names. */

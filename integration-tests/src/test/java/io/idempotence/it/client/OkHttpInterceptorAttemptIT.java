@@ -26,6 +26,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.net.ssl.SSLException;
+import io.idempotence.client.metrics.IdempotenceClientMetrics;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.util.concurrent.TimeUnit;
 import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
 import okhttp3.RequestBody;
@@ -272,7 +277,29 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(received().stream().map(request -> header(request, "Idempotency-Attempt")))
                 .containsExactly("1", "1", "2");
         assertEnd(SUCCEEDED, 2);
-        assertThat(events.get(0).requests()).isEqualTo(3);
+        assertThat(events.get(0).requests()).isEqualTo(2);
+    }
+
+    /** What OkHttp repeats by itself is none. */
+    @Test
+    void pollsAndTheTimeWaitedForAnEarlierAttemptAreMeasured() throws IOException {
+        MeterRegistry meters = new SimpleMeterRegistry();
+        requestsGet(
+                status(503).withHeader("Retry-After", "0"),
+                refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
+        assertThat(ok(installed(fast().listener(IdempotenceClientMetrics.of(meters))), order()))
+                .isEqualTo(OK);
+        assertThat(received()).hasSize(3);
+        assertThat(meters.get(IdempotenceClientMetrics.POLLS)
+                        .tag("client", "orders")
+                        .counter()
+                        .count())
+                .isEqualTo(1);
+        Timer waited = meters.get(IdempotenceClientMetrics.WAITED)
+                .tag("client", "orders")
+                .timer();
+        assertThat(waited.count()).isEqualTo(1);
+        assertThat(waited.totalTime(TimeUnit.MILLISECONDS)).isGreaterThanOrEqualTo(20);
     }
 
     /** Nothing is known of a request that was answered and then could not be sent again. */

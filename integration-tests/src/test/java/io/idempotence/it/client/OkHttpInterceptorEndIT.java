@@ -24,8 +24,12 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import okhttp3.Call;
+import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
 import okhttp3.Response;
+import okio.BufferedSink;
 import org.junit.jupiter.api.Test;
 
 /** Callers that enqueue, give up, or have a time of their own. */
@@ -70,6 +74,30 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         alwaysGet(status(400));
         assertThat(IdempotenceClient.<Integer, IOException>resume(id, sent, () -> status(client, order())))
                 .isEqualTo(400);
+    }
+
+    @Test
+    void resumedCallWhoseBodyCannotBeWrittenIsAsUnknownAsBefore() {
+        IdempotenceId id = IdempotenceId.of("job-1");
+        OkHttpClient client = installed();
+        Request.Builder unreadable = order().post(new RequestBody() {
+            @Override
+            public MediaType contentType() {
+                return TEXT;
+            }
+
+            @Override
+            public void writeTo(BufferedSink sink) throws IOException {
+                throw new IOException("gone");
+            }
+        });
+        assertThatThrownBy(() -> IdempotenceClient.resume(id, Instant.now(), () -> send(client, unreadable)))
+                .isInstanceOf(OutcomeUnknownException.class)
+                .hasRootCauseMessage("gone");
+        assertThatThrownBy(() -> send(client, unreadable))
+                .isExactlyInstanceOf(IOException.class)
+                .hasMessage("gone");
+        assertThat(received()).isEmpty();
     }
 
     // ---- cancel

@@ -13,6 +13,7 @@ import com.github.tomakehurst.wiremock.http.Fault;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
@@ -27,6 +28,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -67,7 +69,24 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(elsewhere).hasSize(1);
         assertThat(elsewhere.get(0).head()).startsWith("POST").doesNotContainIgnoringCase("idempotency-");
         assertThat(elsewhere.get(0).text()).isEqualTo("x");
-        assertThat(events.get(0).requests()).isEqualTo(2);
+        assertThat(events.get(0).requests()).isEqualTo(1);
+    }
+
+    @Test
+    void callThatLeftWithoutItsIdIsNotSentAgainInItsScope() throws IOException {
+        try (RawServer other = elsewhere(answering("503 Not now"))) {
+            redirects(307, other.url() + "/orders");
+            OkHttpClient client = installed();
+            IdempotenceScope.<@Nullable Void, IOException>with(IdempotenceId.of("job-1"), () -> {
+                assertThat(status(client, order())).isEqualTo(503);
+                assertThatThrownBy(() -> send(client, order()))
+                        .isInstanceOf(IOException.class)
+                        .hasMessageContaining("look into the business data");
+                return null;
+            });
+        }
+        assertThat(received()).hasSize(1);
+        assertThat(elsewhere).hasSize(1);
     }
 
     /** Another name is another origin, even on the same machine. */
