@@ -6,6 +6,8 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.jdbc.Databases;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.redis.ServerTime;
@@ -537,15 +539,20 @@ class IdempotencePropertiesTest {
 
     private static EmbeddedRedis redis;
     private static RedisIdempotenceStorage inRedis;
+    private static JdbcIdempotenceStorage inDatabase;
 
     @BeforeContainer
     static void start() {
         redis = EmbeddedRedis.start();
         inRedis = RedisIdempotenceStorage.connect(redis.address());
+        inDatabase = JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
+                .createIfMissing()
+                .build();
     }
 
     @AfterContainer
     static void stop() {
+        inDatabase.close();
         inRedis.close();
         redis.close();
     }
@@ -599,6 +606,11 @@ class IdempotencePropertiesTest {
     @Property(tries = 40)
     void norDoesOneInRedis(@ForAll("histories") List<Step> history) {
         play(history, inRedis, duration -> ServerTime.letPass(redis, duration));
+    }
+
+    @Property(tries = 20)
+    void norDoesOneInADatabase(@ForAll("histories") List<Step> history) {
+        play(history, inDatabase, Databases.POSTGRESQL::letPass);
     }
 
     private static void play(List<Step> history, IdempotenceStorage storage, Consumer<Duration> letPass) {

@@ -11,6 +11,7 @@ import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
@@ -53,7 +54,11 @@ class IdempotenceTest {
     }
 
     private Idempotence idempotence(IdempotencePolicy policy) {
-        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+        return over(RedisIdempotenceStorage.connect(redis.address()), policy);
+    }
+
+    private Idempotence over(IdempotenceStorage storage, IdempotencePolicy policy) {
+        Idempotence idempotence = Idempotence.builder(storage)
                 .namespace("orders")
                 .policy(policy)
                 .listener((event, which) -> events.add(event))
@@ -380,15 +385,28 @@ class IdempotenceTest {
     /** T14 */
     @Test
     void renewalStopsWithAnAlarmWhenTheClaimIsLost() throws Exception {
-        Idempotence idempotence = idempotence(
-                IdempotencePolicy.builder().lease(Duration.ofMillis(100)).build());
+        IdempotencePolicy policy =
+                IdempotencePolicy.builder().lease(Duration.ofMillis(100)).build();
+        List<StorageKey> renewed = new CopyOnWriteArrayList<>();
+        Idempotence idempotence = over(
+                new FaultyStorage(RedisIdempotenceStorage.connect(redis.address())).before((call, key) -> {
+                    if (call == FaultyStorage.Call.RENEW) {
+                        renewed.add(key);
+                    }
+                }),
+                policy);
+        StorageKey other = StorageKey.of("orders", "", "", IdempotenceId.of("other"));
         idempotence.execute(id, () -> {
             try (Jedis jedis = redis.jedis()) {
                 jedis.flushAll();
             }
             await().until(() -> events.contains(IdempotenceEvent.LOST));
+            renewed.clear();
+            idempotence.claim(IdempotentCall.of(IdempotenceId.of("other")), policy);
+            await().until(() -> renewed.size() >= 5);
             return work();
         });
+        assertThat(renewed).containsOnly(other);
         assertThat(events.stream().filter(IdempotenceEvent.LOST::equals)).hasSize(1);
     }
 

@@ -487,6 +487,8 @@ class StorageTroubleTest {
         await().until(() -> faulty.count(Call.CLAIM) + faulty.count(Call.FIND) >= 3);
         idempotence.close();
         assertThat(other.find(key).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);
+        // A take-over that was taken back would be abandoned, too.
+        assertThat(other.find(key).orElseThrow().fence()).isEqualTo(1);
     }
 
     @Test

@@ -11,10 +11,12 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
+import java.sql.Connection;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -52,14 +54,7 @@ class OperatorOnDatabaseTest {
     void findsListsResolvesCountsAndDeletes() {
         IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "default");
         IdempotenceId id = new IdempotenceId("order-7");
-        Claim claim = ((ClaimResult.Claimed) storage.claim(new ClaimRequest(
-                        admin.requestKey(id, ""),
-                        Fingerprint.NONE,
-                        Owner.random(new SecureRandom()),
-                        HOUR,
-                        HOUR,
-                        false)))
-                .claim();
+        Claim claim = claim(storage, admin.requestKey(id, ""));
         storage.markUnknown(claim, HOUR);
 
         assertThat(run("list", "--unknown")).isZero();
@@ -75,6 +70,37 @@ class OperatorOnDatabaseTest {
         assertThat(admin.find(claim.key())).isEmpty();
     }
 
+    /** What its transaction committed is completed, whatever its record says. */
+    @Test
+    void seesAndDeletesTheMarksOfAServiceThatWorksInTransaction() throws Exception {
+        DriverDataSource database = new DriverDataSource(url, "sa", "open-sesame");
+        JdbcIdempotenceStorage inTransaction =
+                JdbcIdempotenceStorage.builder(database).inTransaction().build();
+        IdempotenceAdmin admin = IdempotenceAdmin.of(inTransaction, "default");
+        Claim claim = claim(inTransaction, admin.requestKey(new IdempotenceId("order-7"), ""));
+        try (Connection business = database.getConnection()) {
+            business.setAutoCommit(false);
+            inTransaction.markApplied(business, claim.key(), claim.fence());
+            business.commit();
+        }
+        inTransaction.markUnknown(claim, HOUR);
+
+        assertThat(run("find", "order-7")).isZero();
+        assertThat(text(out)).contains("unknown");
+        assertThat(run("find", "order-7", "--in-transaction")).isZero();
+        assertThat(text(out)).contains("completed").doesNotContain("unknown");
+        assertThat(run("list", "--unknown", "--in-transaction")).isZero();
+        assertThat(text(out)).doesNotContain(claim.key().value());
+        assertThat(run("resolve", "order-7", "--not-applied", "--yes", "--in-transaction"))
+                .isNotZero();
+        assertThat(admin.find(claim.key()))
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.COMPLETED));
+
+        assertThat(run("delete", "order-7", "--yes", "--in-transaction")).isZero();
+        assertThat(admin.find(claim.key())).isEmpty();
+        assertThat(claim(inTransaction, claim.key()).fence()).isEqualTo(1);
+    }
+
     @Test
     void saysWhatIsWrongAndNoPassword() {
         assertThat(execute("stats", "--jdbc", "jdbc:nobody://host/db?password=sesame"))
@@ -87,6 +113,12 @@ class OperatorOnDatabaseTest {
         assertThat(text(err)).contains("missing");
         environment.put("IDEMPOTENCE_JDBC_PASSWORD", "wrong-sesame");
         assertThat(run("stats")).isEqualTo(3);
+    }
+
+    private static Claim claim(JdbcIdempotenceStorage storage, StorageKey key) {
+        return ((ClaimResult.Claimed) storage.claim(
+                        new ClaimRequest(key, Fingerprint.NONE, Owner.random(new SecureRandom()), HOUR, HOUR, false)))
+                .claim();
     }
 
     private int run(String... args) {

@@ -20,7 +20,7 @@ import javax.sql.DataSource;
 import org.awaitility.Awaitility;
 
 /** Real servers, each started once per JVM, when first asked for; they end with it. */
-enum Databases {
+public enum Databases {
     POSTGRESQL(Dialect.POSTGRESQL) {
         @Override
         String start() {
@@ -86,7 +86,7 @@ enum Databases {
     }
 
     /** A pool for all tests. */
-    synchronized DataSource pool() {
+    public synchronized DataSource pool() {
         if (pool == null) {
             pool = newPool(config -> config.setMaximumPoolSize(20));
         }
@@ -103,7 +103,7 @@ enum Databases {
     }
 
     /** Returns when this database's clock has gone on by at least {@code duration}. */
-    void letPass(Duration duration) {
+    public void letPass(Duration duration) {
         long until = millis() + duration.toMillis() + 1;
         Awaitility.await()
                 .pollDelay(duration)

@@ -3,10 +3,12 @@ package io.idempotence.server.jdbc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.FailureRule;
 import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.ResultCodec;
 import io.idempotence.server.storage.Claim;
@@ -14,6 +16,7 @@ import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.Resolution;
@@ -345,6 +348,71 @@ class JdbcInTransactionTest {
         return accounts.stream()
                 .map(account -> databases.number("SELECT booked FROM account WHERE id = '" + account + "'"))
                 .toList();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void expiredMarksAreDeletedInBatchesAndLiveOnesAreKept(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(databases.pool())
+                .table("swept_record")
+                .appliedTable("swept_mark")
+                .createIfMissing()
+                .inTransaction()
+                .build();
+        StorageKey old = Claims.newKey();
+        run(databases, storage, Claims.claim(storage, old));
+        for (int i = 0; i < 2; i++) {
+            run(databases, storage, Claims.claim(storage, Claims.newKey()));
+        }
+        databases.execute("UPDATE swept_record SET expires_at = 1");
+        databases.execute("UPDATE swept_mark SET expires_at = 1");
+        run(databases, storage, Claims.claim(storage, key));
+        databases.execute("DELETE FROM swept_record WHERE id = '" + key.value() + "'");
+
+        // The limit is that of each table.
+        assertThat(storage.deleteExpired(2)).isEqualTo(4);
+        assertThat(storage.deleteExpired(2)).isEqualTo(2);
+        assertThat(storage.deleteExpired(2)).isZero();
+
+        assertThat(databases.number("SELECT COUNT(*) FROM swept_record")).isZero();
+        assertThat(databases.number("SELECT COUNT(*) FROM swept_mark")).isEqualTo(1);
+        assertAppliedWithoutResult(storage.claim(Claims.request(key)));
+        assertThat(Claims.claim(storage, old).fence()).isEqualTo(1);
+        storage.delete(key);
+        storage.delete(old);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aListShowsWhatWasAppliedAsCompleted(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = storage(databases);
+        String namespace = "applied-" + databases.name();
+        StorageKey running = Claims.newKey(namespace);
+        StorageKey applied = Claims.newKey(namespace);
+        StorageKey unknownButApplied = Claims.newKey(namespace);
+        StorageKey brokenOff = Claims.newKey(namespace);
+        StorageKey ofAnEarlierLife = Claims.newKey(namespace);
+        run(databases, storage, Claims.claim(storage, running));
+        run(databases, storage, Claims.claim(storage, applied, Claims.SHORT));
+        Claim unknown = Claims.claim(storage, unknownButApplied);
+        run(databases, storage, unknown);
+        storage.markUnknown(unknown, Claims.RETENTION);
+        Claims.claim(storage, brokenOff, Claims.SHORT);
+        run(databases, storage, Claims.claim(storage, ofAnEarlierLife, Claims.SHORT));
+        databases.execute("UPDATE idempotence_applied SET expires_at = 1 WHERE id = '" + ofAnEarlierLife.value() + "'");
+        databases.letPass(Claims.SHORT);
+
+        assertThat(storage.list(namespace))
+                .extracting(IdempotenceRecord::key, IdempotenceRecord::state)
+                .containsExactlyInAnyOrder(
+                        tuple(running, RecordState.IN_PROGRESS),
+                        tuple(applied, RecordState.COMPLETED),
+                        tuple(unknownButApplied, RecordState.COMPLETED),
+                        tuple(brokenOff, RecordState.ABANDONED),
+                        tuple(ofAnEarlierLife, RecordState.ABANDONED));
+        assertThat(IdempotenceAdmin.of(storage, namespace).listUncertain(Duration.ZERO))
+                .extracting(IdempotenceRecord::key)
+                .containsExactlyInAnyOrder(brokenOff, ofAnEarlierLife);
     }
 
     @ParameterizedTest

@@ -20,21 +20,24 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
 
     /** Starts three primaries that share the slots evenly, and waits until each says that the cluster is up. */
     public static EmbeddedRedisCluster start() {
-        return start(3, false);
+        return start(3, 0);
+    }
+
+    /** The same, and a replica follows the first one. The other two are the majority that makes it a primary. */
+    static EmbeddedRedisCluster startWithReplica() {
+        return start(3, 1);
     }
 
     /** The same with two primaries, each of which has a replica that follows it. */
     static EmbeddedRedisCluster startReplicated() {
-        return start(2, true);
+        return start(2, 2);
     }
 
-    private static EmbeddedRedisCluster start(int primaries, boolean replicated) {
+    private static EmbeddedRedisCluster start(int primaries, int replicas) {
         EmbeddedRedisCluster cluster = new EmbeddedRedisCluster();
         try {
             cluster.form(primaries);
-            if (replicated) {
-                cluster.replicate();
-            }
+            cluster.replicate(replicas);
             return cluster;
         } catch (RuntimeException | AssertionError e) {
             cluster.close();
@@ -57,8 +60,8 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
         awaitAll(this::isUp);
     }
 
-    private void replicate() {
-        for (EmbeddedRedis node : nodes) {
+    private void replicate(int first) {
+        for (EmbeddedRedis node : nodes.subList(0, first)) {
             EmbeddedRedis replica = startNode();
             replicas.add(replica);
             try (Jedis jedis = replica.jedis()) {
@@ -66,13 +69,13 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
             }
         }
         awaitAll(this::isUp);
-        for (int i = 0; i < nodes.size(); i++) {
+        for (int i = 0; i < first; i++) {
             try (Jedis primary = nodes.get(i).jedis();
                     Jedis replica = replicas.get(i).jedis()) {
                 replica.clusterReplicate(primary.clusterMyId());
             }
         }
-        awaitAll(node -> replicas.contains(node) || node.hasReplica());
+        awaitAll(node -> nodes.indexOf(node) >= first || replicas.contains(node) || node.hasReplica());
     }
 
     private static EmbeddedRedis startNode() {
@@ -101,6 +104,11 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
     /** The primaries. */
     public List<EmbeddedRedis> nodes() {
         return List.copyOf(nodes);
+    }
+
+    /** The replicas, in the order of their primaries. */
+    List<EmbeddedRedis> replicas() {
+        return List.copyOf(replicas);
     }
 
     /** The primaries and their replicas. */

@@ -1,9 +1,13 @@
 package io.idempotence.server.redis;
 
+import static org.assertj.core.api.Assertions.as;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import io.idempotence.server.CapturedLog;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.net.URI;
 import org.junit.jupiter.api.Tag;
@@ -25,8 +29,18 @@ class RedisSetUpTest {
         try (Jedis jedis = redis.jedis()) {
             assertThat(jedis.clientList().lines()).as("connections left open").hasSize(1);
         }
-        // Without strict() it is warned of only.
-        RedisIdempotenceStorage.connect(redis.address()).close();
+        assertWarned(redis.address(), why);
+    }
+
+    /** Without {@code strict()}. */
+    private static void assertWarned(String addresses, String why) {
+        try (CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
+            RedisIdempotenceStorage.connect(addresses).close();
+            assertThat(log.warnings())
+                    .extracting(ILoggingEvent::getFormattedMessage)
+                    .singleElement(as(STRING))
+                    .contains(why);
+        }
     }
 
     @Test
@@ -83,6 +97,10 @@ class RedisSetUpTest {
                     .isInstanceOf(StorageUnavailableException.class)
                     .hasMessageContaining("give the user the right to INFO")
                     .hasMessageNotContaining("s3cret");
+            try (CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
+                RedisIdempotenceStorage.connect(uri).close();
+                assertThat(log.warnings()).isEmpty();
+            }
         }
     }
 
@@ -94,6 +112,7 @@ class RedisSetUpTest {
                             .build())
                     .isInstanceOf(StorageUnavailableException.class)
                     .hasMessageContaining("set appendonly yes");
+            assertWarned(cluster.addresses(), "set appendonly yes");
             cluster.nodes().forEach(node -> {
                 try (Jedis jedis = node.jedis()) {
                     jedis.configSet("appendonly", "yes");

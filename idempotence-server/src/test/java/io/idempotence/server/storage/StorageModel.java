@@ -4,7 +4,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** The state table of {@code docs/design.md} for one ID, as plainly as it can be written. What a storage does must be what this says. */
-final class StorageModel {
+class StorageModel {
     enum State {
         ABSENT,
         P,
@@ -98,6 +98,24 @@ final class StorageModel {
 
     private String fenced(int of) {
         return "fenced " + (of == fingerprint ? Arrays.toString(result) : "null");
+    }
+
+    boolean delete() {
+        boolean lived = state != State.ABSENT;
+        vanish();
+        return lived;
+    }
+
+    /** Its retention is over. */
+    final void vanish() {
+        state = State.ABSENT;
+        fence = 0;
+        result = null;
+    }
+
+    /** Whether the business transaction of the claim with this fence may commit. */
+    boolean markApplied(long withFence) {
+        throw new UnsupportedOperationException("not in transaction: " + withFence);
     }
 
     boolean resolve(long withFence, boolean applied) {

@@ -35,10 +35,23 @@ public abstract class StorageProperties {
     /** Returns when the storage's own clock has gone on by at least {@code duration}. */
     protected abstract void letPass(Duration duration);
 
+    /** An execution that takes effect, with its mark, in one transaction on the storage's database. */
+    @FunctionalInterface
+    public interface BusinessTransaction {
+        /** Whether it committed; false if it was overtaken and rolled back. */
+        boolean commit(StorageKey key, long fence);
+    }
+
+    /** How executions take effect if the storage works in transaction, else null. */
+    protected @Nullable BusinessTransaction businessTransaction() {
+        return null;
+    }
+
     /** What happens. */
     enum Act {
         CLAIM,
         CLAIM_AGAIN,
+        COMMIT,
         COMPLETE,
         RELEASE,
         MARK_UNKNOWN,
@@ -89,15 +102,20 @@ public abstract class StorageProperties {
         final StorageKey key = StorageKey.of(
                 "model", "", "", new IdempotenceId(UUID.randomUUID().toString()));
         final List<Attempt> attempts = new ArrayList<>();
-        StorageModel model = new StorageModel();
+        final StorageModel model;
         int runs;
         int allowed = 1;
+        int effects;
+        int lives = 1;
         long fence;
         byte @Nullable [] completed;
 
+        Id(StorageModel model) {
+            this.model = model;
+        }
+
         /** What was forgotten may run again. */
         void forget() {
-            model = new StorageModel();
             allowed++;
             fence = 0;
             completed = null;
@@ -105,6 +123,7 @@ public abstract class StorageProperties {
 
         void assertInvariants() {
             assertThat(runs).as("executions").isLessThanOrEqualTo(allowed);
+            assertThat(effects).as("effects").isLessThanOrEqualTo(lives);
             assertThat(model.fence).as("fence").isGreaterThanOrEqualTo(fence);
             fence = model.fence;
             if (completed != null) {
@@ -119,6 +138,7 @@ public abstract class StorageProperties {
         Arbitrary<Act> acts = Arbitraries.frequency(
                 Tuple.of(8, Act.CLAIM),
                 Tuple.of(3, Act.CLAIM_AGAIN),
+                Tuple.of(businessTransaction() == null ? 0 : 4, Act.COMMIT),
                 Tuple.of(4, Act.COMPLETE),
                 Tuple.of(5, Act.RELEASE),
                 Tuple.of(2, Act.MARK_UNKNOWN),
@@ -143,7 +163,8 @@ public abstract class StorageProperties {
 
     @Property(tries = 250)
     void everyHistoryIsOneOfTheModel(@ForAll("histories") List<Step> history) {
-        List<Id> ids = List.of(new Id(), new Id(), new Id());
+        Supplier<Id> any = () -> new Id(businessTransaction() == null ? new StorageModel() : new InTransactionModel());
+        List<Id> ids = List.of(any.get(), any.get(), any.get());
         FaultyStorage wire = new FaultyStorage(storage());
         for (int i = 0; i < history.size(); i++) {
             Step step = history.get(i);
@@ -183,6 +204,7 @@ public abstract class StorageProperties {
                 }
                 claim(storage, id, by, step);
             }
+            case COMMIT -> commit(id, attempt);
             case COMPLETE -> finish(storage, id, attempt, StorageModel.State.C, step, new byte[] {(byte) number});
             case RELEASE -> finish(storage, id, attempt, StorageModel.State.R, step, null);
             case MARK_UNKNOWN -> finish(storage, id, attempt, StorageModel.State.U, step, null);
@@ -205,9 +227,9 @@ public abstract class StorageProperties {
             }
             case DELETE ->
                 compare(step, () -> String.valueOf(storage.delete(id.key)), () -> {
-                    boolean lived = id.model.state != StorageModel.State.ABSENT;
                     id.forget();
-                    return String.valueOf(lived);
+                    id.lives++;
+                    return String.valueOf(id.model.delete());
                 });
         }
     }
@@ -239,6 +261,16 @@ public abstract class StorageProperties {
         });
     }
 
+    /** Whoever never learned of its claim does not run, and commits nothing. */
+    private void commit(Id id, Attempt by) {
+        BusinessTransaction transaction = businessTransaction();
+        if (transaction != null && by.runs) {
+            boolean committed = id.model.markApplied(by.fence);
+            id.effects += committed ? 1 : 0;
+            assertThat(transaction.commit(id.key, by.fence)).as("committed").isEqualTo(committed);
+        }
+    }
+
     private void finish(
             IdempotenceStorage storage, Id id, Attempt by, StorageModel.State to, Step step, byte @Nullable [] result) {
         Claim claim = claim(id.key, by);
@@ -262,6 +294,7 @@ public abstract class StorageProperties {
                 });
         if (forgotten[0]) {
             letPass(MOMENT.multipliedBy(2));
+            id.model.vanish();
             id.forget();
         }
     }

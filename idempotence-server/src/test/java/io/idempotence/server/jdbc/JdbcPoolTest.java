@@ -1,0 +1,156 @@
+package io.idempotence.server.jdbc;
+
+import static io.idempotence.server.Refusals.refusalOf;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.CapturedLog;
+import io.idempotence.server.ExecutionRefusedException;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.storage.RecordState;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** Business code holds all connections of the pool that it shares with the storage, while an execution is renewed or ends. */
+class JdbcPoolTest {
+    private static final int CONNECTIONS = 2;
+    private static final Duration LEASE = Duration.ofMillis(600);
+
+    private final IdempotenceId id = IdempotenceId.of("order-" + UUID.randomUUID());
+    private final AtomicInteger runs = new AtomicInteger();
+    private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+    private final List<Connection> held = new ArrayList<>();
+    private final HikariDataSource pool = Databases.POSTGRESQL.newPool(config -> {
+        config.setMaximumPoolSize(CONNECTIONS);
+        config.setConnectionTimeout(250);
+    });
+    /** With connections of its own. */
+    private final JdbcIdempotenceStorage elsewhere = JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
+            .createIfMissing()
+            .build();
+
+    private final IdempotenceAdmin admin = IdempotenceAdmin.of(elsewhere, "default");
+
+    @AfterEach
+    void close() throws SQLException {
+        giveBack();
+        pool.close();
+    }
+
+    private void takeAll() throws SQLException {
+        for (int i = 0; i < CONNECTIONS; i++) {
+            held.add(pool.getConnection());
+        }
+    }
+
+    private void giveBack() throws SQLException {
+        for (Connection connection : held) {
+            connection.close();
+        }
+        held.clear();
+    }
+
+    private Idempotence idempotence(IdempotencePolicy policy) {
+        return Idempotence.builder(JdbcIdempotenceStorage.builder(pool).build())
+                .policy(policy)
+                .listener((event, which) -> events.add(event))
+                .build();
+    }
+
+    private RecordState state() {
+        return admin.find(admin.executeKey(id)).orElseThrow().state();
+    }
+
+    private String pay() {
+        return "payment " + runs.incrementAndGet();
+    }
+
+    @Test
+    @DisplayName("T22, rule 5: an end that finds no connection is written when there is one again")
+    void anEndThatFindsNoConnectionIsWrittenLater() throws Exception {
+        try (Idempotence idempotence = idempotence(IdempotencePolicy.defaults())) {
+            assertThat(idempotence.execute(id, () -> {
+                        takeAll();
+                        return pay();
+                    }))
+                    .isEqualTo("payment 1");
+            assertThat(state()).isEqualTo(RecordState.IN_PROGRESS);
+            assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.STORAGE_ERROR);
+            assertThat(refusalOf(() -> idempotence.execute(id, this::pay))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+
+            giveBack();
+            await().until(() -> state() == RecordState.COMPLETED);
+            assertThat(idempotence.execute(id, this::pay)).isEqualTo("payment 1");
+        }
+        assertThat(runs).hasValue(1);
+        assertThat(events).doesNotContain(IdempotenceEvent.FENCED, IdempotenceEvent.LOST);
+    }
+
+    @Test
+    @DisplayName(
+            "T9: a lease that ran out for want of a connection is renewed when there is one, unless somebody took over")
+    void aLeaseThatFoundNoConnectionIsRenewedLater() throws Exception {
+        IdempotencePolicy policy = IdempotencePolicy.builder().lease(LEASE).build();
+        try (CapturedLog log = CapturedLog.of(Idempotence.class);
+                Idempotence idempotence = idempotence(policy);
+                Idempotence other =
+                        Idempotence.builder(elsewhere).policy(policy).build()) {
+            assertThat(idempotence.execute(id, () -> {
+                        takeAll();
+                        await().until(() -> state() == RecordState.ABANDONED);
+                        assertThat(refusalOf(() -> other.execute(id, this::pay)))
+                                .isEqualTo(Refusal.OUTCOME_UNKNOWN);
+                        giveBack();
+                        await().until(() -> state() == RecordState.IN_PROGRESS);
+                        return pay();
+                    }))
+                    .isEqualTo("payment 1");
+            assertThat(state()).isEqualTo(RecordState.COMPLETED);
+            assertThat(log.warnings())
+                    .extracting(ILoggingEvent::getFormattedMessage)
+                    .contains("a lease could not be renewed, trying again");
+        }
+        assertThat(runs).hasValue(1);
+        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);
+    }
+
+    @Test
+    @DisplayName(
+            "T14: whoever is overtaken because no connection was free to renew is told so, and gives the other's answer")
+    void whoeverIsOvertakenForWantOfAConnectionGivesTheOthersAnswer() throws Exception {
+        IdempotencePolicy policy = IdempotencePolicy.builder()
+                .lease(LEASE)
+                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .build();
+        try (Idempotence idempotence = idempotence(policy);
+                Idempotence other =
+                        Idempotence.builder(elsewhere).policy(policy).build()) {
+            assertThat(idempotence.execute(id, () -> {
+                        takeAll();
+                        await().ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
+                                .until(() -> other.execute(id, this::pay).equals("payment 1"));
+                        giveBack();
+                        return pay();
+                    }))
+                    .isEqualTo("payment 1");
+        }
+        assertThat(runs).hasValue(2);
+        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.FENCED);
+    }
+}

@@ -1,0 +1,91 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
+
+/** The primary of a slot of a Redis Cluster dies, and its replica takes its place. */
+@Tag("redis-7")
+class RedisClusterFailoverTest {
+    @Test
+    @DisplayName("P2: a claim that a replica has outlives the primary of its slot")
+    void aClaimOutlivesThePrimaryOfItsSlot() {
+        try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.startWithReplica();
+                RedisIdempotenceStorage storage = as(cluster).build();
+                RedisIdempotenceStorage careful = as(cluster, "wait")
+                        .waitForReplicas(1, Duration.ofMillis(1_500))
+                        .build()) {
+            EmbeddedRedis primary = cluster.nodes().get(0);
+            EmbeddedRedis replica = cluster.replicas().get(0);
+            StorageKey completed = keyOfTheFirst();
+            StorageKey claimed = keyOfTheFirst();
+            careful.complete(Claims.claim(careful, completed), new byte[] {7}, Claims.RETENTION);
+            Claim claim = Claims.claim(careful, claimed);
+            // Redis 6.2 has given it the scripts, too.
+            scriptFlush(replica);
+
+            primary.kill();
+
+            // Until then it is refused, and whatever is answered first is right.
+            assertThat(await().atMost(Duration.ofSeconds(30))
+                            .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                            .until(() -> storage.claim(Claims.request(claimed)), answer -> true))
+                    .isInstanceOf(ClaimResult.InProgress.class);
+            assertThat(unknownScripts(replica)).isPositive();
+            assertThat(storage.claim(Claims.request(completed))).isInstanceOf(ClaimResult.Completed.class);
+            assertThat(storage.complete(claim, new byte[] {8}, Claims.RETENTION))
+                    .isEqualTo(new WriteResult.Done());
+            assertThat(storage.claim(Claims.request(claimed)))
+                    .isInstanceOfSatisfying(
+                            ClaimResult.Completed.class,
+                            replayed -> assertThat(replayed.result()).containsExactly(8));
+
+            StorageKey later = keyOfTheFirst();
+            Claim next = Claims.claim(storage, later);
+            assertThat(storage.complete(next, new byte[] {9}, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+            // There is no replica any more: who insists on one is refused, and nothing runs.
+            assertThatThrownBy(() -> careful.claim(Claims.request(keyOfTheFirst())))
+                    .isInstanceOf(StorageUnavailableException.class);
+        }
+    }
+
+    private static RedisIdempotenceStorage.Builder as(EmbeddedRedisCluster cluster, String... more) {
+        return RedisIdempotenceStorage.builder(cluster.addresses()).client(Rights.inCluster(cluster, more));
+    }
+
+    /** A new one in a slot of the first primary. */
+    private static StorageKey keyOfTheFirst() {
+        return Stream.generate(Claims::newKey)
+                .filter(key -> SlotMigration.slotOf(key) < 16_384 / 3)
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static void scriptFlush(EmbeddedRedis server) {
+        try (Jedis jedis = server.jedis()) {
+            jedis.scriptFlush();
+        }
+    }
+
+    private static long unknownScripts(EmbeddedRedis server) {
+        try (Jedis jedis = server.jedis()) {
+            return jedis.info("errorstats")
+                    .lines()
+                    .filter(line -> line.startsWith("errorstat_NOSCRIPT:"))
+                    .count();
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package io.idempotence.server.storage;
+
+import java.util.Arrays;
+
+/**
+ * The state table where executions are marked applied in their business transactions: whoever broke off has done nothing and is taken over,
+ * and what was applied is completed, whatever its record says, unless the answer is there or still to come.
+ */
+final class InTransactionModel extends StorageModel {
+    private long markedFence;
+    private int markedFingerprint;
+
+    @Override
+    boolean markApplied(long withFence) {
+        boolean held = state == State.P && fence == withFence && !marked();
+        if (held) {
+            markedFence = fence;
+            markedFingerprint = fingerprint;
+        }
+        return held;
+    }
+
+    @Override
+    String claim(long by, int of, boolean takeOver) {
+        if (!settled()) {
+            return super.claim(by, of, true);
+        }
+        return of == (state == State.ABSENT ? markedFingerprint : fingerprint)
+                ? "completed " + Arrays.toString(ClaimResult.noResult())
+                : "mismatch";
+    }
+
+    @Override
+    boolean resolve(long withFence, boolean applied) {
+        return !settled() && super.resolve(withFence, applied);
+    }
+
+    @Override
+    boolean delete() {
+        boolean lived = marked() | super.delete();
+        markedFence = 0;
+        return lived;
+    }
+
+    @Override
+    String shown() {
+        return settled() ? RecordState.COMPLETED + " " + (state == State.ABSENT ? markedFence : fence) : super.shown();
+    }
+
+    private boolean marked() {
+        return markedFence != 0;
+    }
+
+    private boolean settled() {
+        return marked() && state != State.C && (state != State.P || leaseOver);
+    }
+}
