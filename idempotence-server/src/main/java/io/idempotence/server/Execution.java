@@ -89,6 +89,14 @@ public final class Execution implements IdempotentExecution {
     }
 
     @Override
+    public void applied() {
+        overtaken = false;
+        if (decided == Verdict.RELEASE) {
+            decided = null;
+        }
+    }
+
+    @Override
     public void markUnknown() {
         decided = Verdict.UNKNOWN;
     }
