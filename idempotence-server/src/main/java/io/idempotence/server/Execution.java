@@ -173,7 +173,7 @@ public final class Execution implements IdempotentExecution {
      * @param result as in {@link #finish}
      */
     public void finishLater(Duration delay, Verdict byPolicy, byte[] result) {
-        engine.errorPages().later(delay, () -> {
+        engine.errorPages().later(id, delay, () -> {
             if (finished.compareAndSet(false, true)) {
                 write(verdict(byPolicy), result);
                 // Nobody waited for the write.
