@@ -3,7 +3,7 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
@@ -12,6 +12,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,26 +37,29 @@ final class Background implements AutoCloseable {
     private final Events events;
     private final LongSupplier nanoTime;
     private final int threads;
+    private final IdempotenceEvent givenUp;
     private final ScheduledThreadPoolExecutor executor;
     private final AtomicLong bytes = new AtomicLong();
 
     /** What is to be done still, so that it can be done once more when this is closed. */
-    private final Set<Runnable> waiting = ConcurrentHashMap.newKeySet();
+    private final Map<Runnable, IdempotenceId> waiting = new ConcurrentHashMap<>();
 
     private volatile boolean closed;
 
     Background(Events events, String threadName) {
-        this(events, threadName, 1, System::nanoTime);
+        this(events, threadName, 1, System::nanoTime, IdempotenceEvent.UNKNOWN);
     }
 
     /**
      * @param threads at most
      * @param nanoTime tells when a write is given up; as {@link System#nanoTime}
+     * @param givenUp what the listener is told of a write that is given up
      */
-    Background(Events events, String threadName, int threads, LongSupplier nanoTime) {
+    Background(Events events, String threadName, int threads, LongSupplier nanoTime, IdempotenceEvent givenUp) {
         this.events = events;
         this.nanoTime = nanoTime;
         this.threads = threads;
+        this.givenUp = givenUp;
         this.executor = new ScheduledThreadPoolExecutor(threads, task -> {
             Thread thread = new Thread(task, threadName);
             thread.setDaemon(true);
@@ -68,16 +72,16 @@ final class Background implements AutoCloseable {
     }
 
     /** Runs a task once, later, or when this is closed; at once if too many wait. */
-    void later(Duration delay, Runnable task) {
+    void later(IdempotenceId id, Duration delay, Runnable task) {
         if (waiting.size() < MOST_LATER) {
-            add(delay, task);
+            add(id, delay, task);
         } else {
             logging(task);
         }
     }
 
-    private void add(Duration delay, Runnable task) {
-        waiting.add(task);
+    private void add(IdempotenceId id, Duration delay, Runnable task) {
+        waiting.put(task, id);
         try {
             executor.schedule(() -> runOnce(task), delay.toNanos(), TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException closed) {
@@ -105,7 +109,7 @@ final class Background implements AutoCloseable {
     }
 
     private void runOnce(Runnable task) {
-        if (waiting.remove(task)) {
+        if (waiting.remove(task) != null) {
             logging(task);
         }
     }
@@ -115,11 +119,7 @@ final class Background implements AutoCloseable {
         long cost = (long) size + BYTES_PER_WRITE;
         if (bytes.addAndGet(cost) > MAX_BYTES) {
             bytes.addAndGet(-cost);
-            events.publish(
-                    IdempotenceEvent.UNKNOWN,
-                    id,
-                    "too many writes wait for the storage: this one is given up and its"
-                            + " record will show as abandoned");
+            givenUp(id, "too many wait for the storage", null);
             afterwards.run();
             return;
         }
@@ -132,7 +132,7 @@ final class Background implements AutoCloseable {
     }
 
     private void schedule(Attempt attempt, Duration delay) {
-        add(delay, () -> {
+        add(attempt.id, delay, () -> {
             // What began before the end is tried once more.
             boolean last = closed;
             try {
@@ -145,16 +145,23 @@ final class Background implements AutoCloseable {
             } catch (Throwable e) {
                 // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
                 if (last) {
-                    LOG.warn("a write was given up, its record will show as abandoned", e);
+                    givenUp(attempt.id, "closed", e);
                 } else if (nanoTime.getAsLong() - attempt.giveUpAt < 0) {
                     Duration doubled = delay.multipliedBy(2);
                     schedule(attempt, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
                 } else {
                     done(attempt);
-                    events.publish(IdempotenceEvent.UNKNOWN, attempt.id, "a write was given up, its time is over", e);
+                    givenUp(attempt.id, "its time is over", e);
                 }
             }
         });
+    }
+
+    private void givenUp(IdempotenceId id, String why, @Nullable Throwable cause) {
+        // An outage is told with its cause where each attempt is refused: not once more for each claim to be given
+        // back.
+        @Nullable Throwable told = givenUp == IdempotenceEvent.UNKNOWN ? cause : null;
+        events.publish(givenUp, id, "a write was given up, " + why + "; its record may show as abandoned", told);
     }
 
     private void done(Attempt attempt) {
@@ -163,26 +170,39 @@ final class Background implements AutoCloseable {
     }
 
     /**
-     * Stops the threads after one more try of everything that waits, on as many threads again, for at most 5 seconds. What is then left will
-     * show as abandoned.
+     * Stops the threads after one more try of everything that waits, on as many threads again, for at most 5 seconds. What is then left is
+     * given up.
      */
     @Override
     public void close() {
+        beginClose().run();
+    }
+
+    /** Begins to close; what is returned waits for the end, so that several can be closed in the time of one. */
+    Runnable beginClose() {
         closed = true;
         long end = System.nanoTime() + CLOSING.toNanos();
         executor.shutdown();
         // Beside those that are under way, which may hang.
         ThreadPoolExecutor last = new ThreadPoolExecutor(
                 threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), executor.getThreadFactory());
-        waiting.forEach(task -> last.execute(() -> runOnce(task)));
+        waiting.keySet().forEach(task -> last.execute(() -> runOnce(task)));
         last.shutdown();
+        return () -> endClose(end, last);
+    }
+
+    private void endClose(long end, ThreadPoolExecutor last) {
         // A write that is under way may yet succeed: it is not interrupted while there is time.
         boolean interrupted = isInterruptedBefore(end, executor) | isInterruptedBefore(end, last);
         if (!waiting.isEmpty()) {
             LOG.warn(
-                    "closed while {} writes waited for the storage; their records will show as abandoned",
+                    "closed while {} writes waited for the storage: they are given up, their records may show as abandoned",
                     waiting.size());
-            waiting.clear();
+            waiting.forEach((task, id) -> {
+                if (waiting.remove(task) != null) {
+                    events.publish(givenUp, id);
+                }
+            });
         }
         if (interrupted) {
             Thread.currentThread().interrupt();

@@ -4,6 +4,8 @@ import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * What the executions of one {@link Idempotence} share.
@@ -31,8 +33,9 @@ record Engine(
         return new Engine(
                 storage,
                 events,
-                new Background(events, "idempotence-writes", WRITERS, System::nanoTime),
-                new Background(events, "idempotence-give-backs"),
+                new Background(events, "idempotence-writes", WRITERS, System::nanoTime, IdempotenceEvent.UNKNOWN),
+                // Nothing ran under what they give back: its outcome is no question.
+                new Background(events, "idempotence-give-backs", 1, System::nanoTime, IdempotenceEvent.STORAGE_ERROR),
                 new Background(events, "idempotence-error-pages"),
                 leases,
                 new Waiters(new Background(events, "idempotence-polls"), leases::isRunning, maxWaiting));
@@ -50,10 +53,10 @@ record Engine(
     public void close() {
         waiters.close();
         leases.close();
-        // An error page that comes too late is a write.
-        errorPages.close();
-        writes.close();
-        giveBacks.close();
+        List<Runnable> ends = Stream.of(errorPages, writes, giveBacks)
+                .map(Background::beginClose)
+                .toList();
+        ends.forEach(Runnable::run);
         storage.close();
     }
 }

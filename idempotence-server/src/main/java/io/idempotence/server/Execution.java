@@ -89,6 +89,14 @@ public final class Execution implements IdempotentExecution {
     }
 
     @Override
+    public void applied() {
+        overtaken = false;
+        if (decided == Verdict.RELEASE) {
+            decided = null;
+        }
+    }
+
+    @Override
     public void markUnknown() {
         decided = Verdict.UNKNOWN;
     }
@@ -165,7 +173,7 @@ public final class Execution implements IdempotentExecution {
      * @param result as in {@link #finish}
      */
     public void finishLater(Duration delay, Verdict byPolicy, byte[] result) {
-        engine.errorPages().later(delay, () -> {
+        engine.errorPages().later(id, delay, () -> {
             if (finished.compareAndSet(false, true)) {
                 write(verdict(byPolicy), result);
                 // Nobody waited for the write.

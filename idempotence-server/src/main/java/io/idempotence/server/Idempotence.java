@@ -121,6 +121,18 @@ public final class Idempotence implements AutoCloseable {
      * @throws CorruptRecordException if there is a record that cannot be read; do not run
      */
     public boolean saveIfAbsent(IdempotenceId id) {
+        boolean saved;
+        try {
+            saved = save(id);
+        } catch (RuntimeException e) {
+            engine.events().publish(IdempotenceEvent.STORAGE_ERROR, id, "an ID could not be saved", e);
+            throw e;
+        }
+        engine.events().publish(saved ? IdempotenceEvent.CLAIMED : IdempotenceEvent.REPLAYED, id);
+        return saved;
+    }
+
+    private boolean save(IdempotenceId id) {
         ClaimRequest request = new ClaimRequest(
                 savedKey(id),
                 Fingerprint.NONE,
@@ -139,7 +151,6 @@ public final class Idempotence implements AutoCloseable {
                     "this ID may have been saved in vain when the storage did not answer, and is being given back; ask again",
                     null);
         }
-        engine.events().publish(saved ? IdempotenceEvent.CLAIMED : IdempotenceEvent.REPLAYED, id);
         return saved;
     }
 
@@ -532,14 +543,22 @@ public final class Idempotence implements AutoCloseable {
         try {
             return engine.storage().claim(request);
         } catch (StorageUnavailableException first) {
+            ClaimResult result;
             try {
                 // The lost reply may have been a yes: the same owner gets the same answer (T2, T21).
-                return engine.storage().claim(request);
+                result = engine.storage().claim(request);
             } catch (StorageUnavailableException second) {
                 second.addSuppressed(first);
                 undo(id, request, mayClaimToUndo);
                 throw second;
             }
+            if (result instanceof ClaimResult.InProgress inProgress
+                    && inProgress.leaseLeft().isZero()) {
+                // This very claim (T8): the storage wrote it and gave it back, as too few replicas had it. Nobody holds
+                // the ID, nobody was first.
+                throw first;
+            }
+            return result;
         }
     }
 
@@ -589,8 +608,9 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Tries once more to make every write that still waits, stops the background threads, then closes the storage. Closing twice does nothing. Close it when
-     * the handlers have ended: from here on no lease is renewed.
+     * Tries once more to make every write that still waits, stops the background threads, then closes the storage. Closing twice does nothing. Close
+     * it when the handlers have ended: from here on no lease is renewed. If the storage does not answer, it takes up to 10 seconds; an end that
+     * is not written by then is given up, and the listener is told ({@link IdempotenceEvent#UNKNOWN}).
      */
     @Override
     public void close() {

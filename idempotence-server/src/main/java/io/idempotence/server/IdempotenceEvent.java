@@ -24,7 +24,7 @@ public enum IdempotenceEvent {
     FENCED,
     /** A record had vanished before its owner finished: evicted, flushed or lost by a failover. Look into it. */
     LOST,
-    /** The storage failed. */
+    /** The storage failed: an attempt was refused, an end is not recorded yet, or a claim under which nothing ran could not be given back. */
     STORAGE_ERROR,
     /** An answer was too large to be kept. */
     OVERSIZE

@@ -52,6 +52,12 @@ public interface IdempotentExecution {
      */
     void overtaken();
 
+    /**
+     * This execution takes effect after all: {@link #release()} and {@link #overtaken()} count no longer, and the policy decides, if nothing is
+     * said later. For a transaction that is tried again after it has failed.
+     */
+    void applied();
+
     /** Nobody knows whether the operation took effect: later attempts are refused as outcome-unknown (T13). */
     void markUnknown();
 }

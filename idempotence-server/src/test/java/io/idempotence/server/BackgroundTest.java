@@ -36,7 +36,8 @@ class BackgroundTest {
     private final Events events = new Events((event, which) -> told.add(event + " " + which.value()));
     // As nanoTime may be: about to overflow.
     private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
-    private final Background background = new Background(events, "idempotence-test", 1, now::get);
+    private final Background background =
+            new Background(events, "idempotence-test", 1, now::get, IdempotenceEvent.UNKNOWN);
     private final AtomicBoolean down = new AtomicBoolean(true);
     private final AtomicInteger tries = new AtomicInteger();
     private final AtomicInteger ends = new AtomicInteger();
@@ -214,15 +215,15 @@ class BackgroundTest {
         retry(id, 0);
         assertThat(tries).hasValue(last + 1);
         assertThat(background.tryLater(Duration.ZERO, tries::incrementAndGet)).isFalse();
-        background.later(Duration.ofHours(1), ends::incrementAndGet);
+        background.later(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(ends).hasValue(1);
         assertThat(tries).hasValue(last + 1);
-        assertThat(told).isEmpty();
+        assertThat(told).containsExactly("UNKNOWN order-1", "UNKNOWN order-1");
     }
 
     @Test
     void whatIsForLaterIsDoneWhenItIsClosedUnlessItMayBeDropped() {
-        background.later(Duration.ofHours(1), ends::incrementAndGet);
+        background.later(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(background.tryLater(Duration.ofHours(1), tries::incrementAndGet))
                 .isTrue();
         background.close();
@@ -233,7 +234,7 @@ class BackgroundTest {
 
     @Test
     void aTaskThatFailsDoesNotStopTheOthers() {
-        background.later(Duration.ZERO, () -> {
+        background.later(id, Duration.ZERO, () -> {
             throw new IllegalStateException("a bug");
         });
         background.tryLater(Duration.ZERO, () -> {
@@ -248,7 +249,7 @@ class BackgroundTest {
     void whatCanBeWrittenWhenItIsClosedIsWrittenWhileOthersHang() {
         CountDownLatch never = new CountDownLatch(1);
         AtomicInteger hanging = new AtomicInteger();
-        Background few = new Background(events, "idempotence-test", 3, now::get);
+        Background few = new Background(events, "idempotence-test", 3, now::get, IdempotenceEvent.UNKNOWN);
         Runnable hangs = () -> {
             hanging.incrementAndGet();
             try {
@@ -262,26 +263,62 @@ class BackgroundTest {
             few.retry(id, 0, RETENTION, hangs, () -> {});
         }
         await().until(() -> hanging.get() == 3);
-        few.later(Duration.ofHours(1), hangs);
-        few.later(Duration.ofHours(1), hangs);
+        few.later(id, Duration.ofHours(1), hangs);
+        few.later(id, Duration.ofHours(1), hangs);
         for (int i = 0; i < 50; i++) {
-            few.later(Duration.ofHours(1), ends::incrementAndGet);
+            few.later(id, Duration.ofHours(1), ends::incrementAndGet);
         }
         few.close();
         assertThat(ends).hasValue(50);
     }
 
     @Test
+    @DisplayName("T22: the listener is told each write that is given up because this is closed")
+    void whatIsGivenUpWhenItIsClosedIsTold() {
+        CountDownLatch never = new CountDownLatch(1);
+        Background giveBacks = new Background(events, "idempotence-test", 1, now::get, IdempotenceEvent.STORAGE_ERROR);
+        List<Background> both = List.of(background, giveBacks);
+        try {
+            for (Background each : both) {
+                CountDownLatch underWay = new CountDownLatch(1);
+                Runnable hangs = () -> {
+                    underWay.countDown();
+                    try {
+                        never.await();
+                    } catch (InterruptedException e) {
+                        throw unavailable();
+                    }
+                };
+                each.retry(IdempotenceId.of("under-way"), 0, RETENTION, hangs, () -> {});
+                await().until(() -> underWay.getCount() == 0);
+                // The one is begun, and hangs; the other is not.
+                each.retry(id, 0, RETENTION, hangs, () -> {});
+                each.retry(tooMany, 0, RETENTION, hangs, () -> {});
+            }
+
+            List<Runnable> ends = both.stream().map(Background::beginClose).toList();
+            ends.forEach(Runnable::run);
+
+            List<String> expected =
+                    List.of("UNKNOWN order-1", "UNKNOWN order-2", "STORAGE_ERROR order-1", "STORAGE_ERROR order-2");
+            await().until(() -> told.containsAll(expected));
+        } finally {
+            never.countDown();
+        }
+        assertThat(told).hasSize(4);
+    }
+
+    @Test
     @DisplayName("who brings more for later than may wait does it itself")
     void moreThanMayWaitIsDoneAtOnce() {
         for (int i = 0; i < Background.MOST_LATER; i++) {
-            background.later(Duration.ofHours(1), tries::incrementAndGet);
+            background.later(id, Duration.ofHours(1), tries::incrementAndGet);
         }
         assertThat(tries).hasValue(0);
         List<Thread> by = new CopyOnWriteArrayList<>();
-        background.later(Duration.ofHours(1), () -> by.add(Thread.currentThread()));
+        background.later(id, Duration.ofHours(1), () -> by.add(Thread.currentThread()));
         assertThat(by).containsExactly(Thread.currentThread());
-        background.later(Duration.ofHours(1), () -> {
+        background.later(id, Duration.ofHours(1), () -> {
             throw new IllegalStateException("a bug");
         });
         background.close();
@@ -301,7 +338,7 @@ class BackgroundTest {
             }
         });
         underWay.await();
-        background.later(Duration.ofHours(1), tries::incrementAndGet);
+        background.later(id, Duration.ofHours(1), tries::incrementAndGet);
         Thread.currentThread().interrupt();
         background.close();
         assertThat(Thread.interrupted()).isTrue();

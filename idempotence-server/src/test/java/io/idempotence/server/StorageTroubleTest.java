@@ -186,6 +186,7 @@ class StorageTroubleTest {
         });
         Idempotence idempotence = idempotence();
         assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(StorageUnavailableException.class);
+        assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
         answersLost.set(false);
         // A message that is delivered again: either not yet, or now; never "seen before".
         AtomicBoolean saved = new AtomicBoolean();
@@ -528,6 +529,17 @@ class StorageTroubleTest {
     }
 
     @Test
+    @DisplayName("T21: an outage that outlasts the lease of a claim to be given back leaves nothing to look into")
+    void aClaimThatCannotBeGivenBackIsNoUnknownOutcome() {
+        storage.before((call, which) -> {
+            throw unavailable();
+        });
+        assertThat(refusal(idempotence(SHORT_LEASE))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        await().until(() -> events.size() == 2);
+        assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR, IdempotenceEvent.STORAGE_ERROR);
+    }
+
+    @Test
     @DisplayName("T22: ends are recorded while claims are given back to a storage that hangs, as on a dead shard")
     void giveBacksThatHangHoldUpNoCompletion() throws Exception {
         CountDownLatch hangs = new CountDownLatch(1);
@@ -670,7 +682,7 @@ class StorageTroubleTest {
                 throw unavailable();
             }
         });
-        Idempotence idempotence = Idempotence.over(storage);
+        Idempotence idempotence = idempotence();
         List<String> ids = List.of("first", "a", "broken", "b", "c");
         for (String each : ids) {
             idempotence.execute(IdempotenceId.of(each), this::work);
@@ -684,6 +696,8 @@ class StorageTroubleTest {
         closer.join();
 
         assertThat(interrupted).isFalse();
+        assertThat(events.stream().filter(event -> event == IdempotenceEvent.UNKNOWN))
+                .hasSize(1);
         assertThat(ids.stream()
                         .filter(each -> memory.find(key(each)).orElseThrow().state() != RecordState.COMPLETED))
                 .containsExactly("broken");

@@ -332,7 +332,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
 
     /**
      * Marks an execution applied, inside the business transaction: the mark and the business data are committed together or not at all. Of
-     * all executions of an ID only one can commit its mark. Call it before or among the business statements, once per execution.
+     * all executions of an ID only one can commit its mark. Call it before or among the business statements, once per transaction. A transaction
+     * that failed may be tried again in the same execution: the last call decides what becomes of the ID.
      *
      * <p>Waits, for at most the statement timeout, while another execution of the same ID has marked itself and not yet ended its transaction.
      *
@@ -346,6 +347,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     public void markApplied(Connection connection, IdempotentExecution execution) {
         try {
             markApplied(connection, execution.key(), execution.fence());
+            // What an earlier transaction of this execution met no longer counts.
+            execution.applied();
         } catch (ExecutionOvertakenException e) {
             // Kept, this failure would be replayed as the answer of the execution that was applied.
             execution.overtaken();

@@ -22,9 +22,9 @@ public sealed interface ClaimResult {
     record Claimed(Claim claim, boolean takenOver) implements ClaimResult {}
 
     /**
-     * Another owner holds a live claim (T3).
+     * Another owner holds a live claim (T3), or the caller's own was given back (T8).
      *
-     * @param leaseLeft until its claim counts as abandoned unless it is renewed
+     * @param leaseLeft until its claim counts as abandoned unless it is renewed; zero only for the caller's own that was given back
      */
     record InProgress(Duration leaseLeft) implements ClaimResult {}
 

@@ -50,7 +50,7 @@ public interface IdempotenceStorage extends AutoCloseable {
     /**
      * Claims an ID, or reports who got there first (T1 to T8, T18). Another fingerprint is reported before any state.
      * An owner whose claim was released does not get it back: a request that was sent again and came very late changes nothing, and is
-     * answered as in progress.
+     * answered as in progress with no time left.
      *
      * @param request who asks, for what, for how long
      * @return the outcome

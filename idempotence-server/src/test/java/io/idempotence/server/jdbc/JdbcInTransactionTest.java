@@ -26,6 +26,7 @@ import io.idempotence.server.storage.WriteResult;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -467,6 +468,60 @@ class JdbcInTransactionTest {
                         }))
                         .isEqualTo("paid");
             }
+        }
+    }
+
+    /** Whatever became of the first transaction, the second one takes effect, and its answer is the answer. */
+    @ParameterizedTest
+    @EnumSource
+    void transactionThatIsTriedAgainKeepsItsAnswer(Databases databases) throws Exception {
+        storage(databases);
+        SpyDataSource spy = new SpyDataSource(databases.pool());
+        JdbcIdempotenceStorage storage =
+                JdbcIdempotenceStorage.builder(spy).inTransaction().build();
+        IdempotenceId id = new IdempotenceId(UUID.randomUUID().toString());
+        try (Idempotence idempotence = Idempotence.over(storage)) {
+            Callable<String> pay = () -> idempotence.execute(id, ResultCodec.text(), execution -> {
+                try (Connection business = spy.getConnection()) {
+                    business.setAutoCommit(false);
+                    spy.failNext(new SQLException("deadlock", "40001"));
+                    assertThatThrownBy(() -> storage.markApplied(business, execution))
+                            .isInstanceOf(StorageUnavailableException.class);
+                    business.rollback();
+                    storage.markApplied(business, execution);
+                    takeEffect(business, key);
+                    business.commit();
+                }
+                return "paid";
+            });
+            assertThat(pay.call()).isEqualTo("paid");
+            assertThat(pay.call()).isEqualTo("paid");
+        }
+        assertThat(effects(databases)).isEqualTo(1);
+    }
+
+    /** A transaction that began before the claim does not see it. */
+    @ParameterizedTest
+    @EnumSource
+    void executionThatWasRefusedItsMarkKeepsTheAnswerOfItsNextTransaction(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = storage(databases);
+        IdempotenceId id = new IdempotenceId(UUID.randomUUID().toString());
+        try (Idempotence idempotence = Idempotence.over(storage);
+                Connection business = begin(databases)) {
+            business.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            try (Statement look = business.createStatement()) {
+                look.executeQuery("SELECT COUNT(*) FROM idempotence_record").close();
+            }
+            Callable<String> pay = () -> idempotence.execute(id, ResultCodec.text(), execution -> {
+                assertThatThrownBy(() -> storage.markApplied(business, execution))
+                        .isInstanceOf(ExecutionOvertakenException.class);
+                business.rollback();
+                storage.markApplied(business, execution);
+                business.commit();
+                return "paid";
+            });
+            assertThat(pay.call()).isEqualTo("paid");
+            assertThat(pay.call()).isEqualTo("paid");
         }
     }
 

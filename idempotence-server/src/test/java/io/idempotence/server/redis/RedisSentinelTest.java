@@ -9,11 +9,13 @@ import io.idempotence.http.Refusal;
 import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Refusals;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorageContract;
 import io.idempotence.server.storage.RecordState;
@@ -22,12 +24,14 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
 
 /** Redis behind Sentinels, with waiting for replicas: the contract, and failovers. */
 @Tag("redis-7")
@@ -167,6 +171,51 @@ class RedisSentinelTest extends IdempotenceStorageContract {
             await().atMost(Duration.ofSeconds(20))
                     .ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
                     .until(() -> idempotence.execute(id, () -> "run").equals("run"));
+        }
+    }
+
+    @Test
+    @DisplayName("T21: an ID that was given back for want of replicas is not called seen before by its own second try")
+    void anIdThatWasGivenBackForWantOfReplicasIsNotCalledSeen() {
+        IdempotenceId id = IdempotenceId.of("nobody saved it");
+        IdempotenceId before = IdempotenceId.of("saved before");
+        List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
+        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
+                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
+                RedisIdempotenceStorage storage = replicated(primary);
+                Idempotence other = Idempotence.over(RedisIdempotenceStorage.connect(primary.address()))) {
+            FaultyStorage wire = new FaultyStorage(storage);
+            Idempotence idempotence = Idempotence.builder(wire)
+                    .listener((event, which) -> events.add(event))
+                    .build();
+            // The replica has caught up when the second try comes.
+            wire.before((call, key) -> {
+                if (call == FaultyStorage.Call.CLAIM && wire.count(call) % 2 == 0) {
+                    replica.resume();
+                    awaitCopied(primary);
+                }
+            });
+
+            replica.pause();
+            assertThatThrownBy(() -> idempotence.saveIfAbsent(id))
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("0 of 1 replicas have the write");
+            assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
+
+            assertThat(other.saveIfAbsent(before)).isTrue();
+            replica.pause();
+            assertThat(idempotence.saveIfAbsent(before)).isFalse();
+
+            wire.before((call, key) -> {});
+            assertThat(idempotence.saveIfAbsent(id)).isTrue();
+            assertThat(idempotence.saveIfAbsent(id)).isFalse();
+        }
+    }
+
+    private static void awaitCopied(EmbeddedRedis primary) {
+        try (Jedis jedis = primary.jedis()) {
+            jedis.set("other:copied", "");
+            await().atMost(Duration.ofSeconds(20)).until(() -> jedis.waitReplicas(1, 1_000) == 1);
         }
     }
 
