@@ -724,11 +724,12 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"ftp://x/", "::", "mailto:x", ""})
+    @ValueSource(strings = {"ftp://x/", "::", "mailto:x"})
     void redirectThatCannotBeFollowedIsTheAnswer(String location) {
         alwaysGet(aResponse().withStatus(307).withHeader("Location", location));
         FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
         assertThat(end.status()).isEqualTo(307);
+        assertThat(received()).hasSize(1);
     }
 
     @Test

@@ -2,22 +2,48 @@ package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.Optional;
+import feign.Feign;
+import feign.jackson.JacksonDecoder;
+import io.github.resilience4j.bulkhead.Bulkhead;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.core.IntervalFunction;
+import io.github.resilience4j.ratelimiter.RateLimiter;
+import io.github.resilience4j.retry.Retry;
+import java.nio.file.Path;
 import okhttp3.OkHttpClient;
 import okio.Buffer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** The tests of the client half run on the versions of the build, and on the oldest that are supported. Proves that it is so for OkHttp. */
+/** The tests of the client half run on the versions of the build, and on the oldest that are supported. Proves that it is so; Maven names them. */
 class VersionsIT {
-    @Test
-    void versionOfOkHttpOnTheClasspathIsThatOfTheRun() {
-        String oldest = Optional.ofNullable(System.getProperty("idempotence.test.okhttp"))
-                .orElse("");
-        assertThat(location(OkHttpClient.class)).contains(oldest.isEmpty() ? "okhttp-jvm-5." : "okhttp-" + oldest);
-        assertThat(location(Buffer.class).contains("okio-jvm-3.6.0")).isEqualTo(!oldest.isEmpty());
+    private static final String FEIGN = System.getProperty("idempotence.test.feign");
+    private static final String RESILIENCE4J = System.getProperty("idempotence.test.resilience4j");
+    private static final String OKHTTP = System.getProperty("idempotence.test.okhttp");
+
+    @ParameterizedTest
+    @ValueSource(classes = {Feign.class, JacksonDecoder.class})
+    void versionOfFeignIsThatOfTheRun(Class<?> type) {
+        assertThat(jar(type)).endsWith("-" + FEIGN + ".jar");
     }
 
-    private static String location(Class<?> type) {
-        return type.getProtectionDomain().getCodeSource().getLocation().toString();
+    @ParameterizedTest
+    @ValueSource(
+            classes = {Retry.class, IntervalFunction.class, CircuitBreaker.class, Bulkhead.class, RateLimiter.class})
+    void versionOfResilience4jIsThatOfTheRun(Class<?> type) {
+        assertThat(jar(type)).endsWith("-" + RESILIENCE4J + ".jar");
+    }
+
+    @Test
+    void versionOfOkHttpIsThatOfTheRun() {
+        assertThat(jar(OkHttpClient.class)).endsWith("-" + OKHTTP + ".jar");
+        assertThat(jar(Buffer.class).equals("okio-jvm-3.6.0.jar")).isEqualTo(OKHTTP.startsWith("4."));
+    }
+
+    private static String jar(Class<?> type) {
+        return Path.of(type.getProtectionDomain().getCodeSource().getLocation().getPath())
+                .getFileName()
+                .toString();
     }
 }

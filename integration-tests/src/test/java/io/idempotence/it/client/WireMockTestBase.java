@@ -20,9 +20,11 @@ import feign.Client;
 import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
+import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.IdempotentFeign;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -52,8 +54,21 @@ abstract class WireMockTestBase {
     static WireMockServer provider;
 
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+    final List<IdempotenceAttemptEvent> attemptEvents = new CopyOnWriteArrayList<>();
     final OkHttpClient okHttp = new OkHttpClient();
     private final ExecutorService threads = Executors.newCachedThreadPool();
+
+    private final IdempotenceClientListener heard = new IdempotenceClientListener() {
+        @Override
+        public void onCall(IdempotenceClientEvent event) {
+            events.add(event);
+        }
+
+        @Override
+        public void onAttempt(IdempotenceAttemptEvent event) {
+            attemptEvents.add(event);
+        }
+    };
 
     @BeforeAll
     static void startProvider() {
@@ -159,7 +174,7 @@ abstract class WireMockTestBase {
                 .waitBound(Duration.ofMillis(1))
                 .maxWait(Duration.ofMillis(5))
                 .deadline(Duration.ofSeconds(30))
-                .listener(events::add);
+                .listener(heard);
     }
 
     Orders orders() {

@@ -37,6 +37,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -377,16 +378,26 @@ abstract class PairContract extends RedisPairTestBase {
         assertOneId();
     }
 
+    /** The client cannot know that. */
     @Test
-    void providerThatWasNeverReachedLeavesNothingUnknownWhenTheCallIsMadeAgain() {
-        Payments payments = pair((request, n) -> n <= 6 ? RESET_BEFORE_FORWARDING : NONE);
-        assertThatThrownBy(() ->
-                        IdempotenceScope.with(IdempotenceId.of(UUID.randomUUID().toString()), () -> {
-                            payments.pay("order-1");
-                            return payments.pay("order-1");
-                        }))
-                .isInstanceOf(OutcomeUnknownException.class);
-        assertThat(ledger.payments()).isEmpty();
+    void callThatNeverReachedTheProviderIsUnknownAndPaidOnceWhenItIsMadeAgain() {
+        AtomicBoolean broken = new AtomicBoolean(true);
+        Payments payments = through(
+                (request, n) -> broken.get() ? RESET_BEFORE_FORWARDING : NONE,
+                fast(),
+                client(),
+                20_000,
+                instances());
+        IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
+        IdempotenceScope.with(id, () -> {
+            assertThatThrownBy(() -> payments.pay("order-1")).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(ledger.payments()).isEmpty();
+            broken.set(false);
+            assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
+        });
+        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
+        assertThat(events.get(0).result()).isEqualTo(Result.UNKNOWN);
+        assertOneId();
     }
 
     private void assertOneId() {
