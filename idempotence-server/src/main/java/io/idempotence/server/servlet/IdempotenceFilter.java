@@ -23,6 +23,7 @@ import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -251,9 +252,11 @@ public final class IdempotenceFilter implements Filter {
         if (parts.parsed() != null) {
             fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
         } else {
-            body = RequestBody.read(request.getInputStream(), request.getContentLengthLong(), cap);
-            boolean form = MediaTypes.isForm(request.getContentType());
-            if (body.length == 0 && (form || request.getContentLengthLong() > 0)) {
+            ServletInputStream in = request.getInputStream();
+            boolean wasSent = request.getContentLengthLong() > 0
+                    || (request.getHeader("Transfer-Encoding") != null && in.isFinished());
+            body = RequestBody.read(in, request.getContentLengthLong(), cap);
+            if (body.length == 0 && (wasSent || MediaTypes.isForm(request.getContentType()))) {
                 parts.throwRefusal();
                 fingerprint = ofConsumed(request);
                 body = null;
