@@ -148,7 +148,9 @@ public final class IdempotenceFilter implements Filter {
         }
         covered = covering;
         registration.setAsyncSupported(true);
-        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, patterns);
+        String[] mapped =
+                Stream.of(patterns).flatMap(UrlPattern::mappings).distinct().toArray(String[]::new);
+        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, mapped);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
         return registration;
     }

@@ -17,7 +17,9 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import java.net.http.HttpResponse;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** One application, several operations, each with its rules. */
@@ -150,6 +152,24 @@ class OperationsIT extends FilterTestBase {
         assertThat(post(server.uri("/a/2"), id, "12345678901").statusCode())
                 .as("not the second one's cap")
                 .isEqualTo(500);
+    }
+
+    /** A container maps an exact pattern exactly, and there are frameworks to which a last slash makes no difference. */
+    @Test
+    @DisplayName("P6: an exact pattern protects its path with and without a last slash")
+    void anExactPatternProtectsItsPathWithAndWithoutALastSlash() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> answer(response, 200, "paid"),
+                context ->
+                        IdempotenceFilter.install(context, idempotence, "/payments", "/refunds/", "/points/*", "*.do"));
+        for (String path : List.of(
+                "/payments", "/payments/", "/refunds", "/refunds/", "/points", "/points/", "/points/7/", "/a.do")) {
+            assertThat(isReplayed(server, path)).as(path).isTrue();
+        }
+        for (String path : List.of("/payments/7", "/refunds/7", "/pointsandmore", "/a.do/")) {
+            assertThat(isReplayed(server, path)).as(path).isFalse();
+        }
     }
 
     @Test
