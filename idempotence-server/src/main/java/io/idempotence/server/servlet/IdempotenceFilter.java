@@ -15,6 +15,7 @@ import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
+import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
@@ -22,6 +23,7 @@ import jakarta.servlet.FilterConfig;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
@@ -70,12 +72,15 @@ import org.slf4j.LoggerFactory;
  * </ul>
  *
  * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are all recorded as the
- * client sees them. Mapped by the application itself instead of by {@code install}, it lets an answer that an asynchronous handler dispatches leave
- * before it is recorded, and does not see requests that a filter in front dispatches later: it cannot know what it is mapped to. Request and answer bodies are held in memory, up to their caps. Thread-safe.
+ * client sees them. Mapped by the application itself instead of by {@code install}, it lets an answer that an asynchronous handler
+ * dispatches leave before it is recorded, and does not see requests that a filter in front dispatches later: it cannot know what it is
+ * mapped to. Request and answer bodies are held in memory, up to their caps. Thread-safe.
  */
 public final class IdempotenceFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     private static final String EXCHANGE = Exchange.class.getName();
+    /** Names the filter that let the request through, so that no other one protects it. */
+    private static final String LET_THROUGH_BY = IdempotenceFilter.class.getName();
 
     private final Idempotence idempotence;
     private final FilterConfiguration config;
@@ -117,10 +122,13 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Installs this filter under the name {@code idempotence}, or {@code idempotence-2} and so on if there are others, for REQUEST dispatches of the
-     * patterns, and for all ASYNC and ERROR dispatches, in which handlers and error pages finish answers. A request that a filter in front holds back and dispatches again later is
-     * protected then. One that is forwarded into a pattern from outside of it is not: protect the path that callers use. Where the patterns of
-     * several filters cover a request, the one that was installed first protects it.
+     * Installs this filter under the name {@code idempotence}, or {@code idempotence-2} and so on if there are others, for REQUEST
+     * dispatches of the patterns, and for all ASYNC and ERROR dispatches, in which handlers and error pages finish answers. A pattern without
+     * a {@code *} holds for its path with and without a last slash.
+     *
+     * <p>A request that a filter in front holds back and dispatches again later is protected then. One that is forwarded or dispatched into a
+     * pattern from outside of it is not: protect the path that callers use. Where the patterns of several filters cover a request, the one
+     * that was installed first decides about it, whether it protects it or lets it through.
      *
      * @param context of the application, while it starts
      * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
@@ -147,7 +155,9 @@ public final class IdempotenceFilter implements Filter {
         }
         covered = covering;
         registration.setAsyncSupported(true);
-        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, patterns);
+        String[] mapped =
+                Stream.of(patterns).flatMap(UrlPattern::mappings).distinct().toArray(String[]::new);
+        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, mapped);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
         return registration;
     }
@@ -182,10 +192,12 @@ public final class IdempotenceFilter implements Filter {
         }
         Exchange exchange = (Exchange) request.getAttribute(EXCHANGE);
         if (exchange == null) {
-            if (isFirstSight(http) && isProtected(http)) {
+            if (!isFirstSight(http)) {
+                chain.doFilter(request, response);
+            } else if (isProtected(http)) {
                 protect(http, answer, chain);
             } else {
-                chain.doFilter(request, response);
+                letThrough(http, answer, chain);
             }
         } else if (!exchange.isOf(config)) {
             // Another idempotence filter protects it.
@@ -199,14 +211,31 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
-    /** A filter in front may have started asynchronous processing before this one was asked, and dispatches the request now. */
+    /**
+     * Whether no filter of this kind has covered the request so far. A filter in front may have started asynchronous processing before this
+     * one was asked, and dispatches the request now.
+     */
     private boolean isFirstSight(HttpServletRequest request) {
+        Object letThroughBy = request.getAttribute(LET_THROUGH_BY);
+        if (letThroughBy != null && letThroughBy != this) {
+            return false;
+        }
         List<UrlPattern> patterns = covered;
         return switch (request.getDispatcherType()) {
             case REQUEST -> true;
-            case ASYNC -> patterns != null && patterns.stream().anyMatch(pattern -> pattern.covers(request));
+            case ASYNC -> patterns != null && coversOriginalPath(patterns, request);
             default -> false;
         };
+    }
+
+    /** Where the caller sent a request that is dispatched now: a handler may dispatch it to a path of ours after it ran. */
+    private static boolean coversOriginalPath(List<UrlPattern> patterns, HttpServletRequest request) {
+        Object servletPath = request.getAttribute(AsyncContext.ASYNC_SERVLET_PATH);
+        Object pathInfo = request.getAttribute(AsyncContext.ASYNC_PATH_INFO);
+        String path = servletPath == null && pathInfo == null
+                ? UrlPattern.path(request.getServletPath(), request.getPathInfo())
+                : UrlPattern.path((String) servletPath, (String) pathInfo);
+        return patterns.stream().anyMatch(pattern -> pattern.covers(path));
     }
 
     /** A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected (promise P6). */
@@ -234,8 +263,15 @@ public final class IdempotenceFilter implements Filter {
                     Duration.ZERO,
                     "Send the header Idempotency-Key with a new UUID for each operation, and the same one when you try it again.");
         } else {
-            chain.doFilter(request, response);
+            letThrough(request, response, chain);
         }
+    }
+
+    /** The filter itself looks at the request again, should it come by again: the same request gets the same verdict. */
+    private void letThrough(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        request.setAttribute(LET_THROUGH_BY, this);
+        chain.doFilter(request, response);
     }
 
     private void protect(IdempotenceId id, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
@@ -251,9 +287,11 @@ public final class IdempotenceFilter implements Filter {
         if (parts.parsed() != null) {
             fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
         } else {
-            body = RequestBody.read(request.getInputStream(), request.getContentLengthLong(), cap);
-            boolean form = MediaTypes.isForm(request.getContentType());
-            if (body.length == 0 && (form || request.getContentLengthLong() > 0)) {
+            ServletInputStream in = request.getInputStream();
+            boolean wasSent = request.getContentLengthLong() > 0
+                    || (request.getHeader("Transfer-Encoding") != null && in.isFinished());
+            body = RequestBody.read(in, request.getContentLengthLong(), cap);
+            if (body.length == 0 && (wasSent || MediaTypes.isForm(request.getContentType()))) {
                 parts.throwRefusal();
                 fingerprint = ofConsumed(request);
                 body = null;

@@ -4,6 +4,8 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which requests a pattern covers: as in a filter mapping (Jakarta Servlet 6, section 12.2), and a name in braces stands for
@@ -67,9 +69,21 @@ final class UrlPattern {
                 + "; for example /payments, /payments/*, /accounts/{id}/charges, *.do");
     }
 
+    /** What a container must map, which takes the path of a pattern without a {@code *} exactly. */
+    static Stream<String> mappings(String pattern) {
+        if (pattern.contains("*") || pattern.length() < 2) {
+            return Stream.of(pattern);
+        }
+        return Stream.of(pattern, pattern.endsWith("/") ? pattern.substring(0, pattern.length() - 1) : pattern + "/");
+    }
+
     boolean covers(HttpServletRequest request) {
-        String info = request.getPathInfo();
-        return covers(info == null ? request.getServletPath() : request.getServletPath() + info);
+        return covers(path(request.getServletPath(), request.getPathInfo()));
+    }
+
+    /** A path as patterns see it. */
+    static String path(@Nullable String servletPath, @Nullable String pathInfo) {
+        return (servletPath == null ? "" : servletPath) + (pathInfo == null ? "" : pathInfo);
     }
 
     boolean covers(String path) {

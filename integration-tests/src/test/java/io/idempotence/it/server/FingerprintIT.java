@@ -12,7 +12,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.MultipartConfigElement;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -217,5 +219,36 @@ class FingerprintIT extends FilterTestBase {
                 "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n" + content + "\r\n--b--\r\n";
         return post(
                 server.uri("/upload"), id + content.length(), body, "Content-Type", "multipart/form-data; boundary=b");
+    }
+
+    @Test
+    @DisplayName(
+            "P5: a body that a filter in front has read, and that cannot be compared, is refused however it was sent")
+    void aBodyThatWasReadInFrontIsRefusedHoweverItWasSent() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start((request, response) -> answer(response, 200, "paid"), context -> {
+            inFront(context, (request, response, chain) -> {
+                if (request.getParameter("read") != null) {
+                    request.getInputStream().readAllBytes();
+                }
+                chain.doFilter(request, response);
+            });
+            IdempotenceFilter.install(context, idempotence);
+        });
+        assertThat(chunked(server, "/p?read=1", "5\r\n12345\r\n0\r\n\r\n")).startsWith("HTTP/1.1 500");
+        assertThat(post(server.uri("/p?read=1"), id, "12345").statusCode()).isEqualTo(500);
+        assertThat(runs).hasValue(0);
+        assertThat(chunked(server, "/p", "0\r\n\r\n"))
+                .as("nothing was sent, and nobody has read it")
+                .startsWith("HTTP/1.1 200");
+        assertThat(runs).hasValue(1);
+    }
+
+    private String chunked(ServletServer server, String path, String body) {
+        return Http.raw(
+                server.port(),
+                "POST " + path
+                        + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: text/plain\r\nIdempotency-Key: "
+                        + id + "\r\nTransfer-Encoding: chunked\r\n\r\n" + body);
     }
 }

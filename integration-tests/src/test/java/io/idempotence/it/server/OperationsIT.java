@@ -17,7 +17,9 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import java.net.http.HttpResponse;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** One application, several operations, each with its rules. */
@@ -150,6 +152,96 @@ class OperationsIT extends FilterTestBase {
         assertThat(post(server.uri("/a/2"), id, "12345678901").statusCode())
                 .as("not the second one's cap")
                 .isEqualTo(500);
+    }
+
+    /** A container maps an exact pattern exactly, and there are frameworks to which a last slash makes no difference. */
+    @Test
+    @DisplayName("P6: an exact pattern protects its path with and without a last slash")
+    void anExactPatternProtectsItsPathWithAndWithoutALastSlash() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> answer(response, 200, "paid"),
+                context ->
+                        IdempotenceFilter.install(context, idempotence, "/payments", "/refunds/", "/points/*", "*.do"));
+        for (String path : List.of(
+                "/payments", "/payments/", "/refunds", "/refunds/", "/points", "/points/", "/points/7/", "/a.do")) {
+            assertThat(isReplayed(server, path)).as(path).isTrue();
+        }
+        for (String path : List.of("/payments/7", "/refunds/7", "/pointsandmore", "/a.do/")) {
+            assertThat(isReplayed(server, path)).as(path).isFalse();
+        }
+    }
+
+    @Test
+    void theFirstFilterThatCoversARequestMayLetItThrough() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    if (request.getDispatcherType() == DispatcherType.REQUEST
+                            && request.getRequestURI().endsWith("/async")) {
+                        request.startAsync().dispatch("/view");
+                    } else {
+                        answer(response, 500, "broken");
+                    }
+                },
+                context -> {
+                    IdempotenceFilter.builder(idempotence).keyOptional().build().install(context, "/legacy/*");
+                    IdempotenceFilter.builder(idempotence)
+                            .methods("DELETE")
+                            .build()
+                            .install(context, "/deleting/*");
+                    IdempotenceFilter.builder(idempotence)
+                            .policy(STORES_ALL)
+                            .build()
+                            .install(context);
+                });
+        for (String path : List.of("/legacy/1", "/legacy/async", "/deleting/1", "/deleting/async")) {
+            assertThat(text(post(server.uri(path), null, "{}"))).as(path).isEqualTo("broken");
+            assertThat(isReplayed(server, path)).as(path).isFalse();
+        }
+        assertThat(isReplayed(server, "/others")).isTrue();
+        assertThat(refusal(post(server.uri("/others"), null, "{}"))).isEqualTo("key-missing");
+    }
+
+    @Test
+    void whatAHandlerThatIsNotProtectedDispatchesIntoAPatternIsNotRefused() {
+        Idempotence idempotence = idempotence();
+        AtomicInteger views = new AtomicInteger();
+        ServletServer server = start(
+                (request, response) -> {
+                    if (views.get() == 2 || request.getRequestURI().equals("/payments/7")) {
+                        answer(response, 200, "viewed");
+                    } else {
+                        views.incrementAndGet();
+                        request.startAsync().dispatch("/payments/view");
+                    }
+                },
+                context -> IdempotenceFilter.install(context, idempotence, "/payments/*"));
+        HttpResponse<byte[]> search = post(server.uri("/search"), null, "{}");
+        assertThat(search.statusCode()).isEqualTo(200);
+        assertThat(text(search)).isEqualTo("viewed");
+        assertThat(views).as("the second dispatch, too").hasValue(2);
+        assertThat(refusal(post(server.uri("/payments/7"), null, "{}"))).isEqualTo("key-missing");
+    }
+
+    @Test
+    @DisplayName("P6: a request that a filter in front dispatches to elsewhere is protected by its own path")
+    void aRequestThatAFilterInFrontDispatchesElsewhereIsProtectedByItsOwnPath() {
+        Idempotence idempotence = idempotence();
+        AtomicInteger ran = new AtomicInteger();
+        ServletServer server = start(
+                (request, response) -> {
+                    ran.incrementAndGet();
+                    answer(response, 200, "paid");
+                },
+                context -> {
+                    inFront(
+                            context,
+                            (request, response, chain) -> request.startAsync().dispatch("/v2"));
+                    IdempotenceFilter.install(context, idempotence, "/payments/*");
+                });
+        assertThat(isReplayed(server, "/payments/1")).isTrue();
+        assertThat(ran).hasValue(1);
     }
 
     @Test
