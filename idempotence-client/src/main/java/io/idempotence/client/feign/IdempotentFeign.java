@@ -61,8 +61,12 @@ import java.util.Optional;
  * callTimeout} does end them. And each timeout of an attempt (to connect, for TLS, to read) is cut to all that is left, so an attempt that begins shortly before the
  * deadline and meets one after the other may take two or three times what was left.
  *
- * <p><b>What "not sent" cannot see:</b> a client that sends again by itself within one {@code execute} (a load balancer with a retry of its own) and at
- * last gets no connection: an attempt it lost before is not told. Switch such a retry off; attempts are made here.
+ * <p><b>What cannot be seen:</b> a client that sends again by itself within one {@code execute}, as a load balancer with a retry of its own or OkHttp
+ * when a kept connection breaks. What became of the first sending is not told here: an error status, or that there was no connection, then looks
+ * like all there was, and the end is the usual Feign exception although the operation may have been carried out. Over OkHttp, also call {@link
+ * io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client below, which leaves ID and attempts to this half and tells it; or build that client with
+ * {@code retryOnConnectionFailure(false)}. Switch other such retries off; attempts are made here. Feign's default client does it as well,
+ * with requests without a body: such a failure counts as a doubt, an error status that came the second time cannot be told from one that came at once.
  *
  * <p><b>Redirects</b> of requests that are not safe are followed here if the client's options say so, and the HTTP client is told not
  * to: 307 and 308 with the same request, 301 and 302 as well unless it is a POST, and otherwise with a GET without the ID. That GET's answer is

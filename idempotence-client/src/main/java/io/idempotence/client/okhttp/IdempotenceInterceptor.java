@@ -33,10 +33,8 @@ final class IdempotenceInterceptor implements Interceptor {
         Caller caller = callers.of(chain.call());
         LayerAbove above = caller.layerAbove();
         if (above != null) {
-            // An attempt already, of the Feign half: it has its ID, follows redirects itself, and is tried again there.
-            return chain.proceed(request.newBuilder()
-                    .tag(OnTheWire.class, new PassedRequest(above))
-                    .build());
+            // An attempt already, of the Feign half: it has its ID, and is tried again there.
+            return PassedRequest.send(chain, above);
         }
         if (HttpMethods.isSafe(request.method())) {
             caller = Caller.NOBODY;

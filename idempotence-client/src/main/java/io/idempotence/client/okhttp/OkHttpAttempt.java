@@ -1,10 +1,12 @@
 package io.idempotence.client.okhttp;
 
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
+import io.idempotence.client.retry.Origin;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -17,15 +19,16 @@ import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
 /** One request of an attempt, with those that OkHttp makes of it: redirects, and what it sends again by itself. */
-final class OkHttpAttempt implements OnTheWire {
+final class OkHttpAttempt {
     private final Observation seen;
     private final LogicalCall logical;
     private final @Nullable String header;
     private volatile @Nullable Request first;
+    private volatile @Nullable Request last;
     private volatile boolean mayHaveRun;
     private volatile boolean leftWithoutId;
 
-    /** @param header the ID's line, or null if there is none */
+    /** @param header the ID's line, or null if there is none or it is not this half's */
     OkHttpAttempt(Observation seen, LogicalCall logical, @Nullable String header) {
         this.seen = seen;
         this.logical = logical;
@@ -37,9 +40,11 @@ final class OkHttpAttempt implements OnTheWire {
         return leftWithoutId;
     }
 
+    /** Sends {@code request}; each exchange that comes of it passes {@link #exchange}. */
     Response send(Chain chain, Request request) throws IOException {
         try {
-            Response response = chain.proceed(request);
+            Response response = chain.proceed(
+                    request.newBuilder().tag(OkHttpAttempt.class, this).build());
             answered(response);
             return response;
         } catch (NotSendableException e) {
@@ -60,8 +65,8 @@ final class OkHttpAttempt implements OnTheWire {
         }
     }
 
-    @Override
-    public Response exchange(Chain chain, Request request) throws IOException {
+    /** A request is about to leave, over a connection that is there. */
+    Response exchange(Chain chain, Request request) throws IOException {
         Request leaving = request;
         Request before = first;
         if (before == null) {
@@ -70,44 +75,19 @@ final class OkHttpAttempt implements OnTheWire {
         } else {
             leaving = redirected(before, request);
         }
+        last = leaving;
         seen.started();
         try {
             Response response = chain.proceed(leaving);
             answered(response);
-            // Says itself that nothing was done here.
-            mayHaveRun |= !isRepeated(response.code());
-            if (isInDoubt() && mayNotSettle(leaving, response)) {
-                seen.redirectNotFollowed();
-                return response.newBuilder().removeHeader("Location").build();
-            }
+            // A redirect of the same request says itself that nothing was done here.
+            mayHaveRun |= response.code() != 307 && response.code() != 308;
             return response;
         } catch (IOException e) {
             mayHaveRun = true;
             seen.failed(e);
             throw e;
         }
-    }
-
-    private static boolean isRepeated(int status) {
-        return status == 307 || status == 308;
-    }
-
-    private boolean isInDoubt() {
-        return logical.isInDoubt() || seen.hasEarlierDoubt();
-    }
-
-    /** It leads away without the ID: what is sent there would be carried out twice, and what comes from there does not tell. */
-    private boolean mayNotSettle(Request sent, Response response) {
-        String location = response.header("Location");
-        if (location == null || sent.header(IDEMPOTENCY_KEY) == null) {
-            return false;
-        }
-        if (!isRepeated(response.code())) {
-            return response.code() >= 300 && response.code() <= 303 && !seen.isReplayed();
-        }
-        HttpUrl to = sent.url().resolve(location);
-        Request before = first;
-        return to != null && before != null && !OnTheWire.isSameOrigin(before.url(), to);
     }
 
     private void answered(Response response) {
@@ -125,14 +105,37 @@ final class OkHttpAttempt implements OnTheWire {
         }
     }
 
-    private Request redirected(Request before, Request request) {
-        if (OnTheWire.keepsId(before, request)) {
+    /** The ID is for the origin it was made for, and not for the GET that a redirect makes of a POST. */
+    private Request redirected(Request before, Request request) throws NotSendableException {
+        boolean becameSafe = HttpMethods.isSafe(request.method()) && !HttpMethods.isSafe(before.method());
+        if (!becameSafe && origin(before.url()).equals(origin(request.url()))) {
             return request;
         }
-        if (!HttpMethods.isSafe(request.method()) && request.header(IDEMPOTENCY_KEY) != null) {
+        Request sent = last;
+        if (sent != null && sent.header(IDEMPOTENCY_KEY) != null) {
+            leavesTheId(becameSafe);
+        }
+        return request.newBuilder()
+                .removeHeader(IDEMPOTENCY_KEY)
+                .removeHeader(IDEMPOTENCY_ATTEMPT)
+                .build();
+    }
+
+    /** In doubt, what is sent without the ID may be carried out twice; and what a GET brings tells nothing, unless the redirect to it was stored. */
+    private void leavesTheId(boolean becameSafe) throws NotSendableException {
+        boolean inDoubt = logical.isInDoubt() || seen.hasEarlierDoubt();
+        if (inDoubt && !(becameSafe && seen.isReplayed())) {
+            seen.redirectNotFollowed();
+            throw new NotSendableException("a redirect that drops the ID was not followed, as the request may have been"
+                    + " carried out before");
+        }
+        if (!becameSafe) {
             leftWithoutId = true;
             seen.mustNotBeSentAgain();
         }
-        return OnTheWire.withoutId(request);
+    }
+
+    private static Origin origin(HttpUrl url) {
+        return new Origin(url.scheme(), url.host(), url.port());
     }
 }

@@ -80,7 +80,7 @@ final class OkHttpCall implements Exchange {
         OkHttpAttempt sending = new OkHttpAttempt(seen, logical, header);
         last = sending;
         logical.countRequest();
-        return sending.send(clipped, prepared(request, attempt, clipped, sending, seen));
+        return sending.send(clipped, prepared(request, attempt, clipped, seen));
     }
 
     /** The first request says what the call is. */
@@ -183,8 +183,8 @@ final class OkHttpCall implements Exchange {
         return type != null && type.type().equals("multipart");
     }
 
-    private Request prepared(Request request, int attempt, Chain clipped, OkHttpAttempt sending, Observation seen) {
-        Request.Builder prepared = request.newBuilder().tag(OnTheWire.class, sending);
+    private Request prepared(Request request, int attempt, Chain clipped, Observation seen) {
+        Request.Builder prepared = request.newBuilder();
         RequestBody body = request.body();
         if (body != null && Bodies.isOnce(body)) {
             prepared.method(request.method(), Bodies.watched(body, seen));

@@ -10,7 +10,7 @@ final class WireInterceptor implements Interceptor {
     @Override
     public Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
-        OnTheWire sending = request.tag(OnTheWire.class);
+        OkHttpAttempt sending = request.tag(OkHttpAttempt.class);
         return sending == null ? chain.proceed(request) : sending.exchange(chain, request);
     }
 }

@@ -97,7 +97,7 @@ public final class Observation {
     }
 
     /** True after {@link #redirectNotFollowed}. */
-    boolean isRedirectNotFollowed() {
+    public boolean isRedirectNotFollowed() {
         return redirectRefused;
     }
 

@@ -3,6 +3,7 @@ package io.idempotence.it.client;
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
+import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -28,6 +29,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
+import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -182,7 +184,31 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
         assertThat(received()).noneMatch(request -> request.getUrl().equals("/login"));
         attempt(2, login.withHeader("Idempotent-Replayed", "true"));
+        path("/login", status(302).withHeader("Location", "/home"));
         assertThat(ok(client, order())).isEqualTo(OK);
+    }
+
+    /** Nobody goes there, so what the server half had stored is the answer. */
+    @Test
+    void storedRedirectThatNobodyFollowsSettlesADoubt() throws IOException {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        attempt(2, status(307).withHeader("Idempotent-Replayed", "true").withHeader("Location", nobody()));
+        OkHttpClient client = installed(fast(), builder -> builder.followRedirects(false));
+        try (Response response = send(client, order())) {
+            assertThat(response.code()).isEqualTo(307);
+            assertThat(response.header("Location")).isNotEmpty();
+        }
+        assertEnd(REPLAYED, 2);
+    }
+
+    /** The first request of the attempt may have been carried out; the GET of a login does not tell. */
+    @Test
+    void getAfterARequestThatOkHttpRepeatedByItselfIsNotSent() throws IOException {
+        OkHttpClient client = installed();
+        ok(client, order());
+        requestsGet(aResponse().withFault(Fault.EMPTY_RESPONSE), status(303).withHeader("Location", "/login"));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(received()).noneMatch(request -> request.getUrl().equals("/login"));
     }
 
     /** Nothing was done anywhere. */
@@ -242,7 +268,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(ids()).containsExactly("");
         provider.resetRequests();
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
-        assertThat(received()).hasSize(2);
+        assertThat(received()).hasSize(3);
         assertOneId();
     }
 

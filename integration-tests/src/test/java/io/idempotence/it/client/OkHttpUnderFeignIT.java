@@ -1,17 +1,22 @@
 package io.idempotence.it.client;
 
+import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static com.github.tomakehurst.wiremock.client.WireMock.absent;
 import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.equalTo;
 import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
+import com.github.tomakehurst.wiremock.http.Fault;
 import feign.AsyncFeign;
 import feign.Client;
 import feign.FeignException;
 import feign.Request;
+import feign.RetryableException;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
@@ -20,6 +25,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import okhttp3.OkHttpClient;
 import okhttp3.Response;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Feign with the client half over OkHttp with the client half: one of them gives the ID and tries again, the upper one. */
 class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
@@ -145,6 +152,50 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         Orders orders = feignOverOneThatFollowsRedirects();
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
         assertThat(ids("/elsewhere")).isEmpty();
+    }
+
+    /** A login redirects like that. Only what the server half had stored tells what became of the order. */
+    @Test
+    void inDoubtOkHttpFollowsOnlyAStoredRedirectToAGetBelowFeign() {
+        ResponseDefinitionBuilder login = status(303).withHeader("Location", "/login");
+        attempt(1, status(504));
+        attempt(2, login);
+        attempt(3, login);
+        Orders orders = feignOverOneThatFollowsRedirects();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(ids("/login")).isEmpty();
+        attempt(2, login.withHeader("Idempotent-Replayed", "true"));
+        provider.stubFor(
+                any(urlEqualTo("/login")).atPriority(1).willReturn(status(302).withHeader("Location", "/home")));
+        assertThat(orders.create("x")).isEqualTo(OK);
+    }
+
+    /** That nobody was there for the GET does not mean that nothing was sent. */
+    @Test
+    void postThatOkHttpRedirectedToNobodyBelowFeignIsCarriedOutOnceWithoutAnIdAndUnknownWithOne() {
+        provider.stubFor(any(urlEqualTo("/orders"))
+                .atPriority(1)
+                .willReturn(status(303).withHeader("Location", nobody() + "/orders/7")));
+        Orders orders = feignOverOneThatFollowsRedirects();
+        assertThatThrownBy(() -> orders.unprotected("x")).isExactlyInstanceOf(RetryableException.class);
+        assertThat(ids()).containsExactly("");
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    /** The first of two requests of one attempt may have been carried out; what a login or a gateway says to the second does not settle that. */
+    @ParameterizedTest
+    @ValueSource(ints = {401, 404, 503})
+    void requestThatOkHttpRepeatsByItselfBelowFeignLeavesItsDoubt(int status) {
+        Orders orders = target(install(
+                feign(new feign.okhttp.OkHttpClient(installed())),
+                fast().maxAttempts(1).build()));
+        orders.create("opens a connection to be kept");
+        events.clear();
+        requestsGet(aResponse().withFault(Fault.EMPTY_RESPONSE), status(status));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(received()).hasSize(3);
+        assertEnd(UNKNOWN, 1);
+        assertThat(events.get(0).requests()).isEqualTo(2);
     }
 
     private Orders feignOverOneThatFollowsRedirects() {
