@@ -60,6 +60,12 @@ import org.jspecify.annotations.Nullable;
 public final class IdempotenceClientConfig {
     private static final char METHOD_SEPARATOR = '#';
 
+    /** Of targets without settings of their own: with OkHttp, hosts that anybody may have named. */
+    private static final int MOST_BUDGETS = 1000;
+
+    /** No target's name. */
+    private static final String OTHER_TARGETS = "";
+
     private final @Nullable String client;
     private final Map<ConfigKey<?>, Setting> values;
     private final Map<String, Map<ConfigKey<?>, Setting>> clients;
@@ -230,16 +236,25 @@ public final class IdempotenceClientConfig {
      * The retry budget of a target.
      *
      * @param target the client's name
-     * @return the same object for the same name
+     * @return the same object for the same name; beyond 1000 names, one for all further ones that have no settings of their own
      */
     public RetryBudget budget(String target) {
-        return budgets.computeIfAbsent(target, name -> {
+        RetryBudget known = budgets.get(target);
+        if (known != null) {
+            return known;
+        }
+        String name = budgets.size() < MOST_BUDGETS || hasSettings(target) ? target : OTHER_TARGETS;
+        return budgets.computeIfAbsent(name, n -> {
             IdempotenceClientConfig own = forClient(name);
             return new RetryBudget(
                     own.get(ConfigKey.BUDGET_CAPACITY),
                     own.get(ConfigKey.BUDGET_COST),
                     own.get(ConfigKey.BUDGET_REFUND));
         });
+    }
+
+    private boolean hasSettings(String target) {
+        return clients.containsKey(target) || environmentClients.containsKey(ConfigLoader.canonical(target));
     }
 
     /**

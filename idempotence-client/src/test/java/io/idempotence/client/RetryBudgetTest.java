@@ -3,7 +3,10 @@ package io.idempotence.client;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -36,6 +39,22 @@ class RetryBudgetTest {
             assertThat(budget.trySpend()).isTrue();
         }
         assertThat(budget.available()).isEqualTo(1);
+    }
+
+    /** A client of everybody's hosts does not fill the memory with their names. */
+    @Test
+    void targetsBeyondManyShareOneBudgetUnlessTheyHaveSettings() {
+        IdempotenceClientConfig config = IdempotenceClientConfig.builder()
+                .client("orders", own -> own.budget(7, 5, 1))
+                .build();
+        RetryBudget first = config.budget("host-0");
+        Set<RetryBudget> budgets = Collections.newSetFromMap(new IdentityHashMap<>());
+        for (int i = 0; i < 5_000; i++) {
+            budgets.add(config.budget("host-" + i));
+        }
+        assertThat(budgets).hasSize(1_001);
+        assertThat(config.budget("host-0")).isSameAs(first);
+        assertThat(config.budget("orders").available()).isEqualTo(7);
     }
 
     @Test

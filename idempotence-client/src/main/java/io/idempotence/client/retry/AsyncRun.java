@@ -1,12 +1,12 @@
 package io.idempotence.client.retry;
 
 import io.idempotence.client.retry.CallSteps.Step;
+import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -15,6 +15,9 @@ import org.jspecify.annotations.Nullable;
 final class AsyncRun {
     /** How long after the deadline an attempt is waited for, whose client should end it by its timeouts. */
     private static final long GRACE_MILLIS = 500;
+
+    /** In place of what did not come by then. */
+    private static final Object LOST = new Object();
 
     private final LogicalCall call;
     private final CallSteps steps;
@@ -61,12 +64,12 @@ final class AsyncRun {
     }
 
     private void sendAfter(long millis) {
-        CompletableFuture<@Nullable Void> turn = new CompletableFuture<>();
-        untilTheDeadline(turn, (nothing, thrown) -> {
+        CompletableFuture<@Nullable Object> turn = new CompletableFuture<>();
+        untilTheDeadline(turn, (lost, thrown) -> {
             if (over.get()) {
                 return;
             }
-            if (thrown == null && !steps.isTooLate()) {
+            if (lost == null && thrown == null && !steps.isTooLate()) {
                 send();
             } else {
                 go(steps.stop(), false);
@@ -111,26 +114,26 @@ final class AsyncRun {
                 return;
             }
             Throwable failure = thrown == null ? null : unwrapped(thrown);
-            boolean late = !answer.isDone();
-            if (late) {
-                failure = new TimeoutException(
-                        "the deadline of the call is over, and the HTTP client has not ended its request");
+            if (value != LOST) {
+                go(steps.after(seen, value, failure), false);
+                return;
             }
-            Step next = steps.after(seen, value, failure);
-            if (late) {
-                answer.cancel(true);
-            }
+            IOException late =
+                    new IOException("the deadline of the call is over, and the HTTP client has not ended its request");
+            seen.bodyFailed(late);
+            Step next = steps.after(seen, null, late);
+            answer.cancel(true);
             go(next, false);
         });
     }
 
     /** A client or an executor may lose what it was given, and nobody waits here who would see it: then what comes next, comes after the deadline. */
-    private <T extends @Nullable Object> void untilTheDeadline(
-            CompletableFuture<T> stage, BiConsumer<@Nullable T, @Nullable Throwable> next) {
-        stage.orTimeout(call.deadline().millisLeft() + GRACE_MILLIS, TimeUnit.MILLISECONDS)
+    private void untilTheDeadline(
+            CompletableFuture<@Nullable Object> stage, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
+        stage.completeOnTimeout(LOST, call.deadline().millisLeft() + GRACE_MILLIS, TimeUnit.MILLISECONDS)
                 .whenComplete((value, thrown) -> {
                     Runnable continued = () -> guarded(() -> next.accept(value, thrown));
-                    if (thrown instanceof TimeoutException) {
+                    if (value == LOST) {
                         // Not in the one thread of all timers.
                         CompletableFuture.runAsync(continued);
                     } else {

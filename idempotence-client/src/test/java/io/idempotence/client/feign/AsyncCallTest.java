@@ -26,12 +26,14 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -310,6 +312,35 @@ class AsyncCallTest extends FeignTestBase {
         assertThat(failure(orders.create("x"))).isInstanceOf(OutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
+    }
+
+    @Test
+    void answerThatNeverEndsLeavesTheCallUnknownWhenTheDeadlineIsOver() {
+        Wire wire = new Wire();
+        AsyncOrders orders = async(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
+        CompletableFuture<String> answer = orders.create("x");
+        InputStream endless = new InputStream() {
+            @Override
+            public int read() throws IOException {
+                try {
+                    ended.await();
+                } catch (InterruptedException e) {
+                    throw new IOException(e);
+                }
+                return -1;
+            }
+        };
+        threads.execute(() -> wire.requests
+                .get(0)
+                .complete(Response.builder()
+                        .status(200)
+                        .headers(Map.of())
+                        .request(Request.create(Request.HttpMethod.POST, "/orders", Map.of(), null, null, null))
+                        .body(endless, null)
+                        .build()));
+        assertThat(failure(answer)).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        ended.countDown();
     }
 
     /** Feign's own client catches exceptions only. */
