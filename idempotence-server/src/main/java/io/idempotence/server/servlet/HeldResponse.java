@@ -18,6 +18,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -571,10 +572,15 @@ final class HeldResponse implements HttpServletResponse {
     }
 
     @Override
-    public void setLocale(Locale locale) {
+    public void setLocale(@Nullable Locale locale) {
         if (!isCommitted()) {
             changing("Content-Language");
+            String before = container.getHeader("Content-Language");
             container.setLocale(locale);
+            if (Objects.equals(before, container.getHeader("Content-Language"))) {
+                // Tomcat would write it only when the answer leaves.
+                container.setHeader("Content-Language", locale == null ? null : locale.toLanguageTag());
+            }
         }
     }
 

@@ -22,6 +22,7 @@ import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -145,6 +146,19 @@ class AnswersIT extends FilterTestBase {
             assertThat(each.headers().allValues("Cache-Control")).containsExactly("max-age=5");
             assertThat(each.headers().allValues("Link")).hasSize(2);
         }
+    }
+
+    /** Some containers write the header of a locale only when the answer leaves. */
+    @Test
+    @DisplayName("P4: the language of a locale is replayed")
+    void theLanguageOfALocaleIsReplayed() {
+        ServletServer server = serve((request, response) -> {
+            response.setLocale(Locale.GERMANY);
+            answer(response, 200, "bezahlt");
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.headers().allValues("Content-Language")).containsExactly("de-DE");
+        assertSameAnswer(first, call(server));
     }
 
     @Test
