@@ -58,4 +58,27 @@ final class HandlerHeaders {
         }
         return headers;
     }
+
+    /** Resets a response that is not committed to what it was before the handler. */
+    void undo(HttpServletResponse container) {
+        Map<String, List<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        for (String name : container.getHeaderNames()) {
+            headers.put(name, List.copyOf(container.getHeaders(name)));
+        }
+        headers.putAll(before);
+        // They belong to the body that is thrown away.
+        headers.remove("Content-Type");
+        headers.remove("Content-Length");
+        container.reset();
+        headers.forEach((name, values) -> {
+            for (int i = 0; i < values.size(); i++) {
+                if (i == 0) {
+                    // A container may have kept some of its own through the reset.
+                    container.setHeader(name, values.get(i));
+                } else {
+                    container.addHeader(name, values.get(i));
+                }
+            }
+        });
+    }
 }

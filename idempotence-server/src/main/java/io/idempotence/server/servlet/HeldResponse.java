@@ -213,7 +213,7 @@ final class HeldResponse implements HttpServletResponse {
             // Only whoever throws makes a container cut an answer that has begun.
             throw e;
         }
-        container.reset();
+        headers.undo(container);
         container.setStatus(SC_INTERNAL_SERVER_ERROR);
     }
 
@@ -221,7 +221,7 @@ final class HeldResponse implements HttpServletResponse {
     void discard() {
         bytes.reset();
         chars.setLength(0);
-        container.reset();
+        headers.undo(container);
     }
 
     /** From now on every byte goes through at once, and is kept as well as long as it fits. */
