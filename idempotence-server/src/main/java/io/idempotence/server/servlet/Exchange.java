@@ -245,7 +245,7 @@ final class Exchange {
 
         @Override
         public void onComplete(AsyncEvent event) {
-            if (response.passesThrough()) {
+            if (response.passesThrough() && (!gaveUp || response.isWhole())) {
                 finish();
             } else if (ended.compareAndSet(false, true)) {
                 // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.

@@ -443,6 +443,40 @@ class AsyncHandlersIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("T13, T18: an async timeout in the middle of an answer is unknown, for the work may still run")
+    void anAsyncTimeoutInTheMiddleOfAnAnswerIsUnknown(boolean oversize) {
+        String part = "x".repeat(50_000);
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    AsyncContext async = oversize ? request.startAsync() : request.getAsyncContext();
+                    async.setTimeout(300);
+                    answer(response, 200, part);
+                    response.flushBuffer();
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        if (!oversize) {
+                            request.startAsync();
+                        }
+                        chain.doFilter(request, response);
+                    });
+                    IdempotenceFilter.builder(idempotence)
+                            .maxResponseBody(oversize ? 10_000 : 100_000)
+                            .build()
+                            .install(context);
+                });
+        try {
+            call(server);
+        } catch (UncheckedIOException theContainerCutIt) {
+            assertThat(runs).hasValue(1);
+        }
+        assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
+        assertThat(runs).hasValue(1);
+    }
+
     @Test
     @DisplayName("T13, T18: an async timeout whose dispatch fails is unknown, for the work may still run")
     void anAsyncTimeoutWhoseDispatchFailsIsUnknownForTheWorkMayStillRun() {
