@@ -55,6 +55,7 @@ final class Exchange {
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile boolean awaitsErrorPage;
     private volatile boolean gaveUp;
+    private volatile @Nullable Throwable notGiven;
 
     // Shared by the dispatching thread and the threads of asynchronous handlers; guarded by this object's lock, never
     // across I/O.
@@ -105,6 +106,9 @@ final class Exchange {
     /** Runs the handler in a REQUEST or ASYNC dispatch, entered in this thread. */
     void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
+        if (notGiven != null) {
+            throw new ServletException("the container, or a filter in front, did not take an answer", notGiven);
+        }
         Runnable leave = execution.enter();
         try {
             dispatchEntered(chain, request, response);
@@ -234,6 +238,23 @@ final class Exchange {
     void beforeDispatch() {
         if (!seesDispatches) {
             response.stopHolding();
+        }
+    }
+
+    /**
+     * Ends asynchronous processing whose answer could not be given, or only in part. To complete it would make that look whole, and only
+     * whoever throws in a dispatch makes a container cut it.
+     */
+    void abort(AsyncContext container, Throwable why) {
+        if (!seesDispatches) {
+            // The container's timeout ends it.
+            return;
+        }
+        notGiven = why;
+        try {
+            container.dispatch();
+        } catch (IllegalStateException e) {
+            LOG.debug("the container has ended the answer already", e);
         }
     }
 

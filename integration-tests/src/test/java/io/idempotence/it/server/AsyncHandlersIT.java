@@ -117,7 +117,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     /** As {@code install} does, but the filter does not know its patterns. */
-    private static void mapByHand(ServletContext context, Idempotence idempotence, String asyncPattern) {
+    static void mapByHand(ServletContext context, Idempotence idempotence, String asyncPattern) {
         FilterRegistration.Dynamic filter = context.addFilter(
                 "by hand", IdempotenceFilter.builder(idempotence).build());
         filter.setAsyncSupported(true);
