@@ -18,9 +18,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -52,12 +50,12 @@ final class Exchange {
     private final HeldResponse response;
     private final HttpServletResponse responseForHandler;
 
-    /** Kept headers that were there before the handler. */
-    private final Map<String, List<String>> headersBefore;
+    private final HandlerHeaders headers;
 
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile boolean awaitsErrorPage;
     private volatile boolean gaveUp;
+    private volatile @Nullable Throwable notGiven;
 
     // Shared by the dispatching thread and the threads of asynchronous handlers; guarded by this object's lock, never
     // across I/O.
@@ -82,9 +80,9 @@ final class Exchange {
         this.containerRequest = request;
         this.containerResponse = response;
         this.request = new HeldRequest(request, body, this);
-        this.response = new HeldResponse(response, config.maxResponseBody(), this);
+        this.headers = new HandlerHeaders(config.keptHeaders());
+        this.response = new HeldResponse(response, config.maxResponseBody(), headers, this);
         this.responseForHandler = this.response.forHandler();
-        this.headersBefore = valuesOfKeptHeaders(response);
     }
 
     boolean isOf(FilterConfiguration filter) {
@@ -108,6 +106,9 @@ final class Exchange {
     /** Runs the handler in a REQUEST or ASYNC dispatch, entered in this thread. */
     void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
+        if (notGiven != null) {
+            throw new ServletException("the container, or a filter in front, did not take an answer", notGiven);
+        }
         Runnable leave = execution.enter();
         try {
             dispatchEntered(chain, request, response);
@@ -240,6 +241,23 @@ final class Exchange {
         }
     }
 
+    /**
+     * Ends asynchronous processing whose answer could not be given, or only in part. To complete it would make that look whole, and only
+     * whoever throws in a dispatch makes a container cut it.
+     */
+    void abort(AsyncContext container, Throwable why) {
+        if (!seesDispatches) {
+            // The container's timeout ends it.
+            return;
+        }
+        notGiven = why;
+        try {
+            container.dispatch();
+        } catch (IllegalStateException e) {
+            LOG.debug("the container has ended the answer already", e);
+        }
+    }
+
     private final class Ending implements AsyncListener {
         @Override
         public void onTimeout(AsyncEvent event) {
@@ -248,7 +266,7 @@ final class Exchange {
 
         @Override
         public void onComplete(AsyncEvent event) {
-            if (response.passesThrough()) {
+            if (response.passesThrough() && (!gaveUp || response.isWhole())) {
                 finish();
             } else if (ended.compareAndSet(false, true)) {
                 // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.
@@ -349,13 +367,14 @@ final class Exchange {
     }
 
     private void awaitErrorPage(Verdict byPolicy, int status, @Nullable String message) {
+        headers.atError(containerResponse);
         awaitsErrorPage = true;
         execution.finishLater(ERROR_PAGE_PATIENCE, byPolicy, error(status, message));
     }
 
     private byte[] error(int status, @Nullable String message) {
         byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
-        return new StoredResponse(StoredResponse.Form.ERROR, status, keptHeaders(response), text).toBytes();
+        return new StoredResponse(StoredResponse.Form.ERROR, status, response.keptHeaders(), text).toBytes();
     }
 
     boolean awaitsErrorPage() {
@@ -365,7 +384,8 @@ final class Exchange {
     /** Runs the application's error page in an ERROR dispatch and records it as the answer (rule 11). */
     void errorPage(FilterChain chain, HttpServletRequest request, HttpServletResponse response)
             throws IOException, ServletException {
-        HeldResponse page = new HeldResponse(response, config.maxResponseBody(), this);
+        headers.atErrorPage(response);
+        HeldResponse page = new HeldResponse(response, config.maxResponseBody(), headers, this);
         chain.doFilter(request, page.forHandler());
         if (page.deferred() == null && !request.isAsyncStarted()) {
             execution.finish(Verdict.KEEP, written(page));
@@ -383,7 +403,7 @@ final class Exchange {
 
     private byte[] stored(HeldResponse.@Nullable Deferred deferred) {
         if (deferred instanceof HeldResponse.Deferred.Redirect redirect) {
-            List<StoredResponse.Header> headers = new ArrayList<>(keptHeaders(response));
+            List<StoredResponse.Header> headers = new ArrayList<>(response.keptHeaders());
             headers.removeIf(header -> header.name().equals("Location"));
             headers.add(new StoredResponse.Header("Location", redirect.location()));
             return new StoredResponse(StoredResponse.Form.REDIRECT, redirect.status(), headers, response.body())
@@ -402,34 +422,8 @@ final class Exchange {
             LOG.warn("a handler wrote more than its Content-Length, its answer is not kept");
             return StoredResponse.unavailable();
         }
-        return new StoredResponse(StoredResponse.Form.WRITTEN, answer.getStatus(), keptHeaders(answer), body).toBytes();
-    }
-
-    private List<StoredResponse.Header> keptHeaders(HttpServletResponse answer) {
-        List<StoredResponse.Header> headers = new ArrayList<>();
-        String type = answer.getContentType();
-        if (type != null) {
-            headers.add(new StoredResponse.Header("Content-Type", type));
-        }
-        valuesOfKeptHeaders(answer).forEach((name, values) -> {
-            // What a filter in front has set, it sets again for each caller.
-            if (!values.equals(headersBefore.get(name))) {
-                values.forEach(value -> headers.add(new StoredResponse.Header(name, value)));
-            }
-        });
-        return headers;
-    }
-
-    private Map<String, List<String>> valuesOfKeptHeaders(HttpServletResponse answer) {
-        Map<String, List<String>> kept = Map.of();
-        for (String name : config.keptHeaders()) {
-            // Most are not there, and containers make a list even of nothing.
-            if (answer.getHeader(name) != null) {
-                kept = kept.isEmpty() ? new LinkedHashMap<>() : kept;
-                kept.put(name, List.copyOf(answer.getHeaders(name)));
-            }
-        }
-        return kept;
+        return new StoredResponse(StoredResponse.Form.WRITTEN, answer.getStatus(), answer.keptHeaders(), body)
+                .toBytes();
     }
 
     /** Gives the caller of a late owner what the other one answered, or the refusal it would get now (T14). */

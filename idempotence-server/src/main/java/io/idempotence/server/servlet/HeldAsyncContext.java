@@ -26,9 +26,11 @@ final class HeldAsyncContext implements AsyncContext {
         }
         try {
             exchange.finish();
-        } finally {
-            completeContainer();
+        } catch (Throwable e) {
+            exchange.abort(container, e);
+            throw e;
         }
+        completeContainer();
     }
 
     /** The container may give up while the end is being recorded: that is no failure of the handler. */

@@ -1,6 +1,7 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.server.StoredResponse;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.ServletResponseWrapper;
@@ -14,8 +15,10 @@ import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.charset.Charset;
 import java.util.Collection;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -34,6 +37,9 @@ final class HeldResponse implements HttpServletResponse {
     private final HttpServletResponse container;
     private final Exchange exchange;
     private final int cap;
+    private final HandlerHeaders headers;
+    /** The kept headers as they were when bytes began to leave; null if none have, or the handler went on to change some. */
+    private @Nullable List<StoredResponse.Header> leavingHeaders;
 
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(256);
     private final StringBuilder chars = new StringBuilder();
@@ -49,9 +55,10 @@ final class HeldResponse implements HttpServletResponse {
     private long declaredLength = -1;
     private @Nullable Deferred deferred;
 
-    HeldResponse(HttpServletResponse response, int cap, Exchange exchange) {
+    HeldResponse(HttpServletResponse response, int cap, HandlerHeaders headers, Exchange exchange) {
         this.container = response;
         this.cap = cap;
+        this.headers = headers;
         this.exchange = exchange;
     }
 
@@ -162,6 +169,18 @@ final class HeldResponse implements HttpServletResponse {
         return Charset.forName(getCharacterEncoding());
     }
 
+    /** The headers that are kept, as the handler left them. */
+    List<StoredResponse.Header> keptHeaders() {
+        return leavingHeaders != null ? leavingHeaders : headers.kept(container);
+    }
+
+    /** A container that sends the first bytes may compress them, and says so in headers that are not the handler's. */
+    private void leaving() {
+        if (leavingHeaders == null && !container.isCommitted()) {
+            leavingHeaders = headers.kept(container);
+        }
+    }
+
     /** Lets go what was held. The client may be gone: that is no failure of the handler. */
     void deliver() {
         if (streaming) {
@@ -194,7 +213,7 @@ final class HeldResponse implements HttpServletResponse {
             // Only whoever throws makes a container cut an answer that has begun.
             throw e;
         }
-        container.reset();
+        headers.undo(container);
         container.setStatus(SC_INTERNAL_SERVER_ERROR);
     }
 
@@ -202,13 +221,14 @@ final class HeldResponse implements HttpServletResponse {
     void discard() {
         bytes.reset();
         chars.setLength(0);
-        container.reset();
+        headers.undo(container);
     }
 
     /** From now on every byte goes through at once, and is kept as well as long as it fits. */
     void stopHolding() {
         if (!streaming) {
             streaming = true;
+            leaving();
             try {
                 writeHeld();
             } catch (IOException e) {
@@ -251,6 +271,7 @@ final class HeldResponse implements HttpServletResponse {
         if (writer == null) {
             // The container settles the encoding and what Content-Type says of it.
             containerWriter = container.getWriter();
+            leavingHeaders = null;
             writer = new PrintWriter(new HeldWriter());
         }
         return writer;
@@ -264,6 +285,7 @@ final class HeldResponse implements HttpServletResponse {
             bytes.write(buffer, offset, length);
         }
         if (streaming && !clientGone) {
+            leaving();
             try {
                 container.getOutputStream().write(buffer, offset, length);
             } catch (IOException e) {
@@ -280,6 +302,7 @@ final class HeldResponse implements HttpServletResponse {
             chars.append(buffer, offset, length);
         }
         if (streaming && !clientGone && containerWriter != null) {
+            leaving();
             try {
                 containerWriter.write(buffer, offset, length);
             } catch (IOException e) {
@@ -302,6 +325,7 @@ final class HeldResponse implements HttpServletResponse {
     private void flushNow() {
         committed = true;
         if (streaming && !clientGone) {
+            leaving();
             try {
                 container.flushBuffer();
             } catch (IOException e) {
@@ -383,6 +407,7 @@ final class HeldResponse implements HttpServletResponse {
     public void reset() {
         resetBuffer();
         container.reset();
+        leavingHeaders = null;
         declaredLength = -1;
         stream = null;
         writer = null;
@@ -431,6 +456,7 @@ final class HeldResponse implements HttpServletResponse {
         committed = true;
         closed = true;
         if (streaming) {
+            leaving();
             try {
                 answer.applyTo(container);
             } catch (IOException e) {
@@ -447,6 +473,11 @@ final class HeldResponse implements HttpServletResponse {
                 || IdempotenceHeaders.IDEMPOTENCY_REFUSAL.equalsIgnoreCase(name);
     }
 
+    private void changing(@Nullable String name) {
+        headers.changing(name, container);
+        leavingHeaders = null;
+    }
+
     private void declareLength(@Nullable String name, @Nullable String value) {
         if ("Content-Length".equalsIgnoreCase(name)) {
             try {
@@ -460,6 +491,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void setHeader(String name, @Nullable String value) {
         if (!fixed(name)) {
+            changing(name);
             container.setHeader(name, value);
             declareLength(name, value);
         }
@@ -468,6 +500,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void addHeader(String name, @Nullable String value) {
         if (!fixed(name)) {
+            changing(name);
             container.addHeader(name, value);
             declareLength(name, value);
         }
@@ -476,6 +509,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void setIntHeader(String name, int value) {
         if (!fixed(name)) {
+            changing(name);
             container.setIntHeader(name, value);
             declareLength(name, String.valueOf(value));
         }
@@ -484,6 +518,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void addIntHeader(String name, int value) {
         if (!fixed(name)) {
+            changing(name);
             container.addIntHeader(name, value);
             declareLength(name, String.valueOf(value));
         }
@@ -492,6 +527,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void setDateHeader(String name, long value) {
         if (!fixed(name)) {
+            changing(name);
             container.setDateHeader(name, value);
         }
     }
@@ -499,6 +535,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void addDateHeader(String name, long value) {
         if (!fixed(name)) {
+            changing(name);
             container.addDateHeader(name, value);
         }
     }
@@ -513,6 +550,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void addCookie(Cookie cookie) {
         if (!isCommitted()) {
+            changing("Set-Cookie");
             container.addCookie(cookie);
         }
     }
@@ -520,6 +558,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void setContentType(@Nullable String type) {
         if (!isCommitted()) {
+            changing("Content-Type");
             container.setContentType(type);
         }
     }
@@ -527,14 +566,21 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void setCharacterEncoding(@Nullable String charset) {
         if (!isCommitted()) {
+            changing("Content-Type");
             container.setCharacterEncoding(charset);
         }
     }
 
     @Override
-    public void setLocale(Locale locale) {
+    public void setLocale(@Nullable Locale locale) {
         if (!isCommitted()) {
+            changing("Content-Language");
+            String before = container.getHeader("Content-Language");
             container.setLocale(locale);
+            if (Objects.equals(before, container.getHeader("Content-Language"))) {
+                // Tomcat would write it only when the answer leaves.
+                container.setHeader("Content-Language", locale == null ? null : locale.toLanguageTag());
+            }
         }
     }
 

@@ -20,12 +20,14 @@ public final class TomcatServer implements ServletServer {
     private final Tomcat tomcat = new Tomcat();
     private final Path directory;
 
-    private TomcatServer(Consumer<ServletContext> setup, String errorPage) throws IOException, LifecycleException {
+    private TomcatServer(Consumer<ServletContext> setup, String errorPage, boolean compressing)
+            throws IOException, LifecycleException {
         directory = Files.createTempDirectory("tomcat");
         tomcat.setBaseDir(directory.toString());
         Connector connector = new Connector();
         connector.setProperty("address", "127.0.0.1");
         connector.setPort(0);
+        connector.setProperty("compression", compressing ? "on" : "off");
         connector.addUpgradeProtocol(new Http2Protocol());
         tomcat.setConnector(connector);
         Context context = tomcat.addContext("", null);
@@ -39,8 +41,17 @@ public final class TomcatServer implements ServletServer {
     }
 
     public static ServletServer start(Consumer<ServletContext> setup, String errorPage) {
+        return start(setup, errorPage, false);
+    }
+
+    /** Starts one that compresses each answer of some length for callers that take gzip. */
+    public static ServletServer startCompressing(Consumer<ServletContext> setup, String errorPage) {
+        return start(setup, errorPage, true);
+    }
+
+    private static ServletServer start(Consumer<ServletContext> setup, String errorPage, boolean compressing) {
         try {
-            return new TomcatServer(setup, errorPage);
+            return new TomcatServer(setup, errorPage, compressing);
         } catch (IOException | LifecycleException e) {
             throw new IllegalStateException(e);
         }

@@ -26,17 +26,25 @@ import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Rule 6: handlers that answer from another thread, later. */
 class AsyncHandlersIT extends FilterTestBase {
@@ -109,7 +117,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     /** As {@code install} does, but the filter does not know its patterns. */
-    private static void mapByHand(ServletContext context, Idempotence idempotence, String asyncPattern) {
+    static void mapByHand(ServletContext context, Idempotence idempotence, String asyncPattern) {
         FilterRegistration.Dynamic filter = context.addFilter(
                 "by hand", IdempotenceFilter.builder(idempotence).build());
         filter.setAsyncSupported(true);
@@ -150,6 +158,60 @@ class AsyncHandlersIT extends FilterTestBase {
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("paid");
         awaitReplay(server, first);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("P4: an answer that the container compresses can be read by both callers")
+    void anAnswerThatTheContainerCompressesCanBeReadByBothCallers(boolean held) throws IOException {
+        compressing = true;
+        String large = "paid and paid and ".repeat(20_000);
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    if (request.getDispatcherType() == DispatcherType.REQUEST) {
+                        request.startAsync().dispatch("/view");
+                    } else {
+                        response.setHeader("Cache-Control", "max-age=5");
+                        response.addHeader("Link", "</a>; rel=next");
+                        response.setHeader("ETag", "W/\"v1\"");
+                        answer(response, 200, large);
+                    }
+                },
+                context -> {
+                    if (held) {
+                        IdempotenceFilter.install(context, idempotence);
+                    } else {
+                        mapByHand(context, idempotence, "/payments/*");
+                    }
+                });
+        String[] headers = {"Accept-Encoding", "gzip"};
+        HttpResponse<byte[]> first = Http.post(server.uri("/payments"), id, "{}", headers);
+        assertThat(unzipped(first)).isEqualTo(large);
+        AtomicReference<HttpResponse<byte[]>> second = new AtomicReference<>();
+        await().until(() -> {
+            second.set(Http.post(server.uri("/payments"), id, "{}", headers));
+            return replayed(second.get());
+        });
+        assertThat(unzipped(second.get())).isEqualTo(large);
+        HttpResponse<byte[]> plain = Http.post(server.uri("/payments"), id, "{}");
+        assertThat(plain.headers().firstValue("Content-Encoding")).isEmpty();
+        assertThat(plain.headers().allValues("ETag")).containsExactly("W/\"v1\"");
+        assertThat(second.get().headers().allValues("ETag"))
+                .isEqualTo(first.headers().allValues("ETag"));
+        assertThat(text(plain)).isEqualTo(large);
+        for (HttpResponse<byte[]> each : List.of(first, second.get(), plain)) {
+            assertThat(each.headers().allValues("Cache-Control")).containsExactly("max-age=5");
+            assertThat(each.headers().allValues("Link")).containsExactly("</a>; rel=next");
+        }
+        assertThat(runs).hasValue(1);
+    }
+
+    private static String unzipped(HttpResponse<byte[]> response) throws IOException {
+        assertThat(response.headers().allValues("Content-Encoding")).containsExactly("gzip");
+        try (InputStream in = new GZIPInputStream(new ByteArrayInputStream(response.body()))) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
     }
 
     @Test
@@ -378,6 +440,40 @@ class AsyncHandlersIT extends FilterTestBase {
         assertThat(replayed(second)).isTrue();
         assertThat(second.statusCode()).isEqualTo(201);
         assertThat(text(second)).isEqualTo("paid");
+        assertThat(runs).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("T13, T18: an async timeout in the middle of an answer is unknown, for the work may still run")
+    void anAsyncTimeoutInTheMiddleOfAnAnswerIsUnknown(boolean oversize) {
+        String part = "x".repeat(50_000);
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    AsyncContext async = oversize ? request.startAsync() : request.getAsyncContext();
+                    async.setTimeout(300);
+                    answer(response, 200, part);
+                    response.flushBuffer();
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        if (!oversize) {
+                            request.startAsync();
+                        }
+                        chain.doFilter(request, response);
+                    });
+                    IdempotenceFilter.builder(idempotence)
+                            .maxResponseBody(oversize ? 10_000 : 100_000)
+                            .build()
+                            .install(context);
+                });
+        try {
+            call(server);
+        } catch (UncheckedIOException theContainerCutIt) {
+            assertThat(runs).hasValue(1);
+        }
+        assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
         assertThat(runs).hasValue(1);
     }
 

@@ -29,6 +29,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Clients that do not wait for their answer: rule 12. */
 @DisplayName("Clients that leave (rule 12)")
@@ -111,6 +113,61 @@ class ClientsThatLeaveIT extends FilterTestBase {
         assertThat(retry.statusCode()).isEqualTo(201);
         assertThat(replayed(retry)).isTrue();
         assertThat(text(retry)).isEqualTo(large);
+        assertThat(runs).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("Rules 2, 12: an async handler whose HTTP/1.1 client leaves is not over while it works, nor run again")
+    void anAsyncHandlerWhoseClientLeavesIsNotOverWhileItWorks(boolean oversize) throws Exception {
+        byte[] part = new byte[64 << 10];
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch left = new CountDownLatch(1);
+        CountDownLatch written = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        ServletServer server = serve(
+                (request, response) -> {
+                    AsyncContext async = request.startAsync();
+                    async.setTimeout(0);
+                    executor.execute(() -> {
+                        try {
+                            if (oversize) {
+                                response.getOutputStream().write(part);
+                            }
+                            started.countDown();
+                            awaitLatch(left);
+                            for (int i = 0; oversize && i < 200; i++) {
+                                response.getOutputStream().write(part);
+                            }
+                            written.countDown();
+                            awaitLatch(mayEnd);
+                            response.getOutputStream().print("paid");
+                            async.complete();
+                        } catch (IOException | RuntimeException theContainerHasEndedTheAnswer) {
+                            written.countDown();
+                        }
+                    });
+                },
+                filter -> filter.maxResponseBody(10_000));
+        try (Socket socket = new Socket("127.0.0.1", server.port())) {
+            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
+                    + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
+            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
+            socket.getOutputStream().flush();
+            awaitLatch(started);
+            socket.setSoLinger(true, 0);
+        }
+        left.countDown();
+        awaitLatch(written);
+        assertThat(refusal(call(server))).isIn("in-progress", "outcome-unknown");
+        mayEnd.countDown();
+        HttpResponse<byte[]> end = awaitEnd(server);
+        if (oversize) {
+            assertThat(refusal(end)).isIn("result-unavailable", "outcome-unknown");
+        } else {
+            assertThat(replayed(end)).isTrue();
+            assertThat(text(end)).isEqualTo("paid");
+        }
         assertThat(runs).hasValue(1);
     }
 

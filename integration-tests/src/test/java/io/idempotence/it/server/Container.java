@@ -8,13 +8,19 @@ import java.util.function.Consumer;
 
 /** The containers in which every rule must hold. */
 enum Container implements ServletServer.Starter {
-    JETTY(JettyServer::start),
-    TOMCAT(TomcatServer::start);
+    JETTY(JettyServer::start, JettyServer::startCompressing),
+    TOMCAT(TomcatServer::start, TomcatServer::startCompressing);
 
     private final ServletServer.Starter starter;
+    private final ServletServer.Starter compressing;
 
-    Container(ServletServer.Starter starter) {
+    Container(ServletServer.Starter starter, ServletServer.Starter compressing) {
         this.starter = starter;
+        this.compressing = compressing;
+    }
+
+    ServletServer.Starter compressing() {
+        return compressing;
     }
 
     @Override

@@ -65,6 +65,7 @@ abstract class FilterTestBase {
     IdempotencePolicy policy;
     String errorPage;
     MultipartConfigElement multipart;
+    boolean compressing;
 
     @Parameter
     Container container;
@@ -118,7 +119,8 @@ abstract class FilterTestBase {
     }
 
     ServletServer start(Handler handler, java.util.function.Consumer<jakarta.servlet.ServletContext> filters) {
-        ServletServer server = container.start(
+        ServletServer.Starter starter = compressing ? container.compressing() : container;
+        ServletServer server = starter.start(
                 context -> {
                     filters.accept(context);
                     ServletRegistration.Dynamic servlet =

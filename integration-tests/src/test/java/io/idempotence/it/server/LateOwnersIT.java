@@ -9,10 +9,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Verdict;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.FaultyStorage;
+import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.http.HttpResponse;
@@ -87,6 +90,31 @@ class LateOwnersIT extends FilterTestBase {
         assertThat(text(late.join())).isEqualTo("paid by the second");
     }
 
+    @Test
+    @DisplayName(
+            "T14: the answer in place of a late owner's has the headers of filters in front, and none of the late owner's")
+    void headersOfFiltersInFrontStayWhenAnAnswerIsReplaced() {
+        lateEnd = response -> {
+            response.setHeader("X-Frame-Options", "SAMEORIGIN");
+            response.addHeader("Vary", "Accept");
+            response.setHeader("X-Late", "late");
+            response.setHeader("X-Front", null);
+            response.addCookie(new Cookie("late", "l"));
+            answer(response, 201, "paid by the first");
+        };
+        ServletServer server = serveOvertaken("paid by the second", 1000);
+        HttpResponse<byte[]> late = callOvertaken(server, "paid by the second").join();
+        assertThat(text(late)).isEqualTo("paid by the second");
+        assertThat(late.headers().allValues("X-Front")).containsExactly("seen");
+        assertThat(late.headers().allValues("X-Frame-Options")).containsExactly("DENY");
+        assertThat(late.headers().allValues("Vary")).containsExactly("Origin", "Cookie");
+        assertThat(late.headers().allValues("Set-Cookie"))
+                .singleElement()
+                .asString()
+                .startsWith("front=f");
+        assertThat(late.headers().allValues("X-Late")).isEmpty();
+    }
+
     private interface End {
         void end(HttpServletResponse response) throws IOException;
     }
@@ -94,8 +122,8 @@ class LateOwnersIT extends FilterTestBase {
     private End lateEnd = response -> answer(response, 201, "paid by the first");
 
     private ServletServer serveOvertaken(String second, int maxResponseBody) {
-        return serve(
-                idempotence(new FaultyStorage(redisStorage()).withoutRenewals()),
+        Idempotence idempotence = idempotence(new FaultyStorage(redisStorage()).withoutRenewals());
+        return start(
                 (request, response) -> {
                     if (runs.get() == 1) {
                         started.countDown();
@@ -105,7 +133,21 @@ class LateOwnersIT extends FilterTestBase {
                         answer(response, 201, second);
                     }
                 },
-                filter -> filter.maxResponseBody(maxResponseBody));
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        HttpServletResponse http = (HttpServletResponse) response;
+                        http.setHeader("X-Front", "seen");
+                        http.setHeader("X-Frame-Options", "DENY");
+                        http.addHeader("Vary", "Origin");
+                        http.addHeader("Vary", "Cookie");
+                        http.addCookie(new Cookie("front", "f"));
+                        chain.doFilter(request, response);
+                    });
+                    IdempotenceFilter.builder(idempotence)
+                            .maxResponseBody(maxResponseBody)
+                            .build()
+                            .install(context);
+                });
     }
 
     /** The late owner's answer, after another one has taken over and ended with its own. */
