@@ -597,7 +597,7 @@ class IdempotencePropertiesTest {
                 .ofMaxSize(40);
     }
 
-    @Property(tries = 200)
+    @Property(tries = 600)
     void noHistoryRunsTwiceWhatMayRunOnce(@ForAll("histories") List<Step> history) {
         MovingClock clock = new MovingClock();
         play(history, IdempotenceStorage.inMemory(1_000, clock), clock::advance);
@@ -608,7 +608,7 @@ class IdempotencePropertiesTest {
         play(history, inRedis, duration -> ServerTime.letPass(redis, duration));
     }
 
-    @Property(tries = 20)
+    @Property(tries = 60)
     void norDoesOneInADatabase(@ForAll("histories") List<Step> history) {
         play(history, inDatabase, Databases.POSTGRESQL::letPass);
     }

@@ -2,10 +2,10 @@ package io.idempotence.server.jdbc;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.server.KilledProcess;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
-import java.io.PrintStream;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.time.Duration;
@@ -53,14 +53,13 @@ final class CrashingPayment {
         storage.markApplied(business, claim.key(), claim.fence());
     }
 
+    static String at(Step step) {
+        return "at " + step;
+    }
+
     private static void at(Step step, Step last) throws Exception {
         if (step == last) {
-            PrintStream out = System.out;
-            out.println("at " + step);
-            out.flush();
-            while (System.in.read() >= 0) {
-                out.flush();
-            }
+            KilledProcess.here(at(step));
         }
     }
 }

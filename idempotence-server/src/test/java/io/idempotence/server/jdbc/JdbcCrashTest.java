@@ -2,15 +2,11 @@ package io.idempotence.server.jdbc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.KilledProcess;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.sql.Connection;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -34,7 +30,7 @@ class JdbcCrashTest {
                 .createIfMissing()
                 .inTransaction()
                 .build()) {
-            killAt(database, step, key);
+            KilledProcess.at(CrashingPayment.at(step), CrashingPayment.class, database.url(), key.value(), step.name());
             database.letPass(CrashingPayment.LEASE);
 
             boolean committed = step.compareTo(CrashingPayment.Step.COMMITTED) >= 0;
@@ -57,32 +53,6 @@ class JdbcCrashTest {
                     .isEqualTo(
                             step == CrashingPayment.Step.COMMITTED ? ClaimResult.noResult() : new byte[] {2, 'o', 'k'});
         }
-    }
-
-    private static void killAt(Databases database, CrashingPayment.Step step, StorageKey key) throws Exception {
-        Process process = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-XX:TieredStopAtLevel=1",
-                        "-cp",
-                        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-                        CrashingPayment.class.getName(),
-                        database.url(),
-                        key.value(),
-                        step.name())
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
-        try (BufferedReader out =
-                new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
-            String line = out.readLine();
-            while (line != null && !line.equals("at " + step)) {
-                line = out.readLine();
-            }
-            assertThat(line).isEqualTo("at " + step);
-        } finally {
-            process.destroyForcibly();
-            assertThat(process.waitFor(10, TimeUnit.SECONDS)).isTrue();
-        }
-        assertThat(process.exitValue()).isEqualTo(128 + 9);
     }
 
     private static long payments(Databases database, StorageKey key) {

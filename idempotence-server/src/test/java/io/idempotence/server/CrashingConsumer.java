@@ -1,0 +1,40 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.CountDownLatch;
+
+/** A process that is in the middle of all messages that it was given when it is killed. */
+final class CrashingConsumer {
+    static final String MIDDLE = "in the middle";
+    static final Duration LEASE = Duration.ofMillis(600);
+
+    private CrashingConsumer() {}
+
+    public static void main(String[] args) throws Exception {
+        String[] messages = Arrays.copyOfRange(args, 1, args.length);
+        CountDownLatch working = new CountDownLatch(messages.length);
+        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(args[0]))
+                .policy(IdempotencePolicy.builder().lease(LEASE).build())
+                .build();
+        for (String message : messages) {
+            Thread thread = new Thread(() -> {
+                try {
+                    idempotence.execute(IdempotenceId.of(message), () -> {
+                        working.countDown();
+                        new CountDownLatch(1).await();
+                        return "never";
+                    });
+                } catch (Exception e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            thread.setDaemon(true);
+            thread.start();
+        }
+        working.await();
+        KilledProcess.here(MIDDLE);
+    }
+}
