@@ -38,7 +38,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
-import java.time.format.DateTimeFormatter;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -61,8 +60,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 abstract class AttemptContract extends WireMockTestBase {
     private static final String CUT = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhal";
     private static final String WHOLE = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nwhole";
-
-    private static final List<Integer> STATUSES_TO_TRY_AGAIN = List.of(408, 425, 429, 500, 502, 503, 504);
 
     // ---- no connection
 
@@ -367,7 +364,7 @@ abstract class AttemptContract extends WireMockTestBase {
     // ---- Retry-After
 
     static List<ResponseDefinitionBuilder> retryAfterThatCanBeObeyed() {
-        String now = DateTimeFormatter.RFC_1123_DATE_TIME.format(ZonedDateTime.now(ZoneOffset.UTC));
+        String now = RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC));
         return List.of(
                 status(503).withHeader("Retry-After", "0"),
                 status(503).withHeader("Retry-After", "1"),
@@ -395,23 +392,13 @@ abstract class AttemptContract extends WireMockTestBase {
 
     /** Row 3, with everything that can stand beside it: with "try again", or with what says nothing. */
     @ParameterizedTest
-    @CsvSource({
-        "Retry-After,0",
-        "Retry-After,-1",
-        "Retry-After,past",
-        "Retry-After,now",
-        "Retry-After,1.5",
-        "Retry-After-Ms,0",
-        "Retry-After-Ms,7",
-        "Retry-After-Ms,-7",
-        "Retry-After-Ms,"
-    })
-    void everyStatusToTryAgainObeysTheTimeBesideIt(String header, String value) {
-        for (int status : STATUSES_TO_TRY_AGAIN) {
+    @MethodSource("io.idempotence.it.client.RetryAfterTable#soon")
+    void everyStatusToTryAgainObeysTheTimeBesideIt(RetryAfterTable.Row row) {
+        for (int status : RetryAfterTable.STATUSES) {
             provider.resetAll();
             everythingIsFine();
             events.clear();
-            attempt(1, status(status).withHeader(header, text(value)));
+            attempt(1, row.beside(status));
             assertThat(orders().create("x")).isEqualTo(OK);
             assertOneId();
             assertThat(attempts()).as("status %s", status).containsExactly("1", "2");
@@ -421,12 +408,12 @@ abstract class AttemptContract extends WireMockTestBase {
 
     /** A time beyond the deadline, however absurd: the call ends, with the answer or with the doubt of a client that could not read it. */
     @ParameterizedTest
-    @CsvSource({"Retry-After,3600", "Retry-After,future", "Retry-After,end", "Retry-After-Ms,99999999999999999999"})
-    void everyStatusToTryAgainEndsTheCallWithATimeBeyondTheDeadlineBesideIt(String header, String value) {
-        for (int status : STATUSES_TO_TRY_AGAIN) {
+    @MethodSource("io.idempotence.it.client.RetryAfterTable#tooLate")
+    void everyStatusToTryAgainEndsTheCallWithATimeBeyondTheDeadlineBesideIt(RetryAfterTable.Row row) {
+        for (int status : RetryAfterTable.STATUSES) {
             provider.resetAll();
             events.clear();
-            alwaysGet(status(status).withHeader(header, text(value)));
+            alwaysGet(row.beside(status));
             Orders orders = orders();
             assertThatThrownBy(() -> orders.create("x"))
                     .isInstanceOfSatisfying(
@@ -439,7 +426,7 @@ abstract class AttemptContract extends WireMockTestBase {
     @ParameterizedTest
     @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
     void absurdNumberOfSecondsEndsTheCall(int status) {
-        alwaysGet(status(status).withHeader("Retry-After", "99999999999999999999"));
+        alwaysGet(status(status).withHeader("Retry-After", RetryAfterTable.ABSURD));
         Orders orders = orders();
         Throwable end = catchThrowable(() -> orders.create("x"));
         assertOneId();
@@ -488,26 +475,12 @@ abstract class AttemptContract extends WireMockTestBase {
                 .isGreaterThanOrEqualTo(400);
     }
 
-    /** A date, as HTTP writes it; other values stay as they are. */
-    private static String text(String value) {
-        ZonedDateTime now = ZonedDateTime.now(ZoneOffset.UTC);
-        ZonedDateTime date = switch (value == null ? "" : value) {
-            case "now" -> now;
-            case "past" -> now.minusYears(1);
-            case "future" -> now.plusHours(1);
-            case "end" -> now.withYear(9999);
-            default -> null;
-        };
-        return date != null ? DateTimeFormatter.RFC_1123_DATE_TIME.format(date) : value == null ? "" : value;
-    }
-
     /** The server's time is a lower bound: what does not fit into the deadline is not tried. */
     @ParameterizedTest
     @CsvSource({"Retry-After,3600", "Retry-After,2147483647", "Retry-After-Ms,3600000", "Retry-After,date"})
     void retryAfterBeyondTheDeadlineEndsTheCall(String header, String value) {
         String text = value.equals("date")
-                ? DateTimeFormatter.RFC_1123_DATE_TIME.format(
-                        ZonedDateTime.now(ZoneOffset.UTC).plusHours(1))
+                ? RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).plusHours(1))
                 : value;
         alwaysGet(status(503).withHeader(header, text));
         Orders orders = orders();
@@ -641,13 +614,13 @@ abstract class AttemptContract extends WireMockTestBase {
     /** The server's clock is another one: a date that has passed means soon, and one that is far off does not outlast the deadline. */
     @Test
     void dateOfAWrongClockNeitherHurriesNorHoldsWhoAsksWhatIsInProgress() {
-        requestsGet(refusal("in-progress", 409).withHeader("Retry-After", text("past")));
+        requestsGet(refusal("in-progress", 409).withHeader("Retry-After", RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).minusYears(1))));
         assertThat(orders().create("x")).isEqualTo(OK);
         assertEnd(SUCCEEDED, 1);
 
         events.clear();
         provider.resetRequests();
-        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After", text("end")));
+        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After", RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).withYear(9999))));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
         assertThat(received()).hasSize(1);

@@ -40,6 +40,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What OkHttp without Feign makes of everything that can happen to an attempt: the table "What happened to an attempt" in the client design. */
@@ -249,23 +250,76 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(received()).hasSize(2);
     }
 
+    /** OkHttp sends a 408 again by itself unless it is told to wait, a 503 only if it is told not to: once, and nothing but digits tells it. */
+    private static boolean isRepeatedByOkHttp(int status, RetryAfterTable.Row row) {
+        boolean seconds = row.header().equals("Retry-After");
+        return status == 408 && !seconds || (status == 408 || status == 503) && seconds && row.value().equals("0");
+    }
+
+    /** What OkHttp sends again by itself has the same ID and is part of the attempt. */
     @ParameterizedTest
-    @CsvSource({"Retry-After,3600", "Retry-After-Ms,3600000"})
-    void retryAfterBeyondTheDeadlineEndsTheCall(String header, String value) throws IOException {
-        alwaysGet(status(503).withHeader(header, value));
-        assertThat(status(installed(), order())).isEqualTo(503);
+    @MethodSource("io.idempotence.it.client.RetryAfterTable#soon")
+    void everyStatusToTryAgainObeysTheTimeBesideIt(RetryAfterTable.Row row) throws IOException {
+        OkHttpClient client = installed();
+        for (int status : RetryAfterTable.STATUSES) {
+            provider.resetAll();
+            everythingIsFine();
+            events.clear();
+            attempt(1, row.beside(status));
+            assertThat(ok(client, order())).isEqualTo(OK);
+            assertOneId();
+            assertThat(received().stream().map(request -> header(request, "Idempotency-Attempt")))
+                    .as("status %s", status)
+                    .containsExactlyElementsOf(
+                            isRepeatedByOkHttp(status, row) ? List.of("1", "1", "2") : List.of("1", "2"));
+            assertEnd(SUCCEEDED, 2);
+            assertThat(events.get(0).requests()).isEqualTo(received().size());
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("io.idempotence.it.client.RetryAfterTable#tooLate")
+    void everyStatusToTryAgainEndsTheCallWithATimeBeyondTheDeadlineBesideIt(RetryAfterTable.Row row)
+            throws IOException {
+        OkHttpClient client = installed();
+        for (int status : RetryAfterTable.STATUSES) {
+            provider.resetAll();
+            events.clear();
+            alwaysGet(row.beside(status));
+            assertAnswerOrUnknown(client, status);
+            assertOneId();
+            assertThat(attempts()).as("status %s", status).containsExactly("1");
+            assertThat(received()).hasSize(isRepeatedByOkHttp(status, row) ? 2 : 1);
+        }
+        assertNothingIsHeld(client);
+    }
+
+    /** OkHttp throws where it looks whether to try again by itself, after the request may have been carried out. */
+    @ParameterizedTest
+    @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
+    void absurdNumberOfSecondsEndsTheCall(int status) throws IOException {
+        alwaysGet(status(status).withHeader("Retry-After", RetryAfterTable.ABSURD));
+        OkHttpClient client = installed();
+        if (status == 408 || status == 503) {
+            assertThatThrownBy(() -> send(client, order()))
+                    .isInstanceOf(OutcomeUnknownException.class)
+                    .hasCauseInstanceOf(NumberFormatException.class);
+            assertEnd(UNKNOWN, 1);
+        } else {
+            assertAnswerOrUnknown(client, status);
+        }
         assertThat(received()).hasSize(1);
     }
 
-    /** OkHttp throws a NumberFormatException when it reads it, after the request was carried out. */
-    @Test
-    void retryAfterThatOkHttpCannotReadLeavesADoubt() {
-        alwaysGet(status(503).withHeader("Retry-After", "99999999999"));
-        OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, order()))
-                .isInstanceOf(OutcomeUnknownException.class)
-                .hasCauseInstanceOf(NumberFormatException.class);
-        assertThat(received()).hasSize(1);
+    /** The answer after one attempt, unless a gateway gave it. */
+    private void assertAnswerOrUnknown(OkHttpClient client, int status) throws IOException {
+        if (status == 502 || status == 504) {
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            assertEnd(UNKNOWN, 1);
+        } else {
+            assertThat(status(client, order())).isEqualTo(status);
+            assertEnd(FAILED, 1);
+        }
     }
 
     /** OkHttp repeats such a request once by itself; with our ID that is safe, and it is no attempt of ours. */
