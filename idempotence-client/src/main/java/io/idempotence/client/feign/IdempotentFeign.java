@@ -37,8 +37,8 @@ import java.util.Optional;
  *       {@code Response} return type gets the last answer, error statuses included; answers tried again are closed.
  *   <li>with {@link RequestRefusedException}, if the server half refused; whatever the return type.
  *   <li>with {@link OutcomeUnknownException}, if a call with an ID may have been carried out and nothing after settled it. A
- *       401, 403 or 407 that is not a stored answer does not settle an earlier attempt: it was given before the server half
- *       looked at the ID.
+ *       status that a login or a gateway may have given before the operation saw the request (401, 403, 404, 413 and the like), or one of
+ *       {@link IdempotenceClientConfig#statuses()}, does not settle an earlier attempt unless it is a stored answer.
  *   <li>with the usual Feign exception, if nothing was sent, if the last answer was an error status and no attempt is in
  *       doubt, or if the call carried no ID.
  *   <li>with the exception of an interceptor, encoder or other code of the caller that kept the request from being sent, with
@@ -61,12 +61,13 @@ import java.util.Optional;
  * callTimeout} does end them. And each timeout of an attempt (to connect, for TLS, to read) is cut to all that is left, so an attempt that begins shortly before the
  * deadline and meets one after the other may take two or three times what was left.
  *
- * <p><b>What cannot be seen:</b> a client that sends again by itself within one {@code execute}, as a load balancer with a retry of its own or OkHttp
- * when a kept connection breaks. What became of the first sending is not told here: an error status, or that there was no connection, then looks
- * like all there was, and the end is the usual Feign exception although the operation may have been carried out. Over OkHttp, also call {@link
- * io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client below, which leaves ID and attempts to this half and tells it; or build that client with
- * {@code retryOnConnectionFailure(false)}. Switch other such retries off; attempts are made here. Feign's default client does it as well,
- * with requests without a body: such a failure counts as a doubt, an error status that came the second time cannot be told from one that came at once.
+ * <p><b>What cannot be seen:</b> a client that sends again by itself within one {@code execute}, as a load balancer with a retry of its own, or OkHttp
+ * when a kept connection breaks or an answer is 408 or says {@code Retry-After: 0}. What became of the first sending is not told here: an error status,
+ * or that there was no connection, then looks like all there was, and the end is the usual Feign exception although the operation may have been
+ * carried out; and what was redirected to another origin is sent there twice without an ID. Over OkHttp, also call {@link
+ * io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client below, which leaves ID and attempts to this half and tells it; or at least build that
+ * client with {@code retryOnConnectionFailure(false)}. Switch other such retries off; attempts are made here. Feign's default client sends again what has no
+ * body: such a failure counts as a doubt, an error status that came the second time cannot be told from one that came at once.
  *
  * <p><b>Redirects</b> of requests that are not safe are followed here if the client's options say so, and the HTTP client is told not
  * to: 307 and 308 with the same request, 301 and 302 as well unless it is a POST, and otherwise with a GET without the ID. That GET's answer is

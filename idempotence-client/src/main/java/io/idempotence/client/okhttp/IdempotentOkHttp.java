@@ -39,7 +39,8 @@ import org.jspecify.annotations.Nullable;
  *       the end is not known yet: if it breaks off, make the call again under the same ID.
  *   <li>with {@link RequestRefusedException}, if the server half refused.
  *   <li>with {@link OutcomeUnknownException}, if a call with an ID may have been carried out and nothing after settled it. A
- *       401, 403 or 407 that is not a stored answer does not settle an earlier attempt.
+ *       status that a login or a gateway may have given before the operation saw the request (401, 403, 404, 413 and the like), or one of
+ *       {@link IdempotenceClientConfig#statuses()}, does not settle an earlier attempt unless it is a stored answer.
  *   <li>with the usual {@code IOException}, if nothing was sent, or if the call carried no ID. A header that is no ID, an ID
  *       that two calls would share, an interceptor that changes the ID, and settings for the URL's host that do not fit each other
  *       are {@code IOException}s, too.
@@ -51,7 +52,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Redirects:</b> the ID stays on redirects within an origin (scheme, host and port). To another origin, and on a GET that
  * a POST was redirected to, it is taken off; another origin does not know it, so a call that was sent there without it is not
- * tried again. While an earlier attempt may have been carried out, a redirect that takes it off is not followed, and the outcome
+ * tried again, nor sent again by OkHttp itself. While an earlier attempt may have been carried out, a redirect that takes it off is not followed, and the outcome
  * stays unknown; but for the GET after a redirect that the server half had stored. The GET's answer is the call's, also if it is a login page.
  *
  * <p><b>Web sockets</b> pass untouched: opening one is no call here, and is not tried again.

@@ -23,16 +23,21 @@ final class OkHttpAttempt {
     private final Observation seen;
     private final LogicalCall logical;
     private final @Nullable String header;
+    private final boolean passed;
     private volatile @Nullable Request first;
     private volatile @Nullable Request last;
     private volatile boolean mayHaveRun;
     private volatile boolean leftWithoutId;
 
-    /** @param header the ID's line, or null if there is none or it is not this half's */
-    OkHttpAttempt(Observation seen, LogicalCall logical, @Nullable String header) {
+    /**
+     * @param header the ID's line, or null if there is none or it is not this half's
+     * @param passed it is of a layer above, which may have redirected it
+     */
+    OkHttpAttempt(Observation seen, LogicalCall logical, @Nullable String header, boolean passed) {
         this.seen = seen;
         this.logical = logical;
         this.header = header;
+        this.passed = passed;
     }
 
     /** True if it was redirected to another origin and sent there without its ID. */
@@ -72,6 +77,8 @@ final class OkHttpAttempt {
         if (before == null) {
             check(request);
             first = request;
+            leftWithoutId =
+                    passed && logical.id() != null && !isSafe(request) && request.header(IDEMPOTENCY_KEY) == null;
         } else {
             leaving = redirected(before, request);
         }
@@ -82,6 +89,10 @@ final class OkHttpAttempt {
             answered(response);
             // A redirect of the same request says itself that nothing was done here.
             mayHaveRun |= response.code() != 307 && response.code() != 308;
+            if (leftWithoutId && response.code() == 503) {
+                // With 0 in it OkHttp would send again, and here the caller is to have the answer.
+                return response.newBuilder().removeHeader("Retry-After").build();
+            }
             return response;
         } catch (IOException e) {
             mayHaveRun = true;
@@ -107,18 +118,21 @@ final class OkHttpAttempt {
 
     /** The ID is for the origin it was made for, and not for the GET that a redirect makes of a POST. */
     private Request redirected(Request before, Request request) throws NotSendableException {
-        boolean becameSafe = HttpMethods.isSafe(request.method()) && !HttpMethods.isSafe(before.method());
-        if (!becameSafe && origin(before.url()).equals(origin(request.url()))) {
-            return request;
-        }
         Request sent = last;
-        if (sent != null && sent.header(IDEMPOTENCY_KEY) != null) {
+        boolean carried = sent != null && sent.header(IDEMPOTENCY_KEY) != null;
+        boolean becameSafe = isSafe(request) && !isSafe(before);
+        boolean keepsId = !becameSafe && origin(before.url()).equals(origin(request.url()));
+        if (carried && !keepsId) {
             leavesTheId(becameSafe);
+        } else if (!carried && leftWithoutId && !isSafe(request)) {
+            goesOnWithoutId();
         }
-        return request.newBuilder()
-                .removeHeader(IDEMPOTENCY_KEY)
-                .removeHeader(IDEMPOTENCY_ATTEMPT)
-                .build();
+        return keepsId
+                ? request
+                : request.newBuilder()
+                        .removeHeader(IDEMPOTENCY_KEY)
+                        .removeHeader(IDEMPOTENCY_ATTEMPT)
+                        .build();
     }
 
     /** In doubt, what is sent without the ID may be carried out twice; and what a GET brings tells nothing, unless the redirect to it was stored. */
@@ -133,6 +147,19 @@ final class OkHttpAttempt {
             leftWithoutId = true;
             seen.mustNotBeSentAgain();
         }
+    }
+
+    /** Another redirect, or a login. What OkHttp sends again, because the answer got lost or was no final one, would be carried out twice. */
+    private void goesOnWithoutId() throws NotSendableException {
+        int status = seen.status();
+        if (status == 0 || status == 408 || status == 503) {
+            seen.mayHaveBeenSentBefore();
+            throw new NotSendableException("a request that left without its ID is not sent again");
+        }
+    }
+
+    private static boolean isSafe(Request request) {
+        return HttpMethods.isSafe(request.method());
     }
 
     private static Origin origin(HttpUrl url) {

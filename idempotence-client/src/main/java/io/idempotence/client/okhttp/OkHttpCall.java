@@ -77,7 +77,7 @@ final class OkHttpCall implements Exchange {
             first = request;
         }
         Chain clipped = clip(chain, logical.deadline());
-        OkHttpAttempt sending = new OkHttpAttempt(seen, logical, header);
+        OkHttpAttempt sending = new OkHttpAttempt(seen, logical, header, false);
         last = sending;
         logical.countRequest();
         return sending.send(clipped, prepared(request, attempt, clipped, seen));

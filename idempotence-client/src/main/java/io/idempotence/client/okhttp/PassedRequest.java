@@ -15,7 +15,7 @@ final class PassedRequest {
         if (above.seen().hasEarlierDoubt()) {
             seen.mayHaveBeenSentBefore();
         }
-        OkHttpAttempt attempt = new OkHttpAttempt(seen, above.call(), null);
+        OkHttpAttempt attempt = new OkHttpAttempt(seen, above.call(), null, true);
         try {
             return attempt.send(chain, chain.request());
         } finally {

@@ -1,6 +1,7 @@
 package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static com.github.tomakehurst.wiremock.client.WireMock.absent;
 import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
 import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
@@ -56,6 +57,11 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         path("/orders", status(status).withHeader("Location", location));
     }
 
+    /** Another origin, on the same machine. */
+    private static String otherHost(String path) {
+        return "http://localhost:" + provider.port() + path;
+    }
+
     private static void path(String path, ResponseDefinitionBuilder answer) {
         provider.stubFor(any(urlEqualTo(path)).atPriority(1).willReturn(answer));
     }
@@ -94,7 +100,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     /** Another name is another origin, even on the same machine. */
     @Test
     void idIsTakenOffForAnotherHost() throws IOException {
-        redirects(307, "http://localhost:" + provider.port() + "/other");
+        redirects(307, otherHost("/other"));
         ok(installed(), order());
         assertThat(ids()).hasSize(2).last().isEqualTo("");
     }
@@ -117,6 +123,41 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         }
         assertThat(received()).hasSize(1);
         assertThat(elsewhere).hasSize(1);
+    }
+
+    /** OkHttp would send again by itself, and nobody there knows that it is the same. */
+    @Test
+    void whatLeftWithoutTheIdIsNotRepeatedByOkHttp() throws IOException {
+        redirects(307, otherHost("/other"));
+        OkHttpClient client = installed();
+        ok(client, order());
+        path("/other", aResponse().withFault(Fault.EMPTY_RESPONSE));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        path("/other", status(408));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        path("/other", status(503).withHeader("Retry-After", "0"));
+        assertThat(status(client, order())).isEqualTo(503);
+        assertThat(received())
+                .filteredOn(request -> request.getUrl().equals("/other"))
+                .hasSize(4);
+    }
+
+    @Test
+    void otherOriginMayAskForALoginOrRedirectAgain() throws IOException {
+        redirects(307, otherHost("/other"));
+        path("/other", status(308).withHeader("Location", "/third"));
+        provider.stubFor(any(urlEqualTo("/third"))
+                .atPriority(1)
+                .withHeader("Authorization", absent())
+                .willReturn(status(401)));
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.authenticator((route, response) -> response.request()
+                        .newBuilder()
+                        .header("Authorization", "token")
+                        .build()));
+        assertThat(ok(client, order())).isEqualTo(OK);
+        assertThat(ids()).hasSize(4).endsWith("", "", "");
     }
 
     @Test
@@ -334,7 +375,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     @Test
     void redirectOfAnInstanceToItselfKeepsTheIdAndToAnotherOriginDoesNot() throws IOException {
         redirects(307, url("/other"));
-        path("/other", status(308).withHeader("Location", "http://localhost:" + provider.port() + "/elsewhere"));
+        path("/other", status(308).withHeader("Location", otherHost("/elsewhere")));
         assertThat(ok(balanced("127.0.0.1"), orderOfTheService())).isEqualTo(OK);
         assertThat(ids()).hasSize(3).last().isEqualTo("");
         assertThat(ids().get(0)).isEqualTo(ids().get(1)).isNotEmpty();

@@ -141,6 +141,20 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         assertThat(ids("/elsewhere")).containsExactly("");
     }
 
+    /** OkHttp would, and nobody there knows that it is the same. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatLeftWithoutTheIdIsNotRepeatedByOkHttpBelowFeign(boolean okHttpFollows) {
+        ordersAreElsewhere();
+        Orders orders = okHttpFollows ? feignOverOneThatFollowsRedirects() : feignOver(installed());
+        orders.create("opens a connection to be kept");
+        provider.stubFor(any(urlEqualTo("/elsewhere"))
+                .atPriority(1)
+                .willReturn(aResponse().withFault(Fault.EMPTY_RESPONSE)));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(ids("/elsewhere")).containsExactly("", "");
+    }
+
     /** The gateway's 504 may have come after the order, and elsewhere nobody knows of it. */
     @Test
     void inDoubtOkHttpFollowsNoRedirectToAnotherOriginBelowFeign() {
