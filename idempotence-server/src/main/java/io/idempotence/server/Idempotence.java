@@ -574,7 +574,13 @@ public final class Idempotence implements AutoCloseable {
             return;
         }
         ClaimRequest again = new ClaimRequest(
-                request.key(), request.fingerprint(), request.owner(), request.lease(), request.retention(), false);
+                request.key(),
+                request.fingerprint(),
+                request.owner(),
+                request.lease(),
+                request.retention(),
+                false,
+                true);
         Runnable giveBack = () -> {
             if (mayClaim.getAsBoolean() && engine.storage().claim(again) instanceof ClaimResult.Claimed claimed) {
                 giveBack(claimed, request);
