@@ -4,8 +4,8 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.StorageKey;
 
 /**
- * The execution a handler is part of. From it the handler learns its ID, its fence and the number of its attempt, and decides at run time what becomes of the
- * ID, over every rule of the policy. The last decision before the handler ends counts. Thread-safe.
+ * The execution a handler is part of. From it the handler learns its ID, its fence and the number of its attempt, and decides at run time
+ * what becomes of the ID, over every rule of the policy. The last decision before the handler ends counts. Thread-safe.
  */
 public interface IdempotentExecution {
     /**
