@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 public final class Execution implements IdempotentExecution {
     private final Engine engine;
     private final IdempotenceId id;
+    private final int attempt;
     private final Claim claim;
     private final InboundRequest inbound;
     private final boolean takenOver;
@@ -40,9 +41,11 @@ public final class Execution implements IdempotentExecution {
     private volatile long claimNanos;
 
     /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
-    Execution(Engine engine, IdempotenceId id, ClaimResult.Claimed claimed, long claimLeft, IdempotencePolicy policy) {
+    Execution(
+            Engine engine, IdempotentCall call, ClaimResult.Claimed claimed, long claimLeft, IdempotencePolicy policy) {
         this.engine = engine;
-        this.id = id;
+        this.id = call.id();
+        this.attempt = call.attempt();
         this.claim = claimed.claim();
         this.takenOver = claimed.takenOver();
         this.heldFrom = claimLeft;
@@ -65,6 +68,11 @@ public final class Execution implements IdempotentExecution {
     @Override
     public long fence() {
         return claim.fence();
+    }
+
+    @Override
+    public int attempt() {
+        return attempt;
     }
 
     @Override

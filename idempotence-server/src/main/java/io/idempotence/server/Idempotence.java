@@ -400,7 +400,7 @@ public final class Idempotence implements AutoCloseable {
                             "the storage answers later than the lease of " + policy.lease() + " lasts", null);
                 }
             }
-            return decide(id, policy, result, left);
+            return decide(call, policy, result, left);
         } catch (RuntimeException e) {
             // Whatever a storage throws, it has not said that this attempt may run.
             engine.events().publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
@@ -492,9 +492,10 @@ public final class Idempotence implements AutoCloseable {
                 : new Decision.Replay(result);
     }
 
-    private Decision decide(IdempotenceId id, IdempotencePolicy policy, ClaimResult result, long left) {
+    private Decision decide(IdempotentCall call, IdempotencePolicy policy, ClaimResult result, long left) {
+        IdempotenceId id = call.id();
         if (result instanceof ClaimResult.Claimed claimed) {
-            Execution execution = new Execution(engine, id, claimed, left, policy);
+            Execution execution = new Execution(engine, call, claimed, left, policy);
             engine.leases().started(execution);
             if (claimed.takenOver()) {
                 engine.events()
@@ -574,7 +575,13 @@ public final class Idempotence implements AutoCloseable {
             return;
         }
         ClaimRequest again = new ClaimRequest(
-                request.key(), request.fingerprint(), request.owner(), request.lease(), request.retention(), false);
+                request.key(),
+                request.fingerprint(),
+                request.owner(),
+                request.lease(),
+                request.retention(),
+                false,
+                true);
         Runnable giveBack = () -> {
             if (mayClaim.getAsBoolean() && engine.storage().claim(again) instanceof ClaimResult.Claimed claimed) {
                 giveBack(claimed, request);
@@ -647,7 +654,8 @@ public final class Idempotence implements AutoCloseable {
         }
 
         /**
-         * Names the service, so that several may share one storage.
+         * Names the service, so that several may share one storage. Services that are all {@code default} on one storage share their IDs, and
+         * nothing tells: a request of one may be refused, or answered, as that of another.
          *
          * @param namespace 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen; default
          *     {@code default}

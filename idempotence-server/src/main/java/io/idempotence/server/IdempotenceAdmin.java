@@ -217,7 +217,16 @@ public final class IdempotenceAdmin {
         if (!isUncertain(seen)) {
             return Resolved.NOT_UNCERTAIN;
         }
-        return storage.resolve(key, seen.fence(), resolution, retention) ? Resolved.DONE : Resolved.CHANGED;
+        if (storage.resolve(key, seen.fence(), resolution, retention)) {
+            return Resolved.DONE;
+        }
+        // A driver that got no reply may have sent it twice, and this is the second answer.
+        RecordState resolved = resolution == Resolution.APPLIED ? RecordState.COMPLETED : RecordState.RELEASED;
+        return storage.find(key)
+                        .filter(now -> now.fence() == seen.fence() && now.state() == resolved)
+                        .isPresent()
+                ? Resolved.ALREADY
+                : Resolved.CHANGED;
     }
 
     /**
@@ -265,11 +274,16 @@ public final class IdempotenceAdmin {
     public enum Resolved {
         /** It is resolved now. */
         DONE,
+        /**
+         * It is as the resolution says already: completed, or given back. Somebody was faster, its owner perhaps, or the reply to this very
+         * resolution was lost.
+         */
+        ALREADY,
         /** There is no such record. */
         NOT_FOUND,
         /** It is neither abandoned nor unknown: there is nothing to resolve. */
         NOT_UNCERTAIN,
-        /** It has changed since it was looked at, or is gone: nothing was done. Look again. */
+        /** It has changed otherwise since it was looked at, or is gone: nothing was done. Look again. */
         CHANGED
     }
 

@@ -17,21 +17,29 @@ import java.util.Objects;
  * @param operation what is to be done; IDs of different operations never meet. Empty if the ID names it
  * @param scope whose ID it is, for example the principal or tenant; IDs of different scopes never meet (promise P5). Empty if there is but one
  * @param fingerprint what the request asks for; another one under the same ID is refused as key-reused
+ * @param attempt which attempt of its caller this is, as the caller counts, from 1. Told to the handler, and decides nothing
  */
-public record IdempotentCall(IdempotenceId id, String operation, String scope, Fingerprint fingerprint) {
-    /** Refuses null. */
+public record IdempotentCall(IdempotenceId id, String operation, String scope, Fingerprint fingerprint, int attempt) {
+    /**
+     * Refuses null.
+     *
+     * @throws IllegalArgumentException if {@code attempt} is under 1
+     */
     public IdempotentCall {
         Objects.requireNonNull(id, "id");
         Objects.requireNonNull(operation, "operation");
         Objects.requireNonNull(scope, "scope");
         Objects.requireNonNull(fingerprint, "fingerprint");
+        if (attempt < 1) {
+            throw new IllegalArgumentException("attempts are counted from 1, got " + attempt);
+        }
     }
 
     /**
      * A call that has nothing but its ID.
      *
      * @param id names the operation as well, where there are several
-     * @return the call, with no operation, no scope and {@link Fingerprint#NONE}
+     * @return the call, with no operation, no scope and {@link Fingerprint#NONE}, as a first attempt
      */
     public static IdempotentCall of(IdempotenceId id) {
         return of("", id);
@@ -42,10 +50,10 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
      *
      * @param operation its name, the same in every release
      * @param id the logical call
-     * @return the call, with no scope and {@link Fingerprint#NONE}
+     * @return the call, with no scope and {@link Fingerprint#NONE}, as a first attempt
      */
     public static IdempotentCall of(String operation, IdempotenceId id) {
-        return new IdempotentCall(id, operation, "", Fingerprint.NONE);
+        return new IdempotentCall(id, operation, "", Fingerprint.NONE, 1);
     }
 
     /**
@@ -55,7 +63,7 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
      * @return a new call
      */
     public IdempotentCall withScope(String scope) {
-        return new IdempotentCall(id, operation, scope, fingerprint);
+        return new IdempotentCall(id, operation, scope, fingerprint, attempt);
     }
 
     /**
@@ -65,6 +73,17 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
      * @return a new call
      */
     public IdempotentCall withFingerprint(Fingerprint fingerprint) {
-        return new IdempotentCall(id, operation, scope, fingerprint);
+        return new IdempotentCall(id, operation, scope, fingerprint, attempt);
+    }
+
+    /**
+     * This call as a later attempt, say the second delivery of a message.
+     *
+     * @param attempt its number, from 1
+     * @return a new call
+     * @throws IllegalArgumentException if {@code attempt} is under 1
+     */
+    public IdempotentCall withAttempt(int attempt) {
+        return new IdempotentCall(id, operation, scope, fingerprint, attempt);
     }
 }

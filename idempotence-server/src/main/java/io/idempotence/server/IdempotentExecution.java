@@ -4,8 +4,8 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.StorageKey;
 
 /**
- * The execution a handler is part of. From it the handler learns its ID and its fence, and decides at run time what becomes of the
- * ID, over every rule of the policy. The last decision before the handler ends counts. Thread-safe.
+ * The execution a handler is part of. From it the handler learns its ID, its fence and the number of its attempt, and decides at run time
+ * what becomes of the ID, over every rule of the policy. The last decision before the handler ends counts. Thread-safe.
  */
 public interface IdempotentExecution {
     /**
@@ -31,10 +31,18 @@ public interface IdempotentExecution {
     long fence();
 
     /**
+     * Which attempt at the call this is, as its caller counts them: {@code Idempotency-Attempt} of a request, {@link IdempotentCall#attempt()}
+     * elsewhere. A hint for logs, not to be trusted: the caller chooses it, and a first execution may well be its third attempt.
+     *
+     * @return 1 for the first attempt, and if the caller says nothing or no number from 1 to 999,999,999
+     */
+    int attempt();
+
+    /**
      * Whether this execution took the claim over from one that broke off, and so may be the second (T7). If it then fails and its policy gives
-     * the ID back, the next execution is a take-over as well, because what the first one did is not known still. After this one's own
-     * {@link #release()}, which says that nothing took effect, the next one is none; {@code fence() > 1} says that some execution of this ID
-     * began before.
+     * the ID back, under {@link IdempotencePolicy.OnAbandoned#RE_EXECUTE} the next execution is a take-over as well, because what the first one
+     * did is not known still; after a recovery rule has said that nothing was applied it is none. Nor is it after this one's own
+     * {@link #release()}, which says that nothing took effect; {@code fence() > 1} says that some execution of this ID began before.
      *
      * @return true after a take-over
      */

@@ -277,6 +277,19 @@ class ExecutionTest {
         }
     }
 
+    @Test
+    void theHandlerLearnsTheNumberOfItsAttempt() throws Exception {
+        IdempotentCall call = IdempotentCall.of("charge", id);
+        Idempotence.Work<String> work = execution -> "attempt " + execution.attempt();
+        assertThat(idempotence.execute(call.withAttempt(3).withScope("acme"), POLICY, ResultCodec.text(), work))
+                .isEqualTo("attempt 3");
+        assertThat(idempotence.execute(call, POLICY, ResultCodec.text(), work)).isEqualTo("attempt 1");
+        // It is the same call still.
+        assertThat(idempotence.execute(call.withAttempt(2), POLICY, ResultCodec.text(), work))
+                .isEqualTo("attempt 1");
+        assertThatThrownBy(() -> call.withAttempt(0)).isInstanceOf(IllegalArgumentException.class);
+    }
+
     // ---- overtaken
 
     private Execution overtaken() {

@@ -14,6 +14,7 @@ import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -35,6 +36,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.Jedis;
 
 /** What operators do, on a real Redis. */
@@ -139,6 +142,24 @@ class IdempotenceAdminTest {
             assertThat(record.state()).isEqualTo(RecordState.ABANDONED);
             assertThat(record.fence()).isEqualTo(2);
         });
+    }
+
+    /** As by a driver that got no reply. */
+    @ParameterizedTest
+    @EnumSource
+    void whatWasSentTwiceIsToldAsResolved(Resolution resolution) {
+        FaultyStorage twice = new FaultyStorage(storage);
+        IdempotenceAdmin operator = IdempotenceAdmin.of(twice, namespace);
+        IdempotenceRecord seen = admin.find(abandon(newId()).key()).orElseThrow();
+        twice.before((call, key) -> {
+            if (call == FaultyStorage.Call.RESOLVE) {
+                storage.resolve(key, seen.fence(), resolution, RETENTION);
+            }
+        });
+
+        assertThat(operator.resolve(seen, resolution)).isEqualTo(Resolved.ALREADY);
+        Resolution other = resolution == Resolution.APPLIED ? Resolution.NOT_APPLIED : Resolution.APPLIED;
+        assertThat(operator.resolve(seen, other)).isEqualTo(Resolved.CHANGED);
     }
 
     @Test

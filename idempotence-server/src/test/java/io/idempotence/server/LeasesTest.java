@@ -82,7 +82,11 @@ class LeasesTest {
     private Execution execution(Claim claim, IdempotencePolicy policy) {
         Engine engine = new Engine(storage, events, background, background, background, leases, waiters);
         return new Execution(
-                engine, IdempotenceId.of("any"), new ClaimResult.Claimed(claim, false), System.nanoTime(), policy);
+                engine,
+                IdempotentCall.of(IdempotenceId.of("any")),
+                new ClaimResult.Claimed(claim, false),
+                System.nanoTime(),
+                policy);
     }
 
     private Execution abandoned(String id) {

@@ -67,7 +67,8 @@ final class ResolveCommand extends ChangingCommand {
         }
         IdempotenceAdmin.Resolved resolved = admin.withRetention(retention)
                 .resolve(seen.get(), applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
-        boolean done = resolved == IdempotenceAdmin.Resolved.DONE;
+        boolean already = resolved == IdempotenceAdmin.Resolved.ALREADY;
+        boolean done = already || resolved == IdempotenceAdmin.Resolved.DONE;
         if (output.isJson()) {
             Map<String, Object> result = new LinkedHashMap<>();
             result.put("resolved", done);
@@ -80,10 +81,10 @@ final class ResolveCommand extends ChangingCommand {
             return OperatorTool.NOT_DONE;
         }
         if (!output.isJson()) {
-            output.line(
-                    applied
+            output.line((already ? "already " : "")
+                    + (applied
                             ? "resolved as applied: it never runs again; later attempts are refused as result-unavailable"
-                            : "resolved as not applied: the next attempt runs the operation");
+                            : "resolved as not applied: the next attempt runs the operation"));
         }
         return OperatorTool.OK;
     }

@@ -17,6 +17,7 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -283,6 +284,28 @@ class OperatorToolTest {
         assertThat(errors()).contains("has changed");
         assertThat(json().get("resolved").asBoolean()).isFalse();
         assertThat(state(late.key())).isEqualTo(RecordState.COMPLETED);
+    }
+
+    @Test
+    void whatIsAsAskedForAlreadyIsNoFailure() throws IOException {
+        for (String[] options : new String[][] {{"--applied"}, {"--not-applied"}, {"--applied", "--json"}}) {
+            StorageKey key = abandon().key();
+            boolean applied = options[0].equals("--applied");
+            person.answers = question -> {
+                admin.resolve(key, applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
+                return true;
+            };
+            List<String> args = new ArrayList<>(List.of("resolve", "--key", key.value()));
+            args.addAll(List.of(options));
+
+            assertThat(run(args.toArray(String[]::new))).isZero();
+
+            if (options.length > 1) {
+                assertThat(json().get("resolved").asBoolean()).isTrue();
+            } else {
+                assertThat(output()).startsWith("already resolved as " + (applied ? "applied" : "not applied"));
+            }
+        }
     }
 
     @Test

@@ -94,7 +94,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 asked.owner(),
                 asked.lease(),
                 asked.retention(),
-                asked.takeOver() || inTransaction);
+                asked.takeOver() || (inTransaction && !asked.toGiveBack()));
         Sql.Parameters parameters = id(request.key())
                 .with("owner", request.owner().toBytes())
                 .with("fingerprint", request.fingerprint().toBytes())

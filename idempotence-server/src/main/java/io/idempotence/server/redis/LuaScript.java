@@ -34,7 +34,9 @@ final class LuaScript {
         this.sha1 = hexSha1(source).getBytes(StandardCharsets.US_ASCII);
     }
 
-    /** Where a script says {@code --#include}, what scripts share is put in: behind what is run most, which it would cost time. */
+    /**
+     * Where a script says {@code --#include}, what scripts share is put in: behind what is run most, which it would cost time.
+     */
     static LuaScript load(String name) {
         return new LuaScript(withIncludes(name, read(name)).getBytes(StandardCharsets.UTF_8));
     }
@@ -80,8 +82,7 @@ final class LuaScript {
             return replicated(client.pipelined(), wanted, key, pipeline -> pipeline.eval(source, keys, argv));
         } catch (JedisRedirectionException e) {
             // A pipeline does not follow its slot to another node; a plain run does, and learns the way. It does not
-            // when the
-            // slot is still under way: then each run has to ask.
+            // when the slot is still under way: then each run has to ask.
             run(client, key, args);
             AbstractPipeline there = e instanceof JedisAskDataException ? asking(client, e) : client.pipelined();
             return replicated(there, wanted, key, pipeline -> pipeline.eval(source, keys, argv));

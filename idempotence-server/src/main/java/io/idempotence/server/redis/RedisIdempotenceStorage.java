@@ -41,7 +41,7 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /**
  * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads besides the
- * connection pool's own.
+ * driver's own: those of its connection pools and, with {@link Builder#sentinel}, one that listens to each Sentinel.
  *
  * <p>One key per ID, a binary string; its time to live is the retention, and tells how old a claim is: change it by hand on no claim that
  * may still run. Each call is one script on that key, one round trip (two when

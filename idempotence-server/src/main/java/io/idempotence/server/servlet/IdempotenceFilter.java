@@ -303,7 +303,8 @@ public final class IdempotenceFilter implements Filter {
             problems.requestTooLarge(response, cap);
             return;
         }
-        IdempotentCall call = new IdempotentCall(id, "", config.scope().apply(request), fingerprint);
+        IdempotentCall call =
+                new IdempotentCall(id, "", config.scope().apply(request), fingerprint, AttemptNumber.of(request));
         byte[] held = body;
         waiting.decide(
                 request,

@@ -11,7 +11,7 @@ import java.util.stream.Stream;
  * <p>Every method is one atomic step on one record, in one round trip, by the storage's own clock. Of all concurrent
  * {@link #claim} calls for a free ID exactly one returns {@link ClaimResult.Claimed}. Each method may be called again with the same
  * arguments when its reply was lost, and answers as it did the first time; only what was {@code StoredAfterLoss} is {@code Done} then,
- * and a {@link #delete} has nothing left to delete.
+ * and a {@link #delete} or {@link #resolve} has nothing left to do.
  *
  * <p>Implementations are thread-safe, hold no lock that is shared between records across a round trip, and pass the
  * {@code IdempotenceStorageContract} of this module's test-jar.

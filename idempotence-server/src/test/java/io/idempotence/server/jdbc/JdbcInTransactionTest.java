@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.tuple;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.FailureRule;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
@@ -15,6 +16,7 @@ import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.Owner;
@@ -469,6 +471,30 @@ class JdbcInTransactionTest {
                         .isEqualTo("paid");
             }
         }
+    }
+
+    /** T21: it would stop an owner who was only paused, and nothing would run instead. */
+    @ParameterizedTest
+    @EnumSource
+    void claimThatIsGivenBackTakesNothingOver(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = storage(databases);
+        IdempotenceId id = new IdempotenceId(UUID.randomUUID().toString());
+        Claim paused =
+                Claims.claim(storage, IdempotenceAdmin.of(storage, "default").executeKey(id), Claims.SHORT);
+        databases.letPass(Claims.SHORT);
+        FaultyStorage wire = new FaultyStorage(storage).before((call, which) -> {
+            throw new StorageUnavailableException("the cable is out", null);
+        });
+        try (Idempotence idempotence = Idempotence.over(wire)) {
+            assertThatThrownBy(() -> idempotence.execute(id, () -> "never"))
+                    .isInstanceOf(ExecutionRefusedException.class);
+            wire.before((call, which) -> {});
+            Awaitility.await().until(() -> wire.count(FaultyStorage.Call.CLAIM) == 3);
+        }
+
+        assertThat(storage.find(paused.key()).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);
+        run(databases, storage, paused);
+        assertThat(storage.complete(paused, new byte[] {1}, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
     }
 
     /** Whatever became of the first transaction, the second one takes effect, and its answer is the answer. */

@@ -18,6 +18,10 @@ import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletException;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -121,6 +125,34 @@ class OutcomePolicyIT extends FilterTestBase {
         post(server.uri("/b"), "k2", "");
         assertThat(refusal(post(server.uri("/b"), "k2", ""))).isEqualTo("outcome-unknown");
         assertThat(runs).hasValue(3);
+    }
+
+    @Test
+    @DisplayName("T7: the handler learns the number of its attempt, which the caller may well say wrongly")
+    void theHandlerLearnsTheNumberOfItsAttempt() {
+        ServletServer server = serve((request, response) -> answer(
+                response,
+                200,
+                "attempt " + IdempotenceFilter.execution(request).orElseThrow().attempt()));
+        Map<List<String>, String> attempts = Map.of(
+                List.of(), "1",
+                List.of("3"), "3",
+                List.of("999999999"), "999999999",
+                List.of("1000000000"), "1",
+                List.of("0"), "1",
+                List.of("-2"), "1",
+                List.of("2, 3"), "1",
+                List.of("2", "3"), "1",
+                List.of("two"), "1");
+        attempts.forEach((lines, attempt) -> {
+            String[] headers = lines.stream()
+                    .flatMap(line -> Stream.of("Idempotency-Attempt", line))
+                    .toArray(String[]::new);
+            String key = UUID.randomUUID().toString();
+            assertThat(text(post(server.uri("/payments"), key, "{}", headers)))
+                    .as("%s", lines)
+                    .isEqualTo("attempt " + attempt);
+        });
     }
 
     @Test
