@@ -46,8 +46,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets the first request with an {@code Idempotency-Key} reach its handler and answers every later one with the first one's answer
- * (promises P2 to P6).
+ * Lets the first request with an {@code Idempotency-Key} reach its handler and answers every later one with the first one's
+ * answer (promises P2 to P6).
  *
  * <p>Added to a servlet application in one line, from a {@code ServletContainerInitializer} or {@code ServletContextListener}:
  *
@@ -55,26 +55,26 @@ import org.slf4j.LoggerFactory;
  * IdempotenceFilter.install(servletContext, Idempotence.over(RedisIdempotenceStorage.connect("localhost:6379")), "/payments/*");
  * }</pre>
  *
- * <p>Put it behind the filters that authenticate, authorise and limit rates: what they refuse leaves no record, and every replay passes them
- * again. Defaults, each changed in the {@link Builder}:
+ * <p>Put it behind the filters that authenticate, authorise and limit rates: what they refuse leaves no record, and every
+ * replay passes them again. Defaults, each changed in the {@link Builder}:
  *
  * <ul>
- *   <li>POST and PATCH must carry an ID; PUT, DELETE and other unsafe methods are protected when they carry one; GET, HEAD, OPTIONS and TRACE
- *       pass through untouched
+ *   <li>POST and PATCH must carry an ID; PUT, DELETE and other unsafe methods are protected when they carry one; GET, HEAD,
+ *       OPTIONS and TRACE pass through untouched
  *   <li>the policy of the {@link Idempotence}, unless {@link Builder#operation} names another for some requests
  *   <li>an ID belongs to the authenticated principal, if there is one
  *   <li>a request body may have 10 MiB; a larger one is answered 413 and not run
  *   <li>an answer of up to 1 MiB is kept; a larger one goes out, and later attempts are refused as result-unavailable
- *   <li>a duplicate of a running request waits for its answer if it says {@code Prefer: wait}, for at most 10 s; otherwise, or after that, it is
- *       refused as in-progress
- *   <li>kept and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Location, Content-Location,
- *       ETag, Last-Modified, Link, Cache-Control
+ *   <li>a duplicate of a running request waits for its answer if it says {@code Prefer: wait}, for at most 10 s; otherwise, or
+ *       after that, it is refused as in-progress
+ *   <li>kept and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Location,
+ *       Content-Location, ETag, Last-Modified, Link, Cache-Control
  * </ul>
  *
- * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are all recorded as the
- * client sees them. Mapped by the application itself instead of by {@code install}, it lets an answer that an asynchronous handler
- * dispatches leave before it is recorded, and does not see requests that a filter in front dispatches later: it cannot know what it is
- * mapped to. Request and answer bodies are held in memory, up to their caps. Thread-safe.
+ * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are all
+ * recorded as the client sees them. Mapped by the application itself instead of by {@code install}, it lets an answer that an
+ * asynchronous handler dispatches leave before it is recorded, and does not see requests that a filter in front dispatches
+ * later: it cannot know what it is mapped to. Request and answer bodies are held in memory, up to their caps. Thread-safe.
  */
 public final class IdempotenceFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
@@ -122,13 +122,13 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Installs this filter under the name {@code idempotence}, or {@code idempotence-2} and so on if there are others, for REQUEST
-     * dispatches of the patterns, and for all ASYNC and ERROR dispatches, in which handlers and error pages finish answers. A pattern without
-     * a {@code *} holds for its path with and without a last slash.
+     * Installs this filter under the name {@code idempotence}, or {@code idempotence-2} and so on if there are others, for
+     * REQUEST dispatches of the patterns, and for all ASYNC and ERROR dispatches, in which handlers and error pages finish
+     * answers. A pattern without a {@code *} holds for its path with and without a last slash.
      *
-     * <p>A request that a filter in front holds back and dispatches again later is protected then. One that is forwarded or dispatched into a
-     * pattern from outside of it is not: protect the path that callers use. Where the patterns of several filters cover a request, the one
-     * that was installed first decides about it, whether it protects it or lets it through.
+     * <p>A request that a filter in front holds back and dispatches again later is protected then. One that is forwarded or
+     * dispatched into a pattern from outside of it is not: protect the path that callers use. Where the patterns of several
+     * filters cover a request, the one that was installed first decides about it, whether it protects it or lets it through.
      *
      * @param context of the application, while it starts
      * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
@@ -212,8 +212,8 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Whether no filter of this kind has covered the request so far. A filter in front may have started asynchronous processing before this
-     * one was asked, and dispatches the request now.
+     * Whether no filter of this kind has covered the request so far. A filter in front may have started asynchronous processing
+     * before this one was asked, and dispatches the request now.
      */
     private boolean isFirstSight(HttpServletRequest request) {
         Object letThroughBy = request.getAttribute(LET_THROUGH_BY);
@@ -402,11 +402,11 @@ public final class IdempotenceFilter implements Filter {
         }
 
         /**
-         * Sets the policy of one operation. Of several that cover a request the first counts. What else differs by operation, such as
-         * {@link #methods} or {@link #maxRequestBody}, takes a filter of its own.
+         * Sets the policy of one operation. Of several that cover a request the first counts. What else differs by operation,
+         * such as {@link #methods} or {@link #maxRequestBody}, takes a filter of its own.
          *
-         * @param requests a URL pattern relative to the context, or a method, a space and a URL pattern: {@code /points/*}, {@code POST
-         *     /accounts/{id}/charges}, where a name in braces stands for one segment
+         * @param requests a URL pattern relative to the context, or a method, a space and a URL pattern: {@code /points/*},
+         *     {@code POST /accounts/{id}/charges}, where a name in braces stands for one segment
          * @param policy of these requests
          * @return this
          * @throws IllegalArgumentException if {@code requests} is not of this form
@@ -471,7 +471,8 @@ public final class IdempotenceFilter implements Filter {
         /**
          * Sets whose ID it is. IDs of different scopes never meet.
          *
-         * @param scope default: {@link RequestScope#principal()}; with tenants {@code RequestScope.header("X-Tenant").and(RequestScope.principal())}
+         * @param scope default: {@link RequestScope#principal()}; with tenants
+         *     {@code RequestScope.header("X-Tenant").and(RequestScope.principal())}
          * @return this
          */
         public Builder scope(RequestScope scope) {
@@ -482,7 +483,8 @@ public final class IdempotenceFilter implements Filter {
         /**
          * Sets what of a request body counts when two requests under one ID are compared.
          *
-         * @param form default: {@link BodyForm#bytes()}. To change it makes retries of requests from before the change mismatch (422) once
+         * @param form default: {@link BodyForm#bytes()}. To change it makes retries of requests from before the change mismatch
+         *     (422) once
          * @return this
          */
         public Builder bodyForm(BodyForm form) {

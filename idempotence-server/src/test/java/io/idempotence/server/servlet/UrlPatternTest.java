@@ -49,6 +49,20 @@ class UrlPatternTest {
         assertThat(UrlPattern.of(pattern).covers(path)).isEqualTo(covered);
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "/payments, /payments /payments/",
+        "/payments/, /payments/ /payments",
+        "/a.b, /a.b /a.b/",
+        "/payments/*, /payments/*",
+        "/*, /*",
+        "*.do, *.do",
+        "/, /",
+    })
+    void aContainerMapsBothSpellingsOfAnExactPath(String pattern, String mappings) {
+        assertThat(UrlPattern.mappings(pattern)).containsExactly(mappings.split(" "));
+    }
+
     /** A line break comes decoded out of a path. */
     @Test
     void aLineBreakIsACharacterAsAnyOther() {
