@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Redis is killed at every step of a request (promise P6, rule 5). */
+/** Redis is killed or full at a step of a request (promise P6, rule 5). */
 class StorageFailureIT {
     private final String id = UUID.randomUUID().toString();
     private final AtomicInteger payments = new AtomicInteger();
@@ -58,17 +58,24 @@ class StorageFailureIT {
     }
 
     private HttpResponse<byte[]> pay() {
+        return pay(id);
+    }
+
+    private HttpResponse<byte[]> pay(String id) {
         return post(provider.uri("/payments"), id, "{\"amount\":5}");
+    }
+
+    private static void assertUnavailable(HttpResponse<byte[]> refused) {
+        assertThat(refused.statusCode()).isEqualTo(503);
+        assertThat(refusal(refused)).isEqualTo("storage-unavailable");
+        assertThat(refused.headers().firstValue("Retry-After")).contains("1");
+        assertThat(text(refused)).contains("\"retryable\":true", "\"safeNewId\":false");
     }
 
     @Test
     void killedBeforeTheClaimNothingRuns() {
         redis.kill();
-        HttpResponse<byte[]> refused = pay();
-        assertThat(refused.statusCode()).isEqualTo(503);
-        assertThat(refusal(refused)).isEqualTo("storage-unavailable");
-        assertThat(refused.headers().firstValue("Retry-After")).contains("1");
-        assertThat(text(refused)).contains("\"retryable\":true", "\"safeNewId\":false");
+        assertUnavailable(pay());
         assertThat(payments).hasValue(0);
 
         redis.restart();
@@ -109,6 +116,37 @@ class StorageFailureIT {
         redis.restart();
         awaitReplayOf("payment 1");
         assertThat(payments).hasValue(1);
+    }
+
+    /** Under noeviction. */
+    @Test
+    void fullBetweenClaimAndCompletionTheAnswerIsRecordedAndNothingNewRuns() {
+        String another = UUID.randomUUID().toString();
+        beforePayment.set(() -> {
+            maxMemory("1");
+            assertUnavailable(pay(another));
+        });
+        HttpResponse<byte[]> first = pay();
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(text(first)).isEqualTo("payment 1");
+
+        assertThat(replayed(pay())).isTrue();
+        assertThat(text(pay())).isEqualTo("payment 1");
+        assertUnavailable(pay(another));
+        assertThat(payments).hasValue(1);
+
+        beforePayment.set(() -> {});
+        maxMemory("0");
+        // In progress for a moment: the claims that may have been stored in vain are given back.
+        await().until(() -> pay(another).statusCode() == 201);
+        assertThat(text(pay(another))).isEqualTo("payment 2");
+        assertThat(payments).hasValue(2);
+    }
+
+    private void maxMemory(String bytes) {
+        try (var jedis = redis.jedis()) {
+            jedis.configSet("maxmemory", bytes);
+        }
     }
 
     private void awaitReplayOf(String body) {
