@@ -91,8 +91,8 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         breaker.transitionToOpenState();
         Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(breaking())));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(CallNotPermittedException.class);
-        assertThatThrownBy(() -> IdempotenceClient.resume(
-                        IdempotenceId.of("job-1"), Instant.now(), () -> orders.create("x")))
+        assertThatThrownBy(() ->
+                        IdempotenceClient.resume(IdempotenceId.of("job-1"), Instant.now(), () -> orders.create("x")))
                 .isInstanceOf(OutcomeUnknownException.class)
                 .hasCauseInstanceOf(CallNotPermittedException.class);
         assertThat(received()).isEmpty();
