@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and
- * sends the ID again; unless the first one certainly was not carried out, the second begins in that doubt. Any other protected call inside is an {@link IllegalStateException}, as two calls never share an ID
+ * sends the ID again; unless the first one certainly was not carried out, the second begins in that doubt; if a redirect took the first one to another origin, which
+ * does not know the ID, the second is an {@link IllegalStateException}. Any other protected call inside is an {@link IllegalStateException}, as two calls never share an ID
  * (promise P1): give it a scope of its own. Calls that carry no ID (GET, or PUT without {@code @Idempotent}) and calls with
  * an own header argument leave the scope alone, unless it is one of {@link IdempotenceClient#resume}.
  *
