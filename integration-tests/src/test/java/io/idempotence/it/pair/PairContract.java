@@ -383,11 +383,7 @@ abstract class PairContract extends RedisPairTestBase {
     void callThatNeverReachedTheProviderIsUnknownAndPaidOnceWhenItIsMadeAgain() {
         AtomicBoolean broken = new AtomicBoolean(true);
         Payments payments = through(
-                (request, n) -> broken.get() ? RESET_BEFORE_FORWARDING : NONE,
-                fast(),
-                client(),
-                20_000,
-                instances());
+                (request, n) -> broken.get() ? RESET_BEFORE_FORWARDING : NONE, fast(), client(), 20_000, instances());
         IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
         IdempotenceScope.with(id, () -> {
             assertThatThrownBy(() -> payments.pay("order-1")).isInstanceOf(OutcomeUnknownException.class);
