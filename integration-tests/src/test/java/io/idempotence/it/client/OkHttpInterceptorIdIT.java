@@ -145,6 +145,26 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThat(virtual).hasSize(3).containsOnly(true);
     }
 
+    /** So what is bound to the caller's thread, such as a transaction, is not there. */
+    @Test
+    void saverOfAnEnqueuedCallRunsInAThreadOfTheDispatcherBeforeAnythingIsSent() throws Exception {
+        List<Thread> savers = new CopyOnWriteArrayList<>();
+        List<Integer> sent = new CopyOnWriteArrayList<>();
+        OkHttpClient client = installed();
+        requestsGet(status(503));
+        IdempotenceScope.saving(
+                        id -> {
+                            savers.add(Thread.currentThread());
+                            sent.add(received().size());
+                        },
+                        () -> enqueue(client.newCall(order().build())))
+                .get(10, TimeUnit.SECONDS)
+                .close();
+        assertThat(received()).hasSize(2);
+        assertThat(sent).containsExactly(0);
+        assertThat(savers).hasSize(1).doesNotContain(Thread.currentThread());
+    }
+
     @Test
     void callersHeaderWinsThenTheScopeThenTheGenerator() throws IOException {
         OkHttpClient client = installed(fast().generator(() -> IdempotenceId.of("generated")));
