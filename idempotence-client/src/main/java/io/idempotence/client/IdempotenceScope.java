@@ -121,9 +121,12 @@ public final class IdempotenceScope {
      * Does work whose logical call gets its ID as usual, and has it saved before anything is sent.
      *
      * <p>For a job that must not lose its ID in a crash: {@code saver} writes it where the job will find it, and the restarted job
-     * calls {@link IdempotenceClient#resume} with it. The saver runs in the calling thread, once.
+     * calls {@link IdempotenceClient#resume} with it. The saver runs once, before the first request, in the thread in which the call takes its ID.
+     * That is the calling thread, except for OkHttp's {@code enqueue} (a thread of its dispatcher, perhaps after this method has returned) and below
+     * a layer that hands Feign calls to other threads. So a saver does not rely on what is bound to a thread, such as a transaction.
      *
-     * @param saver stores the ID; if it throws, nothing is sent and the call ends with what it threw
+     * @param saver stores the ID; if it throws, nothing is sent and the call ends with what it threw, with OkHttp as the cause of an {@link
+     *     java.io.IOException}
      * @param work makes the call
      * @param <T> what it returns
      * @param <X> what it throws

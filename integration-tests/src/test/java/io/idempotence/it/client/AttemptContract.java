@@ -614,13 +614,19 @@ abstract class AttemptContract extends WireMockTestBase {
     /** The server's clock is another one: a date that has passed means soon, and one that is far off does not outlast the deadline. */
     @Test
     void dateOfAWrongClockNeitherHurriesNorHoldsWhoAsksWhatIsInProgress() {
-        requestsGet(refusal("in-progress", 409).withHeader("Retry-After", RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).minusYears(1))));
+        requestsGet(refusal("in-progress", 409)
+                .withHeader(
+                        "Retry-After",
+                        RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).minusYears(1))));
         assertThat(orders().create("x")).isEqualTo(OK);
         assertEnd(SUCCEEDED, 1);
 
         events.clear();
         provider.resetRequests();
-        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After", RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).withYear(9999))));
+        alwaysGet(refusal("in-progress", 409)
+                .withHeader(
+                        "Retry-After",
+                        RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).withYear(9999))));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
         assertThat(received()).hasSize(1);

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import feign.AsyncFeign;
 import feign.BaseBuilder;
+import feign.Capability;
 import feign.Client;
 import feign.Feign;
 import feign.FeignException;
@@ -154,6 +155,38 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
                 target(install(feign(), fast().build()).addCapability(Resilience4jFeign.capability(retrying())));
         assertThat(orders.create("x")).isEqualTo(OK);
         assertThat(ids()).hasSize(3).doesNotContain("");
+    }
+
+    private static Capability retryingAndBreaking(CircuitBreaker breaker) {
+        return Resilience4jFeign.capability(FeignDecorators.builder()
+                .withRetry(threeTimes())
+                .withCircuitBreaker(breaker)
+                .build());
+    }
+
+    /** It is made for calls that wait: to it a call has ended well when there is a future. Ours goes on beneath. */
+    @Test
+    void beforeOursResilience4jSeesNoEndOfAFuture() {
+        async = true;
+        requestsGet(status(503), status(404));
+        Orders orders = orders(builder -> builder.addCapability(retryingAndBreaking(breaker)));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.NotFound.class);
+        assertThat(received()).hasSize(2);
+        assertOneId();
+        assertEnd(FAILED, 2);
+        assertBreakerSaw(1, 0);
+    }
+
+    /** Fact 5: it drops our handler, and tries nothing again itself. */
+    @Test
+    void afterOursResilience4jLeavesAFutureItsIdAndOneAttempt() {
+        async = true;
+        alwaysGet(status(503));
+        Orders orders = target(install(feign(), fast().build()).addCapability(retryingAndBreaking(breaker)));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(received()).hasSize(1);
+        assertOneId();
+        assertBreakerSaw(1, 0);
     }
 
     @Test

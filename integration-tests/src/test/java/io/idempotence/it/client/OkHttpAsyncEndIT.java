@@ -17,9 +17,12 @@ import io.idempotence.it.wire.RawServer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import okhttp3.Dispatcher;
 import org.junit.jupiter.api.Test;
 
 /** How a call ends whose caller holds a future, over Feign's client for OkHttp. */
@@ -80,6 +83,19 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
         CompletableFuture<String> answer = async().create("x").orTimeout(500, TimeUnit.MILLISECONDS);
         assertThatThrownBy(() -> answer.get(20, TimeUnit.SECONDS)).hasCauseInstanceOf(TimeoutException.class);
         await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
+    }
+
+    /** Nothing was sent, and the caller's future ends. */
+    @Test
+    void callThatTheExecutorOfOkHttpRejectsEnds() {
+        ExecutorService closed = Executors.newSingleThreadExecutor();
+        closed.shutdown();
+        feign.okhttp.OkHttpClient rejecting = new feign.okhttp.OkHttpClient(
+                okHttp.newBuilder().dispatcher(new Dispatcher(closed)).build());
+        Orders orders = target(install(AsyncFeign.builder().client(rejecting), fast().build()));
+        assertThatThrownBy(() -> orders.create("x")).hasStackTraceContaining("executor rejected");
+        assertThat(received()).isEmpty();
+        assertThat(events).hasSize(1);
     }
 
     /** As read by its caller: each answer that is not the last was closed. */

@@ -253,7 +253,8 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     /** OkHttp sends a 408 again by itself unless it is told to wait, a 503 only if it is told not to: once, and nothing but digits tells it. */
     private static boolean isRepeatedByOkHttp(int status, RetryAfterTable.Row row) {
         boolean seconds = row.header().equals("Retry-After");
-        return status == 408 && !seconds || (status == 408 || status == 503) && seconds && row.value().equals("0");
+        return status == 408 && !seconds
+                || (status == 408 || status == 503) && seconds && row.value().equals("0");
     }
 
     /** What OkHttp sends again by itself has the same ID and is part of the attempt. */

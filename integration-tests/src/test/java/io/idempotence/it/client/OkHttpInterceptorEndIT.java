@@ -1,6 +1,7 @@
 package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -11,6 +12,7 @@ import static org.awaitility.Awaitility.await;
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.Drip;
@@ -22,8 +24,11 @@ import java.time.Instant;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import okhttp3.Call;
+import okhttp3.Dispatcher;
 import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
@@ -53,6 +58,29 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     void enqueuedCallFailsWithTheTypedException() {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         assertThat(failure(enqueue(installed().newCall(order().build())))).isInstanceOf(OutcomeUnknownException.class);
+    }
+
+    /** OkHttp tells the callback by itself. Our half had not begun, and the ID is still free. */
+    @Test
+    void enqueuedCallThatTheExecutorRejectsIsNotSentAndTheNextOneHasItsId() {
+        ExecutorService closed = Executors.newSingleThreadExecutor();
+        closed.shutdown();
+        OkHttpClient client = installed(fast(), builder -> builder.dispatcher(new Dispatcher(closed)));
+        IdempotenceScope.<Boolean, RuntimeException>with(IdempotenceId.of("job-1"), () -> {
+            assertThat(failure(enqueue(client.newCall(order().build()))))
+                    .isExactlyInstanceOf(InterruptedIOException.class)
+                    .hasMessage("executor rejected");
+            assertThat(received()).isEmpty();
+            assertThat(events).isEmpty();
+            try {
+                assertThat(ok(client, order())).isEqualTo(OK);
+            } catch (IOException e) {
+                throw new AssertionError(e);
+            }
+            return true;
+        });
+        assertThat(ids()).containsExactly("\"job-1\"");
+        assertEnd(SUCCEEDED, 1);
     }
 
     // ---- asked again
@@ -98,6 +126,22 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
                 .isExactlyInstanceOf(IOException.class)
                 .hasMessage("gone");
         assertThat(received()).isEmpty();
+    }
+
+    /** So it looks as well after the caller's clock was put right: the time it noted is then one to come, or one too long ago. */
+    @Test
+    void callerWhoseClockJumpedIsNotLetPastTheRetentionAndAsksAgainBeforeIt() throws IOException {
+        IdempotenceId id = IdempotenceId.of("job-1");
+        OkHttpClient client = installed();
+        Instant longAgo = Instant.now().minus(Duration.ofHours(24));
+        assertThatThrownBy(() -> IdempotenceClient.resume(id, longAgo, () -> status(client, order())))
+                .hasRootCauseInstanceOf(IllegalStateException.class)
+                .hasStackTraceContaining("server-retention");
+        assertThat(received()).isEmpty();
+        Instant toCome = Instant.now().plus(Duration.ofHours(24));
+        assertThat(IdempotenceClient.<String, IOException>resume(id, toCome, () -> ok(client, order())))
+                .isEqualTo(OK);
+        assertThat(ids()).containsExactly("\"job-1\"");
     }
 
     // ---- cancel

@@ -15,6 +15,7 @@ import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.time.Instant;
@@ -22,8 +23,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import okhttp3.Call;
+import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
@@ -31,6 +36,8 @@ import okhttp3.RequestBody;
 import okhttp3.Response;
 import okhttp3.ResponseBody;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -98,6 +105,65 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     }
 
     // ---- which ID
+
+    @Test
+    @EnabledForJreRange(min = JRE.JAVA_21)
+    void scopeHoldsOnVirtualThreads() throws Exception {
+        // By reflection, as tests are compiled for 17.
+        ExecutorService threads = (ExecutorService)
+                Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        Method isVirtual = Thread.class.getMethod("isVirtual");
+        List<Object> virtual = new CopyOnWriteArrayList<>();
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.dispatcher(new Dispatcher(threads)).addInterceptor(chain -> {
+                    try {
+                        virtual.add(isVirtual.invoke(Thread.currentThread()));
+                    } catch (ReflectiveOperationException e) {
+                        throw new AssertionError(e);
+                    }
+                    return chain.proceed(chain.request());
+                }));
+        requestsGet(status(503));
+        IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())))
+                .get(10, TimeUnit.SECONDS)
+                .close();
+        assertThat(IdempotenceScope.with(
+                                JOB,
+                                () -> CompletableFuture.supplyAsync(
+                                        () -> {
+                                            try {
+                                                return ok(client, order());
+                                            } catch (IOException e) {
+                                                throw new UncheckedIOException(e);
+                                            }
+                                        },
+                                        IdempotenceScope.carrying(threads)))
+                        .get(10, TimeUnit.SECONDS))
+                .isEqualTo(OK);
+        assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"", "\"job-1\"");
+        assertThat(virtual).hasSize(3).containsOnly(true);
+    }
+
+    /** So what is bound to the caller's thread, such as a transaction, is not there. */
+    @Test
+    void saverOfAnEnqueuedCallRunsInAThreadOfTheDispatcherBeforeAnythingIsSent() throws Exception {
+        List<Thread> savers = new CopyOnWriteArrayList<>();
+        List<Integer> sent = new CopyOnWriteArrayList<>();
+        OkHttpClient client = installed();
+        requestsGet(status(503));
+        IdempotenceScope.saving(
+                        id -> {
+                            savers.add(Thread.currentThread());
+                            sent.add(received().size());
+                        },
+                        () -> enqueue(client.newCall(order().build())))
+                .get(10, TimeUnit.SECONDS)
+                .close();
+        assertThat(received()).hasSize(2);
+        assertThat(sent).containsExactly(0);
+        assertThat(savers).hasSize(1).doesNotContain(Thread.currentThread());
+    }
 
     @Test
     void callersHeaderWinsThenTheScopeThenTheGenerator() throws IOException {

@@ -133,11 +133,18 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
 
     /** What the client half says while {@code work} runs. */
     static List<String> warnings(ThrowingCallable work) {
-        Logger logger = (Logger) LoggerFactory.getLogger(IdempotentOkHttp.class);
+        return logged(IdempotentOkHttp.class.getName(), Level.WARN, work).stream()
+                .map(ILoggingEvent::getFormattedMessage)
+                .toList();
+    }
+
+    /** What a logger is told while {@code work} runs, and nobody else is. */
+    static List<ILoggingEvent> logged(String name, Level level, ThrowingCallable work) {
+        Logger logger = (Logger) LoggerFactory.getLogger(name);
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();
         logger.addAppender(log);
-        logger.setLevel(Level.WARN);
+        logger.setLevel(level);
         logger.setAdditive(false);
         try {
             assertThatNoException().isThrownBy(work);
@@ -146,6 +153,6 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
             logger.setLevel(null);
             logger.detachAppender(log);
         }
-        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
+        return List.copyOf(log.list);
     }
 }

@@ -343,7 +343,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     @ValueSource(booleans = {true, false})
     void capabilitiesThatWrapMaySitOnEitherSide(boolean before) {
         attemptsUpTo(2, status(500));
-        WrappingCapability wrapping = new WrappingCapability();
+        CachingStandIn wrapping = new CachingStandIn();
         Orders orders = before
                 ? orders(builder -> builder.addCapability(wrapping))
                 : target(install(feign(), fast().build()).addCapability(wrapping));
@@ -831,8 +831,8 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         }
     }
 
-    /** As CachingCapability and MicrometerCapability. Public because Feign calls it by reflection. */
-    public static final class WrappingCapability implements Capability {
+    /** A stand-in for Feign's caching capability, wrapped around every place that capabilities can wrap. Public because Feign calls it by reflection. */
+    public static final class CachingStandIn implements Capability {
         final AtomicInteger calls = new AtomicInteger();
         final AtomicInteger requests = new AtomicInteger();
         final AtomicInteger decoded = new AtomicInteger();
