@@ -18,16 +18,18 @@ import io.idempotence.client.retry.Observation;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** A logical call made through Feign: what its first request looked like, so that the later ones look the same. */
 final class FeignCall {
     private static final String CONTENT_TYPE = "Content-Type";
+    private static final Set<String> WRITTEN_HERE =
+            Set.of(IDEMPOTENCY_ATTEMPT.toLowerCase(Locale.ROOT), PREFER.toLowerCase(Locale.ROOT));
 
     private final LogicalCall logical;
     private final ClientMethod method;
@@ -231,15 +233,8 @@ final class FeignCall {
      * for as long as this side will listen.
      */
     Request outgoing(Request request, int attempt, long readTimeoutMillis) {
-        Map<String, Collection<String>> headers = new LinkedHashMap<>();
-        List<String> preferences = new ArrayList<>(2);
-        request.headers().forEach((name, lines) -> {
-            if (name.equalsIgnoreCase(PREFER)) {
-                preferences.addAll(lines);
-            } else if (!name.equalsIgnoreCase(IDEMPOTENCY_ATTEMPT)) {
-                headers.put(name, lines);
-            }
-        });
+        Map<String, Collection<String>> headers = RequestHeaders.without(request.headers(), WRITTEN_HERE::contains);
+        List<String> preferences = new ArrayList<>(HeaderLines.of(request.headers(), PREFER));
         headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
         logical.waitPreference(readTimeoutMillis, preferences).ifPresent(preferences::add);
         if (!preferences.isEmpty()) {

@@ -24,7 +24,7 @@ final class ObservedRequest {
     private final FeignAttempt attempt;
     private final FeignCall call;
     private final Observation seen;
-    private final Class<?> httpClient;
+    private final Object httpClient;
     private final Request.Options given;
     private final boolean safe;
     private Request request;
@@ -32,7 +32,7 @@ final class ObservedRequest {
     private int redirects;
 
     /** @throws IllegalStateException if the request does not carry its call's ID */
-    ObservedRequest(FeignAttempt attempt, Request request, Request.Options given, Class<?> httpClient) {
+    ObservedRequest(FeignAttempt attempt, Request request, Request.Options given, Object httpClient) {
         this.attempt = attempt;
         this.call = attempt.call();
         this.seen = attempt.seen();
@@ -114,22 +114,14 @@ final class ObservedRequest {
 
     void failed(Throwable thrown) {
         if (thrown instanceof IOException e) {
-            if (resendsSilently()) {
+            byte[] body = request.body();
+            if (HttpClients.resendSilently(httpClient, body != null && body.length > 0)) {
                 seen.mayHaveBeenSentBefore();
             }
             seen.failed(e);
         } else {
             seen.broken(isRefusalToSend(thrown));
         }
-    }
-
-    /**
-     * HttpURLConnection, under Feign's default client, sends a request without a body a second time when a kept connection
-     * breaks, and tells of the second failure only. A client that is not known may be one around it.
-     */
-    private boolean resendsSilently() {
-        byte[] body = request.body();
-        return (body == null || body.length == 0) && !httpClient.getName().startsWith("feign.okhttp.");
     }
 
     /**

@@ -6,17 +6,12 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.retry.HeaderLines;
-import io.idempotence.client.retry.Origin;
-import java.net.URI;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The request that an answer asks for in place of the one that was sent (RFC 9110, section 15.4). HTTP clients would send it
@@ -39,36 +34,30 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
         if (!STATUSES.contains(response.status())) {
             return Optional.empty();
         }
-        URI from = uri(request.url());
-        URI location = HeaderLines.of(response.headers(), "Location").stream()
+        Address from = Address.of(request.url()).orElse(null);
+        Address answering = answering(response).orElse(from);
+        Address to = HeaderLines.of(response.headers(), "Location").stream()
                 .findFirst()
-                .map(Redirect::uri)
+                .flatMap(location -> answering == null ? Optional.empty() : answering.resolve(location))
                 .orElse(null);
-        URI answering = answering(response, from);
-        if (from == null || location == null || answering == null) {
+        if (from == null || answering == null || to == null) {
             return Optional.empty();
         }
-        URI to = answering.resolve(location);
-        if (!isHttp(to)) {
-            return Optional.empty();
-        }
-        boolean stays = origin(to).equals(origin(answering));
-        boolean leaves = !stays && !origin(to).equals(origin(from));
-        if (!stays && !isSecure(to) && (isSecure(from) || isSecure(answering))) {
+        boolean stays = to.origin().equals(answering.origin());
+        boolean leaves = !stays && !to.origin().equals(from.origin());
+        if (!stays && !to.isSecure() && (from.isSecure() || answering.isSecure())) {
             return Optional.empty();
         }
         boolean repeats = isRepeated(request.httpMethod(), response.status());
         boolean carriesId = !KeyHeader.lines(request.headers()).isEmpty();
-        Map<String, Collection<String>> headers = new LinkedHashMap<>(request.headers());
-        headers.keySet().removeIf(name -> {
-            String header = name.toLowerCase(Locale.ROOT);
-            return (OF_THE_ID.contains(header) && (leaves || !repeats))
-                    || (OF_THE_BODY.contains(header) && !repeats)
-                    || (OF_THE_ORIGIN.contains(header) && leaves);
-        });
+        Map<String, Collection<String>> headers = RequestHeaders.without(
+                request.headers(),
+                name -> (OF_THE_ID.contains(name) && (leaves || !repeats))
+                        || (OF_THE_BODY.contains(name) && !repeats)
+                        || (OF_THE_ORIGIN.contains(name) && leaves));
         Request next = Request.create(
                 repeats ? request.httpMethod() : Request.HttpMethod.GET,
-                stays ? at(from, to) : to.toString(),
+                (stays ? to.at(from) : to).toString(),
                 headers,
                 repeats ? request.body() : null,
                 request.charset(),
@@ -82,37 +71,8 @@ record Redirect(Request request, boolean dropsId, boolean repeatsRequest) {
     }
 
     /** Who gave the answer: a load balancer below puts an instance in the place of a service's name. */
-    private static @Nullable URI answering(Response response, @Nullable URI asked) {
-        Request request = response.request();
-        return request == null ? asked : uri(request.url());
-    }
-
-    /** What {@code to} names, of whom {@code asked} names. */
-    private static String at(URI asked, URI to) {
-        String query = to.getRawQuery();
-        return asked.getScheme() + "://" + asked.getRawAuthority() + to.getRawPath()
-                + (query == null ? "" : "?" + query);
-    }
-
-    private static @Nullable URI uri(String text) {
-        try {
-            return URI.create(text.trim());
-        } catch (IllegalArgumentException e) {
-            return null;
-        }
-    }
-
-    private static boolean isHttp(URI uri) {
-        return uri.getHost() != null && (isSecure(uri) || "http".equalsIgnoreCase(uri.getScheme()));
-    }
-
-    private static boolean isSecure(URI uri) {
-        return "https".equalsIgnoreCase(uri.getScheme());
-    }
-
-    /** A name with an underscore in it is no host to {@link URI}; it is none that a redirect can name either. */
-    private static Origin origin(URI uri) {
-        return new Origin(uri.getScheme(), Objects.requireNonNullElse(uri.getHost(), ""), uri.getPort());
+    private static Optional<Address> answering(Response response) {
+        return Optional.ofNullable(response.request()).flatMap(request -> Address.of(request.url()));
     }
 
     private static Set<String> lower(String... names) {

@@ -17,10 +17,12 @@ import org.jspecify.annotations.Nullable;
 final class IdempotenceInterceptor implements Interceptor {
     private final OkHttpTargets targets;
     private final Callers callers;
+    private final WireInterceptor wire;
 
-    IdempotenceInterceptor(OkHttpTargets targets, Callers callers) {
+    IdempotenceInterceptor(OkHttpTargets targets, Callers callers, WireInterceptor wire) {
         this.targets = targets;
         this.callers = callers;
+        this.wire = wire;
     }
 
     @Override
@@ -34,13 +36,13 @@ final class IdempotenceInterceptor implements Interceptor {
         LayerAbove above = caller.layerAbove();
         if (above != null) {
             // An attempt already, of the Feign half: it has its ID, and is tried again there.
-            return PassedRequest.send(chain, above);
+            return PassedRequest.send(chain, above, wire);
         }
         if (HttpMethods.isSafe(request.method())) {
             caller = Caller.NOBODY;
         }
         OkHttpTarget target = target(request);
-        OkHttpCall call = new OkHttpCall(chain, target, caller);
+        OkHttpCall call = new OkHttpCall(chain, target, caller, wire);
         try {
             return run(call, target.retry());
         } catch (ErrorAnswerException e) {

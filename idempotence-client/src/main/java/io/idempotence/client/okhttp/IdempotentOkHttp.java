@@ -111,8 +111,9 @@ public final class IdempotentOkHttp {
             throw new IllegalStateException("IdempotentOkHttp.install was called twice on this builder; call it once");
         }
         Callers callers = new Callers(builder.build().eventListenerFactory());
+        WireInterceptor wire = new WireInterceptor();
         return builder.eventListenerFactory(callers)
-                .addInterceptor(new IdempotenceInterceptor(new OkHttpTargets(config, name), callers))
-                .addNetworkInterceptor(new WireInterceptor());
+                .addInterceptor(new IdempotenceInterceptor(new OkHttpTargets(config, name), callers, wire))
+                .addNetworkInterceptor(wire);
     }
 }

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /** One request of an attempt, with those that OkHttp makes of it: redirects, and what it sends again by itself. */
 final class OkHttpAttempt {
+    private final WireInterceptor wire;
     private final Observation seen;
     private final LogicalCall logical;
     private final @Nullable String header;
@@ -33,7 +34,9 @@ final class OkHttpAttempt {
      * @param header the ID's line, or null if there is none or it is not this half's
      * @param passed it is of a layer above, which may have redirected it
      */
-    OkHttpAttempt(Observation seen, LogicalCall logical, @Nullable String header, boolean passed) {
+    OkHttpAttempt(
+            WireInterceptor wire, Observation seen, LogicalCall logical, @Nullable String header, boolean passed) {
+        this.wire = wire;
         this.seen = seen;
         this.logical = logical;
         this.header = header;
@@ -48,8 +51,8 @@ final class OkHttpAttempt {
     /** Sends {@code request}; each exchange that comes of it passes {@link #exchange}. */
     Response send(Chain chain, Request request) throws IOException {
         try {
-            Response response = chain.proceed(
-                    request.newBuilder().tag(OkHttpAttempt.class, this).build());
+            wire.watch(chain.call(), this);
+            Response response = chain.proceed(request);
             answered(response);
             return response;
         } catch (NotSendableException e) {
@@ -111,7 +114,7 @@ final class OkHttpAttempt {
     private void check(Request request) throws NotSendableException {
         if (header != null && !request.headers(IDEMPOTENCY_KEY).equals(List.of(header))) {
             throw new NotSendableException(
-                    "another interceptor changed the Idempotency-Key of this call; remove it, or give"
+                    "another interceptor or an authenticator changed the Idempotency-Key of this call; remove it, or give"
                             + " the ID as a header of the request or with IdempotenceScope");
         }
     }
@@ -123,20 +126,22 @@ final class OkHttpAttempt {
         boolean becameSafe = isSafe(request) && !isSafe(before);
         boolean keepsId = !becameSafe && origin(before.url()).equals(origin(request.url()));
         if (carried && !keepsId) {
-            leavesTheId(becameSafe);
+            leavesTheId(request, becameSafe);
         } else if (!carried && leftWithoutId && !isSafe(request)) {
             goesOnWithoutId();
         }
-        return keepsId
-                ? request
-                : request.newBuilder()
-                        .removeHeader(IDEMPOTENCY_KEY)
-                        .removeHeader(IDEMPOTENCY_ATTEMPT)
-                        .build();
+        if (keepsId) {
+            check(request);
+            return request;
+        }
+        return request.newBuilder()
+                .removeHeader(IDEMPOTENCY_KEY)
+                .removeHeader(IDEMPOTENCY_ATTEMPT)
+                .build();
     }
 
     /** In doubt, what is sent without the ID may be carried out twice; and what a GET brings tells nothing, unless the redirect to it was stored. */
-    private void leavesTheId(boolean becameSafe) throws NotSendableException {
+    private void leavesTheId(Request request, boolean becameSafe) throws NotSendableException {
         boolean inDoubt = logical.isInDoubt() || seen.hasEarlierDoubt();
         if (inDoubt && !(becameSafe && seen.isReplayed())) {
             seen.redirectNotFollowed();
@@ -145,6 +150,7 @@ final class OkHttpAttempt {
         }
         if (!becameSafe) {
             leftWithoutId = true;
+            wire.leavesWithoutId(request.url().host());
             seen.mustNotBeSentAgain();
         }
     }

@@ -40,15 +40,17 @@ final class OkHttpCall implements Exchange {
     private final Chain chain;
     private final OkHttpTarget target;
     private final Caller caller;
+    private final WireInterceptor wire;
     private final LogicalCall logical;
     private @Nullable Request first;
     private @Nullable String header;
     private @Nullable OkHttpAttempt last;
 
-    OkHttpCall(Chain chain, OkHttpTarget target, Caller caller) {
+    OkHttpCall(Chain chain, OkHttpTarget target, Caller caller, WireInterceptor wire) {
         this.chain = chain;
         this.target = target;
         this.caller = caller;
+        this.wire = wire;
         this.logical = target.open(deadline(chain, target.config()));
     }
 
@@ -77,7 +79,7 @@ final class OkHttpCall implements Exchange {
             first = request;
         }
         Chain clipped = clip(chain, logical.deadline());
-        OkHttpAttempt sending = new OkHttpAttempt(seen, logical, header, false);
+        OkHttpAttempt sending = new OkHttpAttempt(wire, seen, logical, header, false);
         last = sending;
         logical.countRequest();
         return sending.send(clipped, prepared(request, attempt, clipped, seen));

@@ -10,12 +10,12 @@ import okhttp3.Response;
 final class PassedRequest {
     private PassedRequest() {}
 
-    static Response send(Chain chain, LayerAbove above) throws IOException {
+    static Response send(Chain chain, LayerAbove above, WireInterceptor wire) throws IOException {
         Observation seen = new Observation();
         if (above.seen().hasEarlierDoubt()) {
             seen.mayHaveBeenSentBefore();
         }
-        OkHttpAttempt attempt = new OkHttpAttempt(seen, above.call(), null, true);
+        OkHttpAttempt attempt = new OkHttpAttempt(wire, seen, above.call(), null, true);
         try {
             return attempt.send(chain, chain.request());
         } finally {

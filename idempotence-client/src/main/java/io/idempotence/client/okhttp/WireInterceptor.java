@@ -1,16 +1,42 @@
 package io.idempotence.client.okhttp;
 
+import io.idempotence.client.retry.WeakIdentityMap;
 import java.io.IOException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import okhttp3.Call;
 import okhttp3.Interceptor;
 import okhttp3.Request;
 import okhttp3.Response;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The last look before a request leaves, and the first at its answer: also for those that OkHttp sends by itself. A network interceptor. */
 final class WireInterceptor implements Interceptor {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
+
+    /** By call and not by a tag of its request: an authenticator or interceptor may make a new request without it. */
+    private final WeakIdentityMap<Call, OkHttpAttempt> sending = new WeakIdentityMap<>();
+
+    private final AtomicBoolean leavingTold = new AtomicBoolean();
+
+    /** What leaves for {@code call} from now on is of {@code attempt}. */
+    void watch(Call call, OkHttpAttempt attempt) {
+        sending.put(call, attempt);
+    }
+
     @Override
     public Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
-        OkHttpAttempt sending = request.tag(OkHttpAttempt.class);
-        return sending == null ? chain.proceed(request) : sending.exchange(chain, request);
+        OkHttpAttempt attempt = sending.get(chain.call());
+        return attempt == null ? chain.proceed(request) : attempt.exchange(chain, request);
+    }
+
+    void leavesWithoutId(String host) {
+        if (leavingTold.compareAndSet(false, true)) {
+            LOG.warn(
+                    "A call was redirected to another origin, {}, and goes there without its ID: what it does there is NOT"
+                            + " protected, and it is not tried again. Give the client the address of that origin",
+                    host);
+        }
     }
 }

@@ -316,4 +316,12 @@ class OneCallOneIdTest extends FeignTestBase {
         assertThat(a.toString()).contains("orders");
         assertThat(server.requests()).isEmpty();
     }
+
+    /** Feign's default client looks for Content-Encoding, and means any spelling: else the header would say gzip and the body would not be. */
+    @Test
+    void encodingInAnotherSpellingIsStillSeenByTheClient() {
+        orders(fast().build(), b -> b.requestInterceptor(template -> template.header("content-encoding", "gzip")))
+                .create("x");
+        assertThat(server.requests().get(0).body()).startsWith("\u001f");
+    }
 }

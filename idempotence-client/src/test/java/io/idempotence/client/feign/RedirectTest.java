@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -60,6 +61,66 @@ class RedirectTest {
         assertThat(Redirect.of(post(asked, Map.of()), redirecting(post(sent, Map.of()), location))
                         .map(redirect -> redirect.request().url()))
                 .isEqualTo(Optional.ofNullable(next));
+    }
+
+    /** RFC 3986, section 5.4, and what HTTP adds. */
+    @ParameterizedTest
+    @CsvSource({
+        "http://shop/a/orders?x=1, ?step=2, http://shop/a/orders?step=2",
+        "http://shop/a/orders?x=1, '', http://shop/a/orders?x=1",
+        "http://shop/a/orders, '#top', http://shop/a/orders",
+        "http://shop/a/orders, 7, http://shop/a/7",
+        "http://shop/a/orders, ./7, http://shop/a/7",
+        "http://shop/a/b/orders, ../7/., http://shop/a/7/",
+        "http://shop/a, ../../7, http://shop/7",
+        "http://shop/a/orders, /b//c/../d?y, http://shop/b//d?y",
+        "http://shop, orders/7, http://shop/orders/7",
+        "http://shop, ?step=2, http://shop/?step=2",
+        "http://shop?x=1, orders, http://shop/orders",
+        "http://shop/a, //shop/b, http://shop/b",
+        "http://shop/a, //other, http://other/",
+        "http://shop/a, http://other/b/../c, http://other/c",
+        "http://shop_a/orders, /v2, http://shop_a/v2",
+        "http://shop_a:81/orders, v2, http://shop_a:81/v2",
+        "http://shop/orders, http://shop_b/v2, http://shop_b/v2",
+        "http://[::1]:80/a, b, http://[::1]:80/b",
+        "http://shop/a, http://shop:x/b,",
+        "http://shop/a, http://a@shop@other/b,",
+        "http://shop/a, http://:80/b,",
+        "http://shop/a, http:b,",
+        "http://shop/a, orders:7,",
+        "http://shop/a, b c,"
+    })
+    void locationIsReadFromTheAddressThatAnswers(String base, String location, @Nullable String next) {
+        Request request = post(base, Map.of());
+        assertThat(Redirect.of(request, redirecting(request, location))
+                        .map(redirect -> redirect.request().url()))
+                .isEqualTo(Optional.ofNullable(next));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "http://shop/a, http://SHOP:80/b, false",
+        "http://shop/a, http://me:secret@shop/b, false",
+        "http://shop/a, http://shop:80@other/b, true",
+        "http://[::1]/a, http://[::1]:80/b, false",
+        "http://shop_a/a, http://SHOP_A:80/b, false",
+        "http://shop_a/a, http://shop_b/b, true",
+        "http://shop, shop/b, false"
+    })
+    void originIsThatOfTheTextThatIsSent(String from, String to, boolean dropped) {
+        Request request = post(from, Map.of("Idempotency-Key", List.of("a")));
+        assertThat(Redirect.of(request, redirecting(request, to)).orElseThrow().dropsId())
+                .isEqualTo(dropped);
+    }
+
+    /** Feign's default client looks for Content-Encoding, and means any spelling. */
+    @Test
+    void headersKeepTheirNamesInAnySpelling() {
+        Request request = post("http://shop/a", Map.of("content-encoding", List.of("gzip")));
+        Request next =
+                Redirect.of(request, redirecting(request, "/b")).orElseThrow().request();
+        assertThat(next.headers().get("Content-Encoding")).containsExactly("gzip");
     }
 
     private static Request post(String url, Map<String, Collection<String>> headers) {

@@ -1,8 +1,21 @@
 package io.idempotence.it.client;
 
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Client;
 import feign.Feign;
+import feign.RetryableException;
+import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.it.wire.RawServer;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class DefaultClientAttemptIT extends AttemptContract {
     @Override
@@ -13,5 +26,41 @@ class DefaultClientAttemptIT extends AttemptContract {
     @Override
     boolean noticesCutHeaders() {
         return false;
+    }
+
+    /** HttpURLConnection sends a body that it held back again by itself, and tells only that nobody was there the second time. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void requestHeldBackThatTheClientRepeatsByItselfIsNotTakenForNotSent(boolean async) {
+        Client holding = new Client.Default(null, null, false);
+        BaseBuilder<?, ?> builder = async
+                ? AsyncFeign.builder().client(waitingFor(holding))
+                : Feign.builder().client(holding);
+        Orders[] orders = new Orders[1];
+        Consumer<Runnable> overAKeptConnection = call -> {
+            AtomicReference<RawServer> self = new AtomicReference<>();
+            try (RawServer server = RawServer.start((request, client) -> {
+                client.getOutputStream()
+                        .write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".getBytes(StandardCharsets.ISO_8859_1));
+                RawServer.read(client.getInputStream());
+                self.get().stopListening();
+                RawServer.reset(client);
+            })) {
+                self.set(server);
+                orders[0] = target(builder, server.url());
+                orders[0].create("opens a connection to be kept");
+                events.clear();
+                call.run();
+            }
+        };
+        install(builder, fast().build());
+        overAKeptConnection.accept(() -> {
+            assertThatThrownBy(() -> orders[0].unprotected("x")).isExactlyInstanceOf(RetryableException.class);
+            assertEnd(FAILED, 1);
+        });
+        overAKeptConnection.accept(() -> {
+            assertThatThrownBy(() -> orders[0].create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertEnd(UNKNOWN, 3);
+        });
     }
 }

@@ -32,6 +32,7 @@ import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
+import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import okhttp3.ResponseBody;
@@ -438,6 +439,35 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThat(after).containsExactly("1", "2", "3");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"", "\"another\""})
+    void interceptorThatSendsAgainUnderAnotherIdOrNoneIsToldAndThatIsNotSent(String line) {
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> {
+                    chain.proceed(chain.request()).close();
+                    return chain.proceed(withLine(order(), line).build());
+                }));
+        assertThatThrownBy(() -> send(client, order()))
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("changed the Idempotency-Key");
+        assertThat(ids()).hasSize(1).doesNotContain("");
+    }
+
+    @Test
+    void authenticatorThatMakesARequestWithoutTheIdIsToldAndThatIsNotSent() {
+        alwaysGet(status(401));
+        OkHttpClient client = installed(fast(), builder -> builder.authenticator((route, response) -> order().build()));
+        assertThatThrownBy(() -> send(client, order()))
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("changed the Idempotency-Key");
+        assertThat(ids()).hasSize(1).doesNotContain("");
+    }
+
+    private static Request.Builder withLine(Request.Builder request, String line) {
+        return line.isEmpty() ? request : request.header("Idempotency-Key", line);
+    }
+
     @Test
     void interceptorThatChangesTheIdIsToldAndNothingIsSent() {
         OkHttpClient client = installed(
@@ -448,7 +478,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
                         .build())));
         assertThatThrownBy(() -> send(client, order()))
                 .isInstanceOf(IOException.class)
-                .hasMessageContaining("another interceptor changed the Idempotency-Key");
+                .hasMessageContaining("another interceptor or an authenticator changed the Idempotency-Key");
         assertThat(received()).isEmpty();
         assertThat(events.get(0).attempts()).isEqualTo(1);
     }

@@ -106,6 +106,20 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
+    void leavingTheOriginIsToldOnceForAClientAndWithoutTheId() {
+        redirects(307, otherHost("/other"));
+        OkHttpClient client = installed();
+        assertThat(warnings(() -> {
+                    ok(client, order());
+                    ok(client, order());
+                }))
+                .singleElement()
+                .asString()
+                .contains("localhost")
+                .doesNotContain(ids().get(0).replace("\"", ""));
+    }
+
+    @Test
     void idStaysWithinTheOrigin() throws IOException {
         redirects(307, url("/other"));
         ok(installed(), order());

@@ -55,6 +55,11 @@ public final class RawServer implements AutoCloseable {
         socket.close();
     }
 
+    /** Refuses connections from now on. */
+    public void stopListening() throws IOException {
+        listener.close();
+    }
+
     private void accept() {
         while (!listener.isClosed()) {
             try {
@@ -80,7 +85,8 @@ public final class RawServer implements AutoCloseable {
         }
     }
 
-    private static RawRequest read(InputStream in) throws IOException {
+    /** The next request of a connection, or null at its end. */
+    public static RawRequest read(InputStream in) throws IOException {
         ByteArrayOutputStream head = new ByteArrayOutputStream();
         while (!head.toString(StandardCharsets.ISO_8859_1).endsWith("\r\n\r\n")) {
             int next = in.read();

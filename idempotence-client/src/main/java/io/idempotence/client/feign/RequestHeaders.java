@@ -1,0 +1,30 @@
+package io.idempotence.client.feign;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+
+/** Headers of requests as Feign keeps them: its clients look for names in one spelling, and mean all. */
+final class RequestHeaders {
+    private RequestHeaders() {}
+
+    /** A copy. {@code dropped} is asked in lower case. */
+    static Map<String, Collection<String>> without(Map<String, Collection<String>> headers, Predicate<String> dropped) {
+        Map<String, Collection<String>> kept = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        headers.forEach((name, lines) -> {
+            if (!dropped.test(name.toLowerCase(Locale.ROOT))) {
+                kept.merge(name, lines, RequestHeaders::joined);
+            }
+        });
+        return kept;
+    }
+
+    private static Collection<String> joined(Collection<String> some, Collection<String> more) {
+        Collection<String> all = new ArrayList<>(some);
+        all.addAll(more);
+        return all;
+    }
+}
