@@ -73,7 +73,7 @@ import java.util.Optional;
  * to: 307 and 308 with the same request, 301 and 302 as well unless it is a POST, and otherwise with a GET without the ID. That GET's answer is
  * the call's, also if it is a login page. Another origin (scheme, host or port)
  * never sees the ID, nor the {@code Authorization} and {@code Cookie} headers, and as it does not know the ID, no attempt follows
- * after one that it answered. While an earlier attempt may have been carried out, neither it nor a GET (unless the server half had stored the
+ * after one that it answered. If it redirects back to the first origin, the ID stays away. A warning is logged once for a client. While an earlier attempt may have been carried out, neither it nor a GET (unless the server half had stored the
  * redirect) is sent, and the outcome stays unknown. From https to http is not followed, nor is anything for a caller who cancelled, was interrupted
  * or whose deadline is over. Where
  * a load balancer below puts an instance in the place of a service's name, what the instance redirects to itself goes to the service, and another origin

@@ -44,6 +44,7 @@ final class Installation {
     private final AtomicBoolean retryerTold = new AtomicBoolean();
     private final AtomicBoolean orphanTold = new AtomicBoolean();
     private final AtomicBoolean strangerTold = new AtomicBoolean();
+    private final AtomicBoolean leavingTold = new AtomicBoolean();
 
     private record OpenCall(FeignCall call, ClientMethod method, Object[] args) {
         /** The very same arguments: a handler may also split one call into several, which must not share an ID. */
@@ -211,6 +212,15 @@ final class Installation {
             LOG.warn(
                     "An invocation handler passed on a copy of the arguments, on another thread: retries around it will NOT keep the"
                             + " ID, and an IdempotenceScope is not seen. It should pass on the array it got");
+        }
+    }
+
+    void leavesWithoutId(String host) {
+        if (leavingTold.compareAndSet(false, true)) {
+            LOG.warn(
+                    "A call was redirected to another origin, {}, and goes there without its ID: what it does there is NOT"
+                            + " protected, and it is not tried again. Give the client the address of that origin",
+                    host);
         }
     }
 }

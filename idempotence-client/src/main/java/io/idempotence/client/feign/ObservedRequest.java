@@ -21,6 +21,7 @@ final class ObservedRequest {
             "io.github.resilience4j.bulkhead.BulkheadFullException",
             "io.github.resilience4j.ratelimiter.RequestNotPermitted");
 
+    private final Installation installation;
     private final FeignAttempt attempt;
     private final FeignCall call;
     private final Observation seen;
@@ -32,7 +33,13 @@ final class ObservedRequest {
     private int redirects;
 
     /** @throws IllegalStateException if the request does not carry its call's ID */
-    ObservedRequest(FeignAttempt attempt, Request request, Request.Options given, Object httpClient) {
+    ObservedRequest(
+            Installation installation,
+            FeignAttempt attempt,
+            Request request,
+            Request.Options given,
+            Object httpClient) {
+        this.installation = installation;
         this.attempt = attempt;
         this.call = attempt.call();
         this.seen = attempt.seen();
@@ -91,6 +98,8 @@ final class ObservedRequest {
         response.close();
         if (redirect.dropsId()) {
             seen.mustNotBeSentAgain();
+            Address.of(redirect.request().url())
+                    .ifPresent(to -> installation.leavesWithoutId(to.origin().host()));
         }
         redirects++;
         request = redirect.request();

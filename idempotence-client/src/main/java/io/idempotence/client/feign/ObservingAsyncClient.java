@@ -34,7 +34,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         }
         CompletableFuture<Response> answer = new CompletableFuture<>();
         attempt.sent(answer);
-        send(new ObservedRequest(attempt, request, options, delegate), context, answer);
+        send(new ObservedRequest(installation, attempt, request, options, delegate), context, answer);
         return answer;
     }
 

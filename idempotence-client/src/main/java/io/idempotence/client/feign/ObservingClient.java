@@ -21,7 +21,7 @@ final class ObservingClient implements Client {
         if (attempt == null) {
             return delegate.execute(request, options);
         }
-        ObservedRequest observed = new ObservedRequest(attempt, request, options, delegate);
+        ObservedRequest observed = new ObservedRequest(installation, attempt, request, options, delegate);
         try {
             Response response;
             do {

@@ -87,4 +87,20 @@ class LogTest extends FeignTestBase {
                 .contains("Orders#create(String)")
                 .contains("not known");
     }
+
+    /** Once for a client: what leaves without the ID is not protected, and nobody else would say so. */
+    @Test
+    void leavingTheOriginIsAWarningOfTheClientWithoutTheId() {
+        String elsewhere = server.url().replace("localhost", "127.0.0.1");
+        Orders orders = orders(silent);
+        for (int i = 0; i < 2; i++) {
+            server.answer(Reply.status(307).header("Location", elsewhere + "/other"));
+            IdempotenceScope.with(ID, () -> orders.create("x"));
+        }
+        assertThat(lines(Level.WARN))
+                .singleElement()
+                .asString()
+                .contains("127.0.0.1")
+                .doesNotContain(ID.value());
+    }
 }
