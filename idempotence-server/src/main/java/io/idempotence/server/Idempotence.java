@@ -544,22 +544,17 @@ public final class Idempotence implements AutoCloseable {
         try {
             return engine.storage().claim(request);
         } catch (StorageUnavailableException first) {
-            ClaimResult result;
+            if (first.givesBack()) {
+                throw first;
+            }
             try {
                 // The lost reply may have been a yes: the same owner gets the same answer (T2, T21).
-                result = engine.storage().claim(request);
+                return engine.storage().claim(request);
             } catch (StorageUnavailableException second) {
                 second.addSuppressed(first);
                 undo(id, request, mayClaimToUndo);
                 throw second;
             }
-            if (result instanceof ClaimResult.InProgress inProgress
-                    && inProgress.leaseLeft().isZero()) {
-                // This very claim (T8): the storage wrote it and gave it back, as too few replicas had it. Nobody holds
-                // the ID, nobody was first.
-                throw first;
-            }
-            return result;
         }
     }
 

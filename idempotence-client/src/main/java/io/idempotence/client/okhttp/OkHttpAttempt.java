@@ -50,8 +50,8 @@ final class OkHttpAttempt {
 
     /** Sends {@code request}; each exchange that comes of it passes {@link #exchange}. */
     Response send(Chain chain, Request request) throws IOException {
+        wire.began(chain.call(), this);
         try {
-            wire.watch(chain.call(), this);
             Response response = chain.proceed(request);
             answered(response);
             return response;
@@ -67,6 +67,7 @@ final class OkHttpAttempt {
             seen.broken(first == null);
             throw e;
         } finally {
+            wire.ended(chain.call());
             if (chain.call().isCanceled()) {
                 seen.mustNotBeSentAgain();
             }

@@ -1,7 +1,8 @@
 package io.idempotence.client.okhttp;
 
-import io.idempotence.client.retry.WeakIdentityMap;
 import java.io.IOException;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import okhttp3.Call;
 import okhttp3.Interceptor;
@@ -15,13 +16,17 @@ final class WireInterceptor implements Interceptor {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
 
     /** By call and not by a tag of its request: an authenticator or interceptor may make a new request without it. */
-    private final WeakIdentityMap<Call, OkHttpAttempt> sending = new WeakIdentityMap<>();
+    private final Map<Call, OkHttpAttempt> sending = new ConcurrentHashMap<>();
 
     private final AtomicBoolean leavingTold = new AtomicBoolean();
 
-    /** What leaves for {@code call} from now on is of {@code attempt}. */
-    void watch(Call call, OkHttpAttempt attempt) {
+    /** What leaves for {@code call} from now on is of {@code attempt}, until {@link #ended}. */
+    void began(Call call, OkHttpAttempt attempt) {
         sending.put(call, attempt);
+    }
+
+    void ended(Call call) {
+        sending.remove(call);
     }
 
     @Override

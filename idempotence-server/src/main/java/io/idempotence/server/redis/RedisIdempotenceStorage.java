@@ -203,7 +203,10 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         } catch (StorageUnavailableException e) {
             if (e.getCause() instanceof Replication.TooFewException tooFew
                     && claimResult(request, tooFew.answer()) instanceof ClaimResult.Claimed stored) {
-                giveBack(stored, retention, e);
+                StorageUnavailableException refused =
+                        StorageUnavailableException.givingBack(String.valueOf(e.getMessage()), tooFew);
+                giveBack(stored, retention, refused);
+                throw refused;
             }
             throw e;
         }
