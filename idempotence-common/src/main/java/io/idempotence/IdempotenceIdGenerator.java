@@ -60,8 +60,8 @@ public interface IdempotenceIdGenerator {
      * written as a decimal number. They sort by time and are easy to guess: use them only where the server half puts the
      * principal into the scope.
      *
-     * @param node this process's number, 0 to 1023; two live processes must not share one. Within a process all callers with one node share one
-     *     sequence
+     * @param node this process's number, 0 to 1023; two live processes must not share one. Within a process all callers with one
+     *     node share one sequence
      * @return the generator
      * @throws IllegalArgumentException if {@code node} is out of range
      */

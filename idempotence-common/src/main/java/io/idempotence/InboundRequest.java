@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The protected request, or message, whose handler runs in this thread. The server half opens it; the client half derives
- * from it the IDs of the calls that the handler makes, so that a handler that runs again repeats the IDs of its calls. The ID that came in is never
- * sent on itself.
+ * from it the IDs of the calls that the handler makes, so that a handler that runs again repeats the IDs of its calls. The ID
+ * that came in is never sent on itself.
  *
  * <p>It holds for the threads in which the handler runs. In other threads there is none, unless the work is carried there: {@code
  * IdempotenceScope.carried} of the client half, or {@link #enter()}.

@@ -135,8 +135,8 @@ public final class IdempotenceAttemptEvent {
     }
 
     /**
-     * The requests that were given to the HTTP client: one, and one more for each {@linkplain #polls() poll}. What it sends again by itself, and redirects,
-     * are not counted.
+     * The requests that were given to the HTTP client: one, and one more for each {@linkplain #polls() poll}. What it sends again
+     * by itself, and redirects, are not counted.
      *
      * @return 0 if it failed before sending
      */
@@ -154,8 +154,8 @@ public final class IdempotenceAttemptEvent {
     }
 
     /**
-     * How long this attempt waited for an earlier one: between its polls, and while the server half held its requests. A request that was answered with a
-     * stored answer, or that the earlier attempt still runs, counts with all of its time.
+     * How long this attempt waited for an earlier one: between its polls, and while the server half held its requests. A request
+     * that was answered with a stored answer, or that the earlier attempt still runs, counts with all of its time.
      *
      * @return zero if it met no earlier one; at most {@link #duration()}
      */

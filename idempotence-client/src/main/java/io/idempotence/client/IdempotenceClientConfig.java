@@ -211,8 +211,8 @@ public final class IdempotenceClientConfig {
      * @param client the client's name, for Feign {@code Target.name()}
      * @param method the method's name; overloads share it
      * @return its config
-     * @throws IdempotenceConfigException if these settings do not fit each other, or one is a budget, which a variable may be for a method without our
-     *     knowing it earlier
+     * @throws IdempotenceConfigException if these settings do not fit each other, or one is a budget, which a variable may be for
+     *     a method without our knowing it earlier
      */
     public IdempotenceClientConfig forMethod(String client, String method) {
         String name = client + METHOD_SEPARATOR + method;
@@ -357,8 +357,8 @@ public final class IdempotenceClientConfig {
     }
 
     /**
-     * How long the server half remembers an ID. Attempts end before that, and {@link IdempotenceClient#resume(io.idempotence.IdempotenceId,
-     * java.time.Instant, IdempotenceScope.Work)} refuses after it.
+     * How long the server half remembers an ID. Attempts end before that, and {@link
+     * IdempotenceClient#resume(io.idempotence.IdempotenceId, java.time.Instant, IdempotenceScope.Work)} refuses after it.
      *
      * @return 24 h by default, which is the server half's default
      */
@@ -681,8 +681,8 @@ public final class IdempotenceClientConfig {
          * that hands on what interceptors find in thread-locals, such as a security context, or that may block, if the HTTP
          * client does.
          *
-         * @param executor the common fork-join pool by default; if it rejects an attempt, the call ends as if attempts were over, and half a second
-         *     after the deadline if it drops one
+         * @param executor the common fork-join pool by default; if it rejects an attempt, the call ends as if attempts were over,
+         *     and half a second after the deadline if it drops one
          * @return this builder
          */
         public Builder executor(Executor executor) {

@@ -107,7 +107,8 @@ public final class IdempotenceClientEvent {
     }
 
     /**
-     * The requests that were given to the HTTP client, polls of an execution in progress included. What it sends again by itself, and redirects, are not counted.
+     * The requests that were given to the HTTP client, polls of an execution in progress included. What it sends again by itself,
+     * and redirects, are not counted.
      *
      * @return 0 if every attempt failed before sending
      */

@@ -3,7 +3,8 @@ package io.idempotence.client;
 /**
  * Hears how every logical call ended, and every attempt of it.
  *
- * <p>Called on the thread that ended the call or the attempt. It must be thread-safe and fast. An exception it throws is logged and changes nothing.
+ * <p>Called on the thread that ended the call or the attempt. It must be thread-safe and fast. An exception it throws is logged
+ * and changes nothing.
  */
 @FunctionalInterface
 public interface IdempotenceClientListener {

@@ -27,10 +27,11 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and
- * sends the ID again; unless the first one certainly was not carried out, the second begins in that doubt; if a redirect took the first one to another origin, which
- * does not know the ID, the second is an {@link IllegalStateException}. Any other protected call inside is an {@link IllegalStateException}, as two calls never share an ID
- * (promise P1): give it a scope of its own. Calls that carry no ID (GET, or PUT without {@code @Idempotent}) and calls with
- * an own header argument leave the scope alone, unless it is one of {@link IdempotenceClient#resume}.
+ * sends the ID again; unless the first one certainly was not carried out, the second begins in that doubt; if a redirect took the
+ * first one to another origin, which does not know the ID, the second is an {@link IllegalStateException}. Any other protected
+ * call inside is an {@link IllegalStateException}, as two calls never share an ID (promise P1): give it a scope of its own. Calls
+ * that carry no ID (GET, or PUT without {@code @Idempotent}) and calls with an own header argument leave the scope alone, unless
+ * it is one of {@link IdempotenceClient#resume}.
  *
  * <p>A scope holds for the calling thread, from entry to exit, and in other threads only for work that is {@link #carried(Runnable)
  * carried} there. Scopes nest: the inner one
@@ -121,12 +122,13 @@ public final class IdempotenceScope {
      * Does work whose logical call gets its ID as usual, and has it saved before anything is sent.
      *
      * <p>For a job that must not lose its ID in a crash: {@code saver} writes it where the job will find it, and the restarted job
-     * calls {@link IdempotenceClient#resume} with it. The saver runs once, before the first request, in the thread in which the call takes its ID.
-     * That is the calling thread, except for OkHttp's {@code enqueue} (a thread of its dispatcher, perhaps after this method has returned) and below
-     * a layer that hands Feign calls to other threads. So a saver does not rely on what is bound to a thread, such as a transaction.
+     * calls {@link IdempotenceClient#resume} with it. The saver runs once, before the first request, in the thread in which the
+     * call takes its ID. That is the calling thread, except for OkHttp's {@code enqueue} (a thread of its dispatcher, perhaps
+     * after this method has returned) and below a layer that hands Feign calls to other threads. So a saver does not rely on what
+     * is bound to a thread, such as a transaction.
      *
-     * @param saver stores the ID; if it throws, nothing is sent and the call ends with what it threw, with OkHttp as the cause of an {@link
-     *     java.io.IOException}
+     * @param saver stores the ID; if it throws, nothing is sent and the call ends with what it threw, with OkHttp as the cause of
+     *     an {@link java.io.IOException}
      * @param work makes the call
      * @param <T> what it returns
      * @param <X> what it throws
@@ -298,8 +300,8 @@ public final class IdempotenceScope {
     /**
      * Since when a call under this scope's ID may have been carried out, so that only an answer about it ends that. For integrations.
      *
-     * @return when the earliest such call was first sent: what {@link IdempotenceClient#resume} got, or what {@link #sent} was told; empty if there is
-     *     none
+     * @return when the earliest such call was first sent: what {@link IdempotenceClient#resume} got, or what {@link #sent} was
+     *     told; empty if there is none
      */
     public Optional<Instant> inDoubtSince() {
         return inDoubtSince(null);
@@ -321,8 +323,8 @@ public final class IdempotenceScope {
     }
 
     /**
-     * A request of a call within this scope leaves, so from now on that call may have been carried out: its caller may stop waiting and make it again.
-     * For integrations.
+     * A request of a call within this scope leaves, so from now on that call may have been carried out: its caller may stop
+     * waiting and make it again. For integrations.
      *
      * @param call which one
      * @param firstSentAt when its first request left
@@ -332,7 +334,8 @@ public final class IdempotenceScope {
     }
 
     /**
-     * A redirect took a call within this scope to another origin, which does not know its ID, so no other call may be sent under it. For integrations.
+     * A redirect took a call within this scope to another origin, which does not know its ID, so no other call may be sent under
+     * it. For integrations.
      */
     public void leftWithoutId() {
         leftWithoutId = true;

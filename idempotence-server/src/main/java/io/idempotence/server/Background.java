@@ -170,8 +170,8 @@ final class Background implements AutoCloseable {
     }
 
     /**
-     * Stops the threads after one more try of everything that waits, on as many threads again, for at most 5 seconds. What is then left is
-     * given up.
+     * Stops the threads after one more try of everything that waits, on as many threads again, for at most 5 seconds. What is
+     * then left is given up.
      */
     @Override
     public void close() {

@@ -42,8 +42,8 @@ record Engine(
     }
 
     /**
-     * Ends the lease, so that the record is abandoned. What the execution before a take-over did is not known still; a release would forget that,
-     * and the next execution would be no take-over (T7).
+     * Ends the lease, so that the record is abandoned. What the execution before a take-over did is not known still; a release
+     * would forget that, and the next execution would be no take-over (T7).
      */
     WriteResult abandon(Claim claim) {
         return storage.renew(claim, AT_ONCE);

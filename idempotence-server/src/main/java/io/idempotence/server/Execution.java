@@ -209,7 +209,8 @@ public final class Execution implements IdempotentExecution {
     }
 
     /**
-     * Whether the lease may have run out, so that another owner may have taken over. By this machine's monotonic clock, without a look at the storage.
+     * Whether the lease may have run out, so that another owner may have taken over. By this machine's monotonic clock, without a
+     * look at the storage.
      *
      * @return false if this owner certainly holds its claim still
      */

@@ -43,14 +43,16 @@ import org.slf4j.LoggerFactory;
  * }
  * }</pre>
  *
- * <p>While a handler or work runs, the MDC key {@code idempotenceId} of its thread is its ID, so that the application's log pattern can show it.
+ * <p>While a handler or work runs, the MDC key {@code idempotenceId} of its thread is its ID, so that the application's log
+ * pattern can show it.
  *
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
  * <p>It has few threads of its own, all daemons that exist only while there is something to do: up to eight
- * {@code idempotence-writes} for ends that the storage could not take when they were due, one {@code idempotence-give-backs} for claims whose answers got lost,
- * one {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running handlers (one more for each renewal that hangs, at most
- * 17), and one {@code idempotence-polls} for duplicates that wait for another process.
+ * {@code idempotence-writes} for ends that the storage could not take when they were due, one {@code idempotence-give-backs} for
+ * claims whose answers got lost, one {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running
+ * handlers (one more for each renewal that hangs, at most 17), and one {@code idempotence-polls} for duplicates that wait for
+ * another process.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
@@ -116,8 +118,9 @@ public final class Idempotence implements AutoCloseable {
      *
      * @param id the ID
      * @return true: saved now, run. False: seen before, do not run
-     * @throws StorageUnavailableException if the storage cannot say; do not run, and ask again later. An ID that was saved although no answer
-     *     came is given back as soon as the storage answers; until then this exception is thrown here, and another process may see false
+     * @throws StorageUnavailableException if the storage cannot say; do not run, and ask again later. An ID that was saved
+     *     although no answer came is given back as soon as the storage answers; until then this exception is thrown here, and
+     *     another process may see false
      * @throws CorruptRecordException if there is a record that cannot be read; do not run
      */
     public boolean saveIfAbsent(IdempotenceId id) {
@@ -206,9 +209,9 @@ public final class Idempotence implements AutoCloseable {
     /**
      * Runs work at most once for an ID, and gives every later call the first one's result.
      *
-     * @param id the ID. It must name the operation and, where there are several, the tenant: two consumers of one event that use its bare ID would
-     *     get each other's result. {@link io.idempotence.IdempotenceIdGenerator#fromFields} makes IDs of an operation and values; for a bare ID there
-     *     is {@link #execute(IdempotentCall, IdempotencePolicy, ResultCodec, Work)}
+     * @param id the ID. It must name the operation and, where there are several, the tenant: two consumers of one event that use
+     *     its bare ID would get each other's result. {@link io.idempotence.IdempotenceIdGenerator#fromFields} makes IDs of an
+     *     operation and values; for a bare ID there is {@link #execute(IdempotentCall, IdempotencePolicy, ResultCodec, Work)}
      * @param codec stores the result
      * @param work runs on this thread, if it runs
      * @param <T> the result
@@ -240,8 +243,8 @@ public final class Idempotence implements AutoCloseable {
     /**
      * Runs work of one operation among several.
      *
-     * @param call names the operation and, where there are several, the tenant, so that IDs of others do not meet; with a fingerprint the same ID is
-     *     refused for anything else ({@link Refusal#KEY_REUSED})
+     * @param call names the operation and, where there are several, the tenant, so that IDs of others do not meet; with a
+     *     fingerprint the same ID is refused for anything else ({@link Refusal#KEY_REUSED})
      * @param policy of the operation
      * @param codec stores the result
      * @param work runs on this thread, if it runs
@@ -315,14 +318,15 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Asks for the right to run, and waits while another attempt has it: for transports. The storage is asked once; then the execution itself
-     * tells, or, if it runs in another process, the storage is polled for all that wait here. Waiting holds no thread.
+     * Asks for the right to run, and waits while another attempt has it: for transports. The storage is asked once; then the
+     * execution itself tells, or, if it runs in another process, the storage is polled for all that wait here. Waiting holds no thread.
      *
      * @param call the attempt
      * @param policy of the operation
      * @param patience how long to wait at most; zero does not wait
-     * @return complete at once unless the first attempt runs. A decision after waiting is never {@link Decision.Run}: when the first attempt is
-     *     released, those who waited are refused as in-progress and may ask again at once. Completed on any thread; cancel it to stop waiting
+     * @return complete at once unless the first attempt runs. A decision after waiting is never {@link Decision.Run}: when the
+     *     first attempt is released, those who waited are refused as in-progress and may ask again at once. Completed on any
+     *     thread; cancel it to stop waiting
      */
     public CompletableFuture<Decision> claim(IdempotentCall call, IdempotencePolicy policy, Duration patience) {
         ClaimRequest request = request(REQUESTED, call, policy);
@@ -560,8 +564,9 @@ public final class Idempotence implements AutoCloseable {
 
     /**
      * Neither answer came, yet a claim may have been stored, and nothing will run under it. Left alone it would show as abandoned, a
-     * false "outcome unknown". Asking once more as the same owner tells (T2). If there was none, what is left is a released record, which keeps
-     * out a claim that is still under way (T8). It takes nothing over: that would stop an owner, and nothing would run instead.
+     * false "outcome unknown". Asking once more as the same owner tells (T2). If there was none, what is left is a released
+     * record, which keeps out a claim that is still under way (T8). It takes nothing over: that would stop an owner, and nothing
+     * would run instead.
      */
     private void undo(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaim) {
         // A claim runs out by itself, a saved ID does not: it would be called seen for the whole retention.
@@ -610,9 +615,10 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Tries once more to make every write that still waits, stops the background threads, then closes the storage. Closing twice does nothing. Close
-     * it when the handlers have ended: from here on no lease is renewed. If the storage does not answer, it takes up to 10 seconds; an end that
-     * is not written by then is given up, and the listener is told ({@link IdempotenceEvent#UNKNOWN}).
+     * Tries once more to make every write that still waits, stops the background threads, then closes the storage. Closing twice
+     * does nothing. Close it when the handlers have ended: from here on no lease is renewed. If the storage does not answer, it
+     * takes up to 10 seconds; an end that is not written by then is given up, and the listener is told ({@link
+     * IdempotenceEvent#UNKNOWN}).
      */
     @Override
     public void close() {
@@ -649,8 +655,8 @@ public final class Idempotence implements AutoCloseable {
         }
 
         /**
-         * Names the service, so that several may share one storage. Services that are all {@code default} on one storage share their IDs, and
-         * nothing tells: a request of one may be refused, or answered, as that of another.
+         * Names the service, so that several may share one storage. Services that are all {@code default} on one storage share
+         * their IDs, and nothing tells: a request of one may be refused, or answered, as that of another.
          *
          * @param namespace 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen; default
          *     {@code default}

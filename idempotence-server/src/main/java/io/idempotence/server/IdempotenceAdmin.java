@@ -27,12 +27,13 @@ import java.util.stream.Stream;
  * <p>An <i>uncertain</i> record is {@link RecordState#ABANDONED} or {@link RecordState#UNKNOWN}: later attempts are refused as
  * outcome-unknown until a person has looked at the business data and resolves it (T17).
  *
- * <p>A record is found by its key. Requests, {@link Idempotence#execute} and {@link Idempotence#saveIfAbsent} keep their IDs apart, so each
- * has a key of its own: {@link #requestKey}, {@link #executeKey}, {@link #savedKey}. A key cannot be turned back into an ID.
+ * <p>A record is found by its key. Requests, {@link Idempotence#execute} and {@link Idempotence#saveIfAbsent} keep their IDs
+ * apart, so each has a key of its own: {@link #requestKey}, {@link #executeKey}, {@link #savedKey}. A key cannot be turned back
+ * into an ID.
  *
- * <p>Every method that asks the storage throws {@link StorageUnavailableException} if the storage cannot say; a change may or may not have
- * happened then. Every method that takes a {@link StorageKey} throws {@link IllegalArgumentException} for a key of another namespace.
- * Immutable and thread-safe. Default retention of a resolved record: 24 hours.
+ * <p>Every method that asks the storage throws {@link StorageUnavailableException} if the storage cannot say; a change may or may
+ * not have happened then. Every method that takes a {@link StorageKey} throws {@link IllegalArgumentException} for a key of
+ * another namespace. Immutable and thread-safe. Default retention of a resolved record: 24 hours.
  */
 public final class IdempotenceAdmin {
     private final IdempotenceStorage storage;
@@ -78,8 +79,8 @@ public final class IdempotenceAdmin {
      * Where the record of a request is.
      *
      * @param id the ID
-     * @param scope whose ID it is: what the filter's {@code RequestScope} gives. By default that is {@code principal:} and the principal's name,
-     *     and the empty string for requests without a principal
+     * @param scope whose ID it is: what the filter's {@code RequestScope} gives. By default that is {@code principal:} and the
+     *     principal's name, and the empty string for requests without a principal
      * @return the key
      */
     public StorageKey requestKey(IdempotenceId id, String scope) {
@@ -129,8 +130,8 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * All records of the service, in no particular order, read page by page while the stream is consumed. See {@link IdempotenceStorage#list}
-     * for what a walk sees of records that come and go; one may be listed twice.
+     * All records of the service, in no particular order, read page by page while the stream is consumed. See {@link
+     * IdempotenceStorage#list} for what a walk sees of records that come and go; one may be listed twice.
      *
      * @return a stream that need not be closed; may throw {@link StorageUnavailableException} while it is consumed
      */
@@ -230,8 +231,8 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Forgets an ID, whatever its state and even if its record is corrupt: the next attempt runs as if it were the first. Not the way to end
-     * an uncertainty: {@link #resolve} is.
+     * Forgets an ID, whatever its state and even if its record is corrupt: the next attempt runs as if it were the first. Not the
+     * way to end an uncertainty: {@link #resolve} is.
      *
      * @param key where the record lives
      * @return whether there was a record
@@ -275,8 +276,8 @@ public final class IdempotenceAdmin {
         /** It is resolved now. */
         DONE,
         /**
-         * It is as the resolution says already: completed, or given back. Somebody was faster, its owner perhaps, or the reply to this very
-         * resolution was lost.
+         * It is as the resolution says already: completed, or given back. Somebody was faster, its owner perhaps, or the reply to
+         * this very resolution was lost.
          */
         ALREADY,
         /** There is no such record. */

@@ -1,8 +1,8 @@
 package io.idempotence.server;
 
 /**
- * Something the server half did that the people who run it may want to count. An attempt that waited for another one is {@link #IN_PROGRESS}
- * when it comes and, unless it is told to ask again, what its answer is when it gets that.
+ * Something the server half did that the people who run it may want to count. An attempt that waited for another one is {@link
+ * #IN_PROGRESS} when it comes and, unless it is told to ask again, what its answer is when it gets that.
  */
 public enum IdempotenceEvent {
     /** A first attempt, or one after a release, got the claim. */
@@ -16,15 +16,18 @@ public enum IdempotenceEvent {
     /** An abandoned claim was taken over; the operation may run a second time, as its policy allows. */
     TAKE_OVER,
     /**
-     * An attempt was refused because the outcome is not known, or an execution was marked so, or its end could not be written and is given up.
-     * Look into it.
+     * An attempt was refused because the outcome is not known, or an execution was marked so, or its end could not be written and
+     * is given up. Look into it.
      */
     UNKNOWN,
     /** A late owner tried to finish and was stopped. Two executions overlapped: look into it. */
     FENCED,
     /** A record had vanished before its owner finished: evicted, flushed or lost by a failover. Look into it. */
     LOST,
-    /** The storage failed: an attempt was refused, an end is not recorded yet, or a claim under which nothing ran could not be given back. */
+    /**
+     * The storage failed: an attempt was refused, an end is not recorded yet, or a claim under which nothing ran could not be
+     * given back.
+     */
     STORAGE_ERROR,
     /** An answer was too large to be kept. */
     OVERSIZE

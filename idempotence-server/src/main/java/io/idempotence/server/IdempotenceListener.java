@@ -3,8 +3,8 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 
 /**
- * Is told what the server half does. Called on the thread that does it: must be fast, thread-safe, and not throw; what it throws is logged
- * and otherwise ignored.
+ * Is told what the server half does. Called on the thread that does it: must be fast, thread-safe, and not throw; what it throws
+ * is logged and otherwise ignored.
  */
 @FunctionalInterface
 public interface IdempotenceListener {
@@ -27,8 +27,9 @@ public interface IdempotenceListener {
     }
 
     /**
-     * The framework has held up one attempt at a request or an {@code execute}: for its claim, and if it ran also for the record of its end.
-     * The time of the handler, of waiting for another attempt and of writes in the background is not in it. Does nothing unless overridden.
+     * The framework has held up one attempt at a request or an {@code execute}: for its claim, and if it ran also for the record
+     * of its end. The time of the handler, of waiting for another attempt and of writes in the background is not in it. Does
+     * nothing unless overridden.
      *
      * @param outcome what the attempt came to
      * @param nanos for how long

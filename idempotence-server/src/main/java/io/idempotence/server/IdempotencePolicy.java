@@ -96,8 +96,8 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * How long a claim holds if its owner disappears. While its handler runs a claim is renewed after each third of it; so the lease is how long
-     * a crash stays unnoticed, and how long the storage may be away or the process be paused without an alarm.
+     * How long a claim holds if its owner disappears. While its handler runs a claim is renewed after each third of it; so the
+     * lease is how long a crash stays unnoticed, and how long the storage may be away or the process be paused without an alarm.
      *
      * @return 30 seconds by default
      */
@@ -147,8 +147,8 @@ public final class IdempotencePolicy {
      * What an exception that left the handler does.
      *
      * @param exception what was thrown
-     * @return the verdict set for its class or the nearest superclass; if there is none, that of the nearest cause which has one (containers
-     *     and frameworks wrap); else the failure rule's
+     * @return the verdict set for its class or the nearest superclass; if there is none, that of the nearest cause which has one
+     *     (containers and frameworks wrap); else the failure rule's
      */
     public Verdict ofException(Throwable exception) {
         return Causes.of(exception)

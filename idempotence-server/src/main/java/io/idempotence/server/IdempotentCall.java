@@ -5,7 +5,8 @@ import io.idempotence.server.storage.Fingerprint;
 import java.util.Objects;
 
 /**
- * One attempt at a logical call, as it is handed to {@link Idempotence#execute} or, by a transport, to {@link Idempotence#claim}. Immutable.
+ * One attempt at a logical call, as it is handed to {@link Idempotence#execute} or, by a transport, to {@link Idempotence#claim}.
+ * Immutable.
  *
  * <pre>{@code
  * IdempotentCall call = IdempotentCall.of("charge", message.id())
@@ -15,7 +16,8 @@ import java.util.Objects;
  *
  * @param id the logical call
  * @param operation what is to be done; IDs of different operations never meet. Empty if the ID names it
- * @param scope whose ID it is, for example the principal or tenant; IDs of different scopes never meet (promise P5). Empty if there is but one
+ * @param scope whose ID it is, for example the principal or tenant; IDs of different scopes never meet (promise P5). Empty if
+ *     there is but one
  * @param fingerprint what the request asks for; another one under the same ID is refused as key-reused
  * @param attempt which attempt of its caller this is, as the caller counts, from 1. Told to the handler, and decides nothing
  */

@@ -31,18 +31,20 @@ public interface IdempotentExecution {
     long fence();
 
     /**
-     * Which attempt at the call this is, as its caller counts them: {@code Idempotency-Attempt} of a request, {@link IdempotentCall#attempt()}
-     * elsewhere. A hint for logs, not to be trusted: the caller chooses it, and a first execution may well be its third attempt.
+     * Which attempt at the call this is, as its caller counts them: {@code Idempotency-Attempt} of a request, {@link
+     * IdempotentCall#attempt()} elsewhere. A hint for logs, not to be trusted: the caller chooses it, and a first execution may
+     * well be its third attempt.
      *
      * @return 1 for the first attempt, and if the caller says nothing or no number from 1 to 999,999,999
      */
     int attempt();
 
     /**
-     * Whether this execution took the claim over from one that broke off, and so may be the second (T7). If it then fails and its policy gives
-     * the ID back, under {@link IdempotencePolicy.OnAbandoned#RE_EXECUTE} the next execution is a take-over as well, because what the first one
-     * did is not known still; after a recovery rule has said that nothing was applied it is none. Nor is it after this one's own
-     * {@link #release()}, which says that nothing took effect; {@code fence() > 1} says that some execution of this ID began before.
+     * Whether this execution took the claim over from one that broke off, and so may be the second (T7). If it then fails and its
+     * policy gives the ID back, under {@link IdempotencePolicy.OnAbandoned#RE_EXECUTE} the next execution is a take-over as well,
+     * because what the first one did is not known still; after a recovery rule has said that nothing was applied it is none. Nor
+     * is it after this one's own {@link #release()}, which says that nothing took effect; {@code fence() > 1} says that some
+     * execution of this ID began before.
      *
      * @return true after a take-over
      */
@@ -55,14 +57,14 @@ public interface IdempotentExecution {
     void release();
 
     /**
-     * Another execution of this ID has taken effect, or this one no longer holds its claim; so this one must take no effect. The ID is given
-     * back, and the caller gets the answer of the other one, or is told to ask again, whatever the handler answers.
+     * Another execution of this ID has taken effect, or this one no longer holds its claim; so this one must take no effect. The
+     * ID is given back, and the caller gets the answer of the other one, or is told to ask again, whatever the handler answers.
      */
     void overtaken();
 
     /**
-     * This execution takes effect after all: {@link #release()} and {@link #overtaken()} count no longer, and the policy decides, if nothing is
-     * said later. For a transaction that is tried again after it has failed.
+     * This execution takes effect after all: {@link #release()} and {@link #overtaken()} count no longer, and the policy decides,
+     * if nothing is said later. For a transaction that is tried again after it has failed.
      */
     void applied();
 

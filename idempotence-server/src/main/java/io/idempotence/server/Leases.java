@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The executions that run in this process, and the renewal of their leases (T9). One look over all of them a few times per lease: an execution
- * costs no more than an entry in a map.
+ * The executions that run in this process, and the renewal of their leases (T9). One look over all of them a few times per lease:
+ * an execution costs no more than an entry in a map.
  */
 final class Leases implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);

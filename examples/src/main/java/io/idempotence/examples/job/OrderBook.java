@@ -28,8 +28,8 @@ import java.util.Set;
  * paid 1 17
  * </pre>
  *
- * <p>A line is on the disk when the method that writes it returns. What a crash left of a line that was being written is dropped. One process at a time has
- * the book open. Not thread-safe.
+ * <p>A line is on the disk when the method that writes it returns. What a crash left of a line that was being written is dropped.
+ * One process at a time has the book open. Not thread-safe.
  */
 public final class OrderBook implements AutoCloseable {
     private final FileChannel file;

@@ -19,8 +19,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Pays the orders of a book, each once. It may be killed at any moment and started again.
  *
- * <p>Killed before the ID is in the book: nothing was sent. Killed after that: the next run sends the same call under the same ID, and the provider
- * answers with the payment that was made, or makes it now.
+ * <p>Killed before the ID is in the book: nothing was sent. Killed after that: the next run sends the same call under the same
+ * ID, and the provider answers with the payment that was made, or makes it now.
  */
 public final class PaymentJob {
     private static final Logger LOG = LoggerFactory.getLogger(PaymentJob.class);
@@ -40,7 +40,8 @@ public final class PaymentJob {
     }
 
     /**
-     * Runs the job once: {@code PaymentJob <file of the book> <URL of the payment service>}. Ends with 0 if every order is paid, else with 1.
+     * Runs the job once: {@code PaymentJob <file of the book> <URL of the payment service>}. Ends with 0 if every order is paid,
+     * else with 1.
      *
      * @param args two of them
      */

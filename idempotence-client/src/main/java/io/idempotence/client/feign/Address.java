@@ -9,7 +9,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where an HTTP request goes (RFC 9110, section 4.2), as the text that is sent. What it refers to is read by RFC 3986; {@link URI} does it by the one before.
+ * Where an HTTP request goes (RFC 9110, section 4.2), as the text that is sent. What it refers to is read by RFC 3986; {@link
+ * URI} does it by the one before.
  *
  * @param path empty or with a slash first
  * @param query without its question mark, or null

@@ -16,7 +16,10 @@ final class ExecutorClient {
 
     private ExecutorClient() {}
 
-    /** Its like, which says {@link LayerAbove} in the thread that sends, and ends whatever happens there. Any other client, and one of another build than those known, as it is. */
+    /**
+     * Its like, which says {@link LayerAbove} in the thread that sends, and ends whatever happens there. Any other client, and
+     * one of another build than those known, as it is.
+     */
     static <C> AsyncClient<C> marking(AsyncClient<C> client) {
         if (!NAMES.contains(client.getClass().getName())) {
             return client;
@@ -37,7 +40,10 @@ final class ExecutorClient {
         return above == null ? client : (request, options) -> above.sends(() -> client.execute(request, options));
     }
 
-    /** As Feign does it, but that an Error ends the future as well, and that an answer nobody waits for any more gives its connection back. */
+    /**
+     * As Feign does it, but that an Error ends the future as well, and that an answer nobody waits for any more gives its
+     * connection back.
+     */
     private static CompletableFuture<Response> execute(
             Client client, ExecutorService threads, Request request, Request.Options options) {
         CompletableFuture<Response> answer = new CompletableFuture<>();

@@ -229,8 +229,8 @@ final class FeignCall {
     }
 
     /**
-     * The request as it leaves, if it carries the ID: with the number of its attempt, and asking the server to hold it while the first attempt runs,
-     * for as long as this side will listen.
+     * The request as it leaves, if it carries the ID: with the number of its attempt, and asking the server to hold it while the
+     * first attempt runs, for as long as this side will listen.
      */
     Request outgoing(Request request, int attempt, long readTimeoutMillis) {
         Map<String, Collection<String>> headers = RequestHeaders.without(request.headers(), WRITTEN_HERE::contains);

@@ -10,8 +10,9 @@ final class HttpClients {
     private HttpClients() {}
 
     /**
-     * HttpURLConnection, under Feign's default client, sends a request a second time when a kept connection breaks, and tells of the second failure
-     * only: always if it has no body, and also with one if it was told to hold that back. A client that is not known may be one around it.
+     * HttpURLConnection, under Feign's default client, sends a request a second time when a kept connection breaks, and tells of
+     * the second failure only: always if it has no body, and also with one if it was told to hold that back. A client that is not
+     * known may be one around it.
      *
      * @param client Feign's, or an asynchronous one around it
      */

@@ -22,8 +22,8 @@ import java.util.Optional;
  * with {@link io.idempotence.Idempotent}, and unsafe calls whose caller gives an {@code Idempotency-Key} header. GET, HEAD,
  * OPTIONS and TRACE never get one.
  *
- * <p><b>Which ID:</b> the caller's header argument, else that of {@link io.idempotence.client.IdempotenceScope}, else one derived from the {@link
- * io.idempotence.InboundRequest} whose handler makes the call, else a new one.
+ * <p><b>Which ID:</b> the caller's header argument, else that of {@link io.idempotence.client.IdempotenceScope}, else one derived
+ * from the {@link io.idempotence.InboundRequest} whose handler makes the call, else a new one.
  *
  * <p><b>What is tried again:</b> requests that certainly were not sent; with an ID, or where the HTTP method is safe, also I/O
  * failures after connecting and the statuses of {@link IdempotenceClientConfig#statuses()} unless the answer is a stored one.
@@ -44,8 +44,8 @@ import java.util.Optional;
  *   <li>with the exception of an interceptor, encoder or other code of the caller that kept the request from being sent, with
  *       {@link io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or with {@link
  *       IllegalStateException} if two calls would share an ID or the client is put together wrongly; never after a request in
- *       doubt. Of unchecked exceptions of the HTTP client only a {@code RejectedExecutionException} and the refusals of Resilience4j's circuit breaker,
- *       bulkhead and rate limiter count as not sent.
+ *       doubt. Of unchecked exceptions of the HTTP client only a {@code RejectedExecutionException} and the refusals of
+ *       Resilience4j's circuit breaker, bulkhead and rate limiter count as not sent.
  * </ul>
  *
  * <p>A thread interrupted during a call makes no further attempt and keeps its flag.
@@ -54,30 +54,34 @@ import java.util.Optional;
  * is in the future. The first attempt begins in the caller's thread, later ones in {@link IdempotenceClientConfig#executor()}.
  * Cancelling the future, or completing it in another way, cancels the request that is out, and none follows; the listener is
  * told {@code UNKNOWN} then, as the operation may have been carried out. Feign's client for OkHttp has no way to cancel a
- * request: it goes on to its end or its timeout, and its answer is let go. A client that has not ended its request half a second after the deadline is
- * not waited for any more: the call ends as if the request had timed out, and is cancelled.
+ * request: it goes on to its end or its timeout, and its answer is let go. A client that has not ended its request half a second
+ * after the deadline is not waited for any more: the call ends as if the request had timed out, and is cancelled.
  *
- * <p><b>What the deadline does not end</b> in calls that do not return a future: a status line or headers that drip, so that no read times out. OkHttp's own {@code
- * callTimeout} does end them. And each timeout of an attempt (to connect, for TLS, to read) is cut to all that is left, so an attempt that begins shortly before the
- * deadline and meets one after the other may take two or three times what was left.
+ * <p><b>What the deadline does not end</b> in calls that do not return a future: a status line or headers that drip, so that no
+ * read times out. OkHttp's own {@code callTimeout} does end them. And each timeout of an attempt (to connect, for TLS, to read)
+ * is cut to all that is left, so an attempt that begins shortly before the deadline and meets one after the other may take two or
+ * three times what was left.
  *
- * <p><b>What cannot be seen:</b> a client that sends again by itself within one {@code execute}, as a load balancer with a retry of its own, or OkHttp
- * when a kept connection breaks or an answer is 408 or says {@code Retry-After: 0}. What became of the first sending is not told here: an error status,
- * or that there was no connection, then looks like all there was, and the end is the usual Feign exception although the operation may have been
- * carried out; and what was redirected to another origin is sent there twice without an ID. Over OkHttp, also call {@link
- * io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client below, which leaves ID and attempts to this half and tells it; or at least build that
- * client with {@code retryOnConnectionFailure(false)}. Switch other such retries off; attempts are made here. Feign's default client sends again what has no
- * body: such a failure counts as a doubt, an error status that came the second time cannot be told from one that came at once.
+ * <p><b>What cannot be seen:</b> a client that sends again by itself within one {@code execute}, as a load balancer with a retry
+ * of its own, or OkHttp when a kept connection breaks or an answer is 408 or says {@code Retry-After: 0}. What became of the
+ * first sending is not told here: an error status, or that there was no connection, then looks like all there was, and the end is
+ * the usual Feign exception although the operation may have been carried out; and what was redirected to another origin is sent
+ * there twice without an ID. Over OkHttp, also call {@link io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client
+ * below, which leaves ID and attempts to this half and tells it; or at least build that client with {@code
+ * retryOnConnectionFailure(false)}. Switch other such retries off; attempts are made here. Feign's default client sends again
+ * what has no body: such a failure counts as a doubt, an error status that came the second time cannot be told from one that came
+ * at once.
  *
  * <p><b>Redirects</b> of requests that are not safe are followed here if the client's options say so, and the HTTP client is told not
- * to: 307 and 308 with the same request, 301 and 302 as well unless it is a POST, and otherwise with a GET without the ID. That GET's answer is
- * the call's, also if it is a login page. Another origin (scheme, host or port)
+ * to: 307 and 308 with the same request, 301 and 302 as well unless it is a POST, and otherwise with a GET without the ID. That
+ * GET's answer is the call's, also if it is a login page. Another origin (scheme, host or port)
  * never sees the ID, nor the {@code Authorization} and {@code Cookie} headers, and as it does not know the ID, no attempt follows
- * after one that it answered. If it redirects back to the first origin, the ID stays away. A warning is logged once for a client. While an earlier attempt may have been carried out, neither it nor a GET (unless the server half had stored the
- * redirect) is sent, and the outcome stays unknown. From https to http is not followed, nor is anything for a caller who cancelled, was interrupted
- * or whose deadline is over. Where
- * a load balancer below puts an instance in the place of a service's name, what the instance redirects to itself goes to the service, and another origin
- * is asked for under its own name, which the load balancer may not know.
+ * after one that it answered. If it redirects back to the first origin, the ID stays away. A warning is logged once for a client.
+ * While an earlier attempt may have been carried out, neither it nor a GET (unless the server half had stored the redirect) is
+ * sent, and the outcome stays unknown. From https to http is not followed, nor is anything for a caller who cancelled, was
+ * interrupted or whose deadline is over. Where a load balancer below puts an instance in the place of a service's name, what the
+ * instance redirects to itself goes to the service, and another origin is asked for under its own name, which the load balancer
+ * may not know.
  *
  * <p><b>Putting it together:</b> call {@code install} once, after {@code requestInterceptors(...)} (which drops interceptors
  * that are there) and after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}.
@@ -149,8 +153,9 @@ public final class IdempotentFeign {
     }
 
     /**
-     * The ID of the call that ended with an exception of Feign: an answer that could not be decoded, an error status, a failure to send. Making the
-     * call again under it ({@link io.idempotence.client.IdempotenceClient#resume}) asks for the same answer, or carries out what was not.
+     * The ID of the call that ended with an exception of Feign: an answer that could not be decoded, an error status, a failure
+     * to send. Making the call again under it ({@link io.idempotence.client.IdempotenceClient#resume}) asks for the same answer,
+     * or carries out what was not.
      *
      * @param ended what a client threw on which this was installed
      * @return empty if the last request carried no ID, as after a redirect to another origin, or none of this form, or if the exception

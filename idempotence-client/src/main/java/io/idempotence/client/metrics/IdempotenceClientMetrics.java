@@ -22,17 +22,18 @@ import java.util.function.Function;
  * }</pre>
  *
  * <ul>
- *   <li>timer {@value #CALLS}, tags {@code client}, {@code method} and {@code result} ({@code succeeded}, {@code replayed}, {@code refused}, {@code
- *       failed}, {@code unknown}): logical calls from opening to end;
- *   <li>counter {@value #ATTEMPTS}, tags {@code client} and {@code outcome} ({@code succeeded}, {@code replayed}, {@code not_sent}, {@code
- *       undetermined}, {@code retryable}, {@code in_progress}, {@code refused}, {@code final});
+ *   <li>timer {@value #CALLS}, tags {@code client}, {@code method} and {@code result} ({@code succeeded}, {@code replayed},
+ *       {@code refused}, {@code failed}, {@code unknown}): logical calls from opening to end;
+ *   <li>counter {@value #ATTEMPTS}, tags {@code client} and {@code outcome} ({@code succeeded}, {@code replayed}, {@code
+ *       not_sent}, {@code undetermined}, {@code retryable}, {@code in_progress}, {@code refused}, {@code final});
  *   <li>counter {@value #POLLS}, tag {@code client}: requests that asked whether an earlier attempt still runs;
- *   <li>timer {@value #WAITED}, tag {@code client}: how long each attempt that met an earlier one waited for it, also while the server half held its request;
+ *   <li>timer {@value #WAITED}, tag {@code client}: how long each attempt that met an earlier one waited for it, also while the
+ *       server half held its request;
  *   <li>gauge {@value #BUDGET}, tag {@code client}: tokens left in the retry budget when the target's latest call ended.
  * </ul>
  *
- * <p>No ID becomes a tag. Names of clients and methods are code's, and few; beyond {@value #MOST} of them, {@code other} takes their place.
- * Thread-safe.
+ * <p>No ID becomes a tag. Names of clients and methods are code's, and few; beyond {@value #MOST} of them, {@code other} takes
+ * their place. Thread-safe.
  */
 public final class IdempotenceClientMetrics implements IdempotenceClientListener {
     /** The name of the timer of logical calls. */

@@ -26,8 +26,8 @@ final class Callers implements EventListener.Factory {
     }
 
     /**
-     * Of this thread first: a call may be made here and executed there. An interceptor above may have the call carried out more than once, so who made
-     * it is known as long as the call is.
+     * Of this thread first: a call may be made here and executed there. An interceptor above may have the call carried out more
+     * than once, so who made it is known as long as the call is.
      */
     Caller of(Call call) {
         Caller made = callers.get(call);

@@ -52,15 +52,18 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Redirects:</b> the ID stays on redirects within an origin (scheme, host and port). To another origin, and on a GET that
  * a POST was redirected to, it is taken off; another origin does not know it, so a call that was sent there without it is not
- * tried again, nor sent again by OkHttp itself. While an earlier attempt may have been carried out, a redirect that takes it off is not followed, and the outcome
- * stays unknown; but for the GET after a redirect that the server half had stored. The GET's answer is the call's, also if it is a login page.
+ * tried again, nor sent again by OkHttp itself. While an earlier attempt may have been carried out, a redirect that takes it off
+ * is not followed, and the outcome stays unknown; but for the GET after a redirect that the server half had stored. The GET's
+ * answer is the call's, also if it is a login page.
  *
  * <p><b>Web sockets</b> pass untouched: opening one is no call here, and is not tried again.
  *
  * <p><b>Putting it together:</b> call {@code install} once, after {@code eventListener} or {@code eventListenerFactory}, which
  * it wraps. Interceptors added before see the call once and no ID; those added after see each attempt with its ID and must
  * not change it. A Feign client with {@link io.idempotence.client.feign.IdempotentFeign} over this client keeps its own ID and
- * retries, unless an {@code AsyncClient} or {@code Client} that is not Feign's own hands the request to another thread: then install one of the two only. What is called on the way, such as a token that an authenticator fetches, is a call of its own. Do not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
+ * retries, unless an {@code AsyncClient} or {@code Client} that is not Feign's own hands the request to another thread: then
+ * install one of the two only. What is called on the way, such as a token that an authenticator fetches, is a call of its own. Do
+ * not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
  */
 public final class IdempotentOkHttp {
     private IdempotentOkHttp() {}

@@ -141,7 +141,10 @@ final class OkHttpAttempt {
                 .build();
     }
 
-    /** In doubt, what is sent without the ID may be carried out twice; and what a GET brings tells nothing, unless the redirect to it was stored. */
+    /**
+     * In doubt, what is sent without the ID may be carried out twice; and what a GET brings tells nothing, unless the redirect to
+     * it was stored.
+     */
     private void leavesTheId(Request request, boolean becameSafe) throws NotSendableException {
         boolean inDoubt = logical.isInDoubt() || seen.hasEarlierDoubt();
         if (inDoubt && !(becameSafe && seen.isReplayed())) {
@@ -156,7 +159,10 @@ final class OkHttpAttempt {
         }
     }
 
-    /** Another redirect, or a login. What OkHttp sends again, because the answer got lost or was no final one, would be carried out twice. */
+    /**
+     * Another redirect, or a login. What OkHttp sends again, because the answer got lost or was no final one, would be carried
+     * out twice.
+     */
     private void goesOnWithoutId() throws NotSendableException {
         int status = seen.status();
         if (status == 0 || status == 408 || status == 503) {

@@ -11,7 +11,10 @@ import okhttp3.Response;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The last look before a request leaves, and the first at its answer: also for those that OkHttp sends by itself. A network interceptor. */
+/**
+ * The last look before a request leaves, and the first at its answer: also for those that OkHttp sends by itself. A network
+ * interceptor.
+ */
 final class WireInterceptor implements Interceptor {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
 

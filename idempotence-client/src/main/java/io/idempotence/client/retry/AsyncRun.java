@@ -127,7 +127,10 @@ final class AsyncRun {
         });
     }
 
-    /** A client or an executor may lose what it was given, and nobody waits here who would see it: then what comes next, comes after the deadline. */
+    /**
+     * A client or an executor may lose what it was given, and nobody waits here who would see it: then what comes next, comes
+     * after the deadline.
+     */
     private void untilTheDeadline(
             CompletableFuture<@Nullable Object> stage, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
         stage.completeOnTimeout(LOST, call.deadline().millisLeft() + GRACE_MILLIS, TimeUnit.MILLISECONDS)

@@ -120,8 +120,9 @@ public enum Outcome {
 
     /**
      * Whether this says what became of the operation, earlier attempts included. An answer that was given before the server
-     * half looked at the ID (a malformed ID, a refusal we do not know, or a status that a gateway or a login may give in its place) says nothing about an attempt made before it. Nor
-     * does "another request": it says that our own attempts differed, and the earlier one may have been carried out.
+     * half looked at the ID (a malformed ID, a refusal we do not know, or a status that a gateway or a login may give in its
+     * place) says nothing about an attempt made before it. Nor does "another request": it says that our own attempts differed,
+     * and the earlier one may have been carried out.
      */
     boolean settles(Observation seen) {
         if (this == SUCCESS) {

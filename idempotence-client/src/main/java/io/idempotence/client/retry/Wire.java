@@ -39,7 +39,10 @@ final class Wire {
                 && e.getMessage().startsWith("Invalid HTTP method");
     }
 
-    /** The peer's certificate is not trusted, the method cannot be sent, or the address is none: nothing was sent, trying again changes nothing. */
+    /**
+     * The peer's certificate is not trusted, the method cannot be sent, or the address is none: nothing was sent, trying again
+     * changes nothing.
+     */
     static boolean isHopeless(IOException e) {
         if (e instanceof SSLPeerUnverifiedException || e instanceof MalformedURLException || isUnknownMethod(e)) {
             return true;

@@ -38,8 +38,8 @@ import org.slf4j.LoggerFactory;
  * <p>One row per ID. Each call is one statement where the database can (see {@code docs/storage-jdbc.md} for the exceptions), and each
  * statement is a transaction of its own, right at every isolation level from READ COMMITTED on. The time is the database's.
  *
- * <p>It works on any {@code DataSource}, which is never closed here. Connections are used with auto-commit and given back as they were. So
- * it must not be a {@code DataSource} that hands out the connection of the transaction that is under way, such as Spring's
+ * <p>It works on any {@code DataSource}, which is never closed here. Connections are used with auto-commit and given back as they
+ * were. So it must not be a {@code DataSource} that hands out the connection of the transaction that is under way, such as Spring's
  * {@code TransactionAwareDataSourceProxy}: the records must outlive a rollback of the business transaction.
  *
  * <p>Promise P2 holds as long as the database keeps what it committed. With {@link Builder#inTransaction()} and {@link #markApplied} the
@@ -331,16 +331,19 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     }
 
     /**
-     * Marks an execution applied, inside the business transaction: the mark and the business data are committed together or not at all. Of
-     * all executions of an ID only one can commit its mark. Call it before or among the business statements, once per transaction. A transaction
-     * that failed may be tried again in the same execution: the last call decides what becomes of the ID.
+     * Marks an execution applied, inside the business transaction: the mark and the business data are committed together or not
+     * at all. Of all executions of an ID only one can commit its mark. Call it before or among the business statements, once per
+     * transaction. A transaction that failed may be tried again in the same execution: the last call decides what becomes of the ID.
      *
-     * <p>Waits, for at most the statement timeout, while another execution of the same ID has marked itself and not yet ended its transaction.
+     * <p>Waits, for at most the statement timeout, while another execution of the same ID has marked itself and not yet ended its
+     * transaction.
      *
-     * @param connection of the business transaction, on this storage's database; auto-commit is off. It is neither committed nor closed here
+     * @param connection of the business transaction, on this storage's database; auto-commit is off. It is neither committed nor
+     *     closed here
      * @param execution the one that runs, as given to the handler
-     * @throws ExecutionOvertakenException if another execution was applied or this one no longer holds its claim. The business transaction
-     *     must roll back; the ID is released, whatever the policy says, and the caller gets the other one's answer or is told to ask again
+     * @throws ExecutionOvertakenException if another execution was applied or this one no longer holds its claim. The business
+     *     transaction must roll back; the ID is released, whatever the policy says, and the caller gets the other one's answer or
+     *     is told to ask again
      * @throws StorageUnavailableException if the database cannot; the business transaction must roll back
      * @throws IllegalStateException if this storage was built without {@link Builder#inTransaction()}, or auto-commit is on
      */
@@ -360,7 +363,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     }
 
     /**
-     * As {@link #markApplied(Connection, IdempotentExecution)}, for those who hold the claim themselves. They must release it after a failure.
+     * As {@link #markApplied(Connection, IdempotentExecution)}, for those who hold the claim themselves. They must release it
+     * after a failure.
      *
      * @param connection of the business transaction
      * @param key of the claim
@@ -471,8 +475,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         /**
          * Names the table of the records.
          *
-         * @param name 1 to 48 letters, digits or underscores, no digit first; a schema of the same form and a dot may stand before it. Default
-         *     {@code idempotence_record}
+         * @param name 1 to 48 letters, digits or underscores, no digit first; a schema of the same form and a dot may stand
+         *     before it. Default {@code idempotence_record}
          * @return this
          * @throws IllegalArgumentException if it is not of that form
          */
@@ -494,8 +498,9 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         }
 
         /**
-         * Creates the tables and their indexes by the shipped schema file unless they exist. The database user needs the right to. Without
-         * it, run {@code io/idempotence/server/jdbc/postgresql.sql}, {@code mysql.sql} or {@code h2.sql} of this jar yourself.
+         * Creates the tables and their indexes by the shipped schema file unless they exist. The database user needs the right
+         * to. Without it, run {@code io/idempotence/server/jdbc/postgresql.sql}, {@code mysql.sql} or {@code h2.sql} of this jar
+         * yourself.
          *
          * @return this
          */
@@ -520,12 +525,12 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         }
 
         /**
-         * Lets business code mark its executions applied within its own transaction on this database, see {@link #markApplied}. Then a claim
-         * whose owner broke off is taken over if its mark was not committed, and counts as completed without a result if it was, whatever
-         * the policy says about abandoned claims.
+         * Lets business code mark its executions applied within its own transaction on this database, see {@link #markApplied}.
+         * Then a claim whose owner broke off is taken over if its mark was not committed, and counts as completed without a
+         * result if it was, whatever the policy says about abandoned claims.
          *
-         * <p>Every handler behind this storage must mark what it does: one that does not may run twice. All its effects must be in that one
-         * transaction. The retention must be longer than the longest execution.
+         * <p>Every handler behind this storage must mark what it does: one that does not may run twice. All its effects must be
+         * in that one transaction. The retention must be longer than the longest execution.
          *
          * @return this
          */
@@ -535,8 +540,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         }
 
         /**
-         * Deletes expired rows now and then, on a daemon thread named {@code idempotence-cleanup} that {@link JdbcIdempotenceStorage#close}
-         * stops. Any number of instances may do so.
+         * Deletes expired rows now and then, on a daemon thread named {@code idempotence-cleanup} that {@link
+         * JdbcIdempotenceStorage#close} stops. Any number of instances may do so.
          *
          * @param interval at least 1 s
          * @return this

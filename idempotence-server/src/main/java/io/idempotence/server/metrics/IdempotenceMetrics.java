@@ -12,7 +12,8 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Counts the events of the server half, and times what it adds to an attempt, in a Micrometer registry. The application brings {@code io.micrometer:micrometer-core}.
+ * Counts the events of the server half, and times what it adds to an attempt, in a Micrometer registry. The application brings
+ * {@code io.micrometer:micrometer-core}.
  *
  * <pre>{@code
  * Idempotence.builder(storage).listener(IdempotenceMetrics.of(registry)).build();
@@ -20,9 +21,9 @@ import java.util.concurrent.TimeUnit;
  *
  * <p>One counter for each {@link IdempotenceEvent}, {@value #EVENTS} with the tag {@code event}: {@code claimed}, {@code replayed},
  * {@code in_progress}, {@code mismatch}, {@code take_over}, {@code unknown}, {@code fenced}, {@code lost}, {@code storage_error},
- * {@code oversize}. And one timer for each outcome of an attempt, {@value #OVERHEAD} with the tag {@code outcome}: {@code run}, {@code replay},
- * {@code refuse}; it has the time that the framework itself added, see {@link IdempotenceListener#onOverhead}. All are there from the
- * beginning, at 0. No ID, key or namespace becomes a tag. Thread-safe.
+ * {@code oversize}. And one timer for each outcome of an attempt, {@value #OVERHEAD} with the tag {@code outcome}: {@code run},
+ * {@code replay}, {@code refuse}; it has the time that the framework itself added, see {@link IdempotenceListener#onOverhead}.
+ * All are there from the beginning, at 0. No ID, key or namespace becomes a tag. Thread-safe.
  */
 public final class IdempotenceMetrics implements IdempotenceListener {
     /** The name of the counters. */

@@ -24,7 +24,10 @@ final class RecordHeader {
 
     private RecordHeader() {}
 
-    /** {@code ttlMillis} and {@code nowMillis} are the server's; a record without time to live counts as living 100 years, and so does its lease. */
+    /**
+     * {@code ttlMillis} and {@code nowMillis} are the server's; a record without time to live counts as living 100 years, and so
+     * does its lease.
+     */
     static Optional<IdempotenceRecord> read(StorageKey key, byte[] head, long ttlMillis, long nowMillis) {
         if (ttlMillis == NO_KEY) {
             return Optional.empty();

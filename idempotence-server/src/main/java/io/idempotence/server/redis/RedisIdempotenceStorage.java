@@ -40,8 +40,8 @@ import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /**
- * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads besides the
- * driver's own: those of its connection pools and, with {@link Builder#sentinel}, one that listens to each Sentinel.
+ * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads
+ * besides the driver's own: those of its connection pools and, with {@link Builder#sentinel}, one that listens to each Sentinel.
  *
  * <p>One key per ID, a binary string; its time to live is the retention, and tells how old a claim is: change it by hand on no claim that
  * may still run. Each call is one script on that key, one round trip (two when
@@ -57,9 +57,9 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
  *
  * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
- * time del ping}, and {@code select} for a database other than 0; an operator's also {@code scan}, and in a Cluster with replicas {@code info}, or
- * each of them lists its records again. A Cluster's user needs {@code cluster asking} besides, everybody {@code wait} with
- * {@link Builder#waitForReplicas}, and {@code info} with {@link Builder#strict}.
+ * time del ping}, and {@code select} for a database other than 0; an operator's also {@code scan}, and in a Cluster with replicas
+ * {@code info}, or each of them lists its records again. A Cluster's user needs {@code cluster asking} besides, everybody {@code
+ * wait} with {@link Builder#waitForReplicas}, and {@code info} with {@link Builder#strict}.
  *
  * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
  * A Cluster call is tried at most 3 times within 4 s.
@@ -106,8 +106,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     /**
      * Connects with the defaults of this class.
      *
-     * @param addresses {@code host:port} for a single server, {@code host:port;host:port} for the seeds of a Redis Cluster; an IPv6 address
-     *     in brackets. A single place that turns out to be a Cluster node is used as the only seed
+     * @param addresses {@code host:port} for a single server, {@code host:port;host:port} for the seeds of a Redis Cluster; an
+     *     IPv6 address in brackets. A single place that turns out to be a Cluster node is used as the only seed
      * @return a storage that owns its connections
      * @throws IllegalArgumentException if {@code addresses} is malformed; says which place, what is wrong and how to mend it
      * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
@@ -213,8 +213,9 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     }
 
     /**
-     * Nothing runs under a claim that too few replicas have. Left on the primary it would show as abandoned, a false "outcome unknown"; one that
-     * was abandoned before is so again at once, as the next attempt must know that it takes over. No replica is waited for: they do not answer.
+     * Nothing runs under a claim that too few replicas have. Left on the primary it would show as abandoned, a false "outcome
+     * unknown"; one that was abandoned before is so again at once, as the next attempt must know that it takes over. No replica
+     * is waited for: they do not answer.
      */
     private void giveBack(ClaimResult.Claimed stored, long retention, StorageUnavailableException refused) {
         Claim claim = stored.claim();
@@ -560,8 +561,9 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
         /**
          * Lets each claim and each end of one count only when replicas have it too ({@code WAIT}, sent together with it), so that a
-         * failover to one of them does not lose it. When they do not answer in time, a claim fails as if the storage were down, nothing runs, and
-         * the primary gives the ID back at once; an end is written again in the background. Replays and duplicates, too, are answered only while the replicas do.
+         * failover to one of them does not lose it. When they do not answer in time, a claim fails as if the storage were down,
+         * nothing runs, and the primary gives the ID back at once; an end is written again in the background. Replays and
+         * duplicates, too, are answered only while the replicas do.
          *
          * @param replicas how many, 1 to 100
          * @param timeout how long to wait for them; 1 ms to 10 s, and shorter than the answer timeout of {@link #client}
@@ -575,7 +577,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
         /**
          * Makes {@link #build} fail, not only warn, where Redis is set up so that it can lose or refuse claims: a replica, a
-         * {@code maxmemory-policy} other than {@code noeviction}, no append-only file, a version before 6.2, or a user that may not ask ({@code INFO}).
+         * {@code maxmemory-policy} other than {@code noeviction}, no append-only file, a version before 6.2, or a user that may
+         * not ask ({@code INFO}).
          *
          * @return this
          */
@@ -589,8 +592,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
          *
          * @return a storage that owns its connections
          * @throws IllegalArgumentException if the settings contradict each other; says which
-         * @throws StorageUnavailableException if nothing there answers as it must, or {@link #strict()} forbids how it is set up; everything opened
-         *     is closed again
+         * @throws StorageUnavailableException if nothing there answers as it must, or {@link #strict()} forbids how it is set up;
+         *     everything opened is closed again
          */
         public RedisIdempotenceStorage build() {
             if (replication != null && replication.timeout().toMillis() >= client.getSocketTimeoutMillis()) {

@@ -14,8 +14,8 @@ import org.slf4j.LoggerFactory;
  * The parts of a multipart request, if its servlet has the container parse them; a container parses before or never.
  *
  * @param parsed null if there are none
- * @param refusal what the container said instead: that the servlet has no multipart configuration, or that the parts are too large. Both are an
- *     IllegalStateException (Servlet 6, getParts); after the second one the body is consumed
+ * @param refusal what the container said instead: that the servlet has no multipart configuration, or that the parts are too
+ *     large. Both are an IllegalStateException (Servlet 6, getParts); after the second one the body is consumed
  */
 record Parts(@Nullable Collection<Part> parsed, @Nullable Exception refusal) {
     private static final Logger LOG = LoggerFactory.getLogger(Parts.class);

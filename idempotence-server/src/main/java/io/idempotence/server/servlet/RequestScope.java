@@ -24,8 +24,8 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
     }
 
     /**
-     * A header's value, for example the tenant's. Only for a header that something in front sets or checks: a caller who can choose it can choose
-     * whose IDs it meets.
+     * A header's value, for example the tenant's. Only for a header that something in front sets or checks: a caller who can
+     * choose it can choose whose IDs it meets.
      *
      * @param name the header; without it the request has the empty scope
      * @return the scope

@@ -11,8 +11,8 @@ import java.time.Duration;
  * @param lease how long the claim holds if its owner disappears; at least 1 ms
  * @param retention how long the record lives from now on; at least {@code lease}
  * @param takeOver whether an abandoned claim may be taken over (T7); otherwise it is reported (T6)
- * @param toGiveBack whether nothing will run under this claim, which is made only to be given back. Then also a storage that takes over by a
- *     rule of its own takes nothing over
+ * @param toGiveBack whether nothing will run under this claim, which is made only to be given back. Then also a storage that
+ *     takes over by a rule of its own takes nothing over
  */
 public record ClaimRequest(
         StorageKey key,
@@ -25,8 +25,8 @@ public record ClaimRequest(
     /**
      * Checks that it makes sense.
      *
-     * @throws IllegalArgumentException if {@code lease} is under 1 ms, {@code retention} is under {@code lease}, or a claim that is to be given back
-     *     takes over
+     * @throws IllegalArgumentException if {@code lease} is under 1 ms, {@code retention} is under {@code lease}, or a claim that
+     *     is to be given back takes over
      */
     public ClaimRequest {
         if (lease.toMillis() < 1) {

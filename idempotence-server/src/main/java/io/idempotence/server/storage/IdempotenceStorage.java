@@ -120,9 +120,10 @@ public interface IdempotenceStorage extends AutoCloseable {
     Optional<IdempotenceRecord> find(StorageKey key);
 
     /**
-     * A namespace's records, in no particular order, without changing them. They are read page by page while the stream is consumed, so that
-     * no storage is held up however many there are; the stream itself may throw {@link StorageUnavailableException}. A record that is there
-     * during the whole walk is listed at least once; one that comes or goes meanwhile may be missing. Corrupt records are left out.
+     * A namespace's records, in no particular order, without changing them. They are read page by page while the stream is
+     * consumed, so that no storage is held up however many there are; the stream itself may throw {@link
+     * StorageUnavailableException}. A record that is there during the whole walk is listed at least once; one that comes or goes
+     * meanwhile may be missing. Corrupt records are left out.
      *
      * @param namespace the service, as in {@link StorageKey#of}
      * @return a stream that need not be closed
