@@ -106,7 +106,7 @@ public @Tag("interleavings") class InMemoryInterleavingsTest {
         new StressOptions()
                 .threads(3)
                 .actorsPerThread(4)
-                .iterations(40)
+                .iterations(24)
                 .invocationsPerIteration(400)
                 .check(getClass());
     }
