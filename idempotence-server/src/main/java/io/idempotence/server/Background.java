@@ -200,7 +200,7 @@ final class Background implements AutoCloseable {
                     waiting.size());
             waiting.forEach((task, id) -> {
                 if (waiting.remove(task) != null) {
-                    events.publish(givenUp, id);
+                    givenUp(id, "closed", null);
                 }
             });
         }

@@ -549,6 +549,9 @@ public final class Idempotence implements AutoCloseable {
             return engine.storage().claim(request);
         } catch (StorageUnavailableException first) {
             if (first.givesBack()) {
+                if (!first.gaveBack()) {
+                    undo(id, request, mayClaimToUndo);
+                }
                 throw first;
             }
             try {

@@ -25,8 +25,8 @@ public enum IdempotenceEvent {
     /** A record had vanished before its owner finished: evicted, flushed or lost by a failover. Look into it. */
     LOST,
     /**
-     * The storage failed: an attempt was refused, an end is not recorded yet, or a claim under which nothing ran could not be
-     * given back.
+     * The storage failed: an attempt was refused, an ID could not be saved, an end is not recorded yet, or a claim under which
+     * nothing ran could not be given back.
      */
     STORAGE_ERROR,
     /** An answer was too large to be kept. */

@@ -176,6 +176,34 @@ class StorageTroubleTest {
     }
 
     @Test
+    @DisplayName(
+            "T21: a claim that its storage refused and could not give back is given back later, and not asked for again")
+    void aClaimThatItsStorageCouldNotGiveBackIsGivenBackLater() {
+        storage.after((call, which) -> {
+            if (call == FaultyStorage.Call.CLAIM && storage.count(call) == 1) {
+                throw StorageUnavailableException.givingBack("too few replicas", null, false);
+            }
+        });
+        Idempotence idempotence = idempotence();
+        assertThat(refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        await().ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
+                .until(() -> idempotence.execute(id, this::work).equals("run 1"));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T21: a claim that its storage refused and gave back is not asked for again")
+    void aClaimThatItsStorageGaveBackIsNotAskedForAgain() {
+        storage.after((call, which) -> {
+            if (call == FaultyStorage.Call.CLAIM) {
+                throw StorageUnavailableException.givingBack("too few replicas", null, true);
+            }
+        });
+        assertThatThrownBy(() -> idempotence().saveIfAbsent(id)).isInstanceOf(StorageUnavailableException.class);
+        assertThat(storage.count(FaultyStorage.Call.CLAIM)).isEqualTo(1);
+    }
+
+    @Test
     @DisplayName("an ID that was saved although no answer came is not called seen: it is given back")
     void anIdSavedInVainIsGivenBack() {
         AtomicBoolean answersLost = new AtomicBoolean(true);

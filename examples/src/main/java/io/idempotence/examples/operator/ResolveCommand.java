@@ -81,11 +81,20 @@ final class ResolveCommand extends ChangingCommand {
             return OperatorTool.NOT_DONE;
         }
         if (!output.isJson()) {
-            output.line((already ? "already " : "")
-                    + (applied
-                            ? "resolved as applied: it never runs again; later attempts are refused as result-unavailable"
-                            : "resolved as not applied: the next attempt runs the operation"));
+            output.line(said(applied, already));
         }
         return OperatorTool.OK;
+    }
+
+    /** Somebody may have been quicker: this tool before its answer got lost, another person, or the owner with a result of its own. */
+    private static String said(boolean applied, boolean already) {
+        if (already) {
+            return applied
+                    ? "already completed, perhaps by its owner: it never runs again"
+                    : "already given back: the next attempt runs the operation";
+        }
+        return applied
+                ? "resolved as applied: it never runs again; later attempts are refused as result-unavailable"
+                : "resolved as not applied: the next attempt runs the operation";
     }
 }

@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** The jar that operators run: what it is made of is enough for what the commands do. */
@@ -47,6 +48,7 @@ class OperatorJarIT {
         command.addAll(List.of(args));
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         process.outputWriter().close();
+        process.onExit().orTimeout(60, TimeUnit.SECONDS).exceptionally(late -> process.destroyForcibly());
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         return output + "exit " + process.waitFor();
     }

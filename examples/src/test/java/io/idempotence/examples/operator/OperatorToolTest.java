@@ -303,7 +303,7 @@ class OperatorToolTest {
             if (options.length > 1) {
                 assertThat(json().get("resolved").asBoolean()).isTrue();
             } else {
-                assertThat(output()).startsWith("already resolved as " + (applied ? "applied" : "not applied"));
+                assertThat(output()).startsWith(applied ? "already completed" : "already given back");
             }
         }
     }

@@ -203,10 +203,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         } catch (StorageUnavailableException e) {
             if (e.getCause() instanceof Replication.TooFewException tooFew
                     && claimResult(request, tooFew.answer()) instanceof ClaimResult.Claimed stored) {
-                StorageUnavailableException refused =
-                        StorageUnavailableException.givingBack(String.valueOf(e.getMessage()), tooFew);
-                giveBack(stored, retention, refused);
-                throw refused;
+                throw givingBack(stored, retention, String.valueOf(e.getMessage()), tooFew);
             }
             throw e;
         }
@@ -217,7 +214,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * unknown"; one that was abandoned before is so again at once, as the next attempt must know that it takes over. No replica
      * is waited for: they do not answer.
      */
-    private void giveBack(ClaimResult.Claimed stored, long retention, StorageUnavailableException refused) {
+    private StorageUnavailableException givingBack(
+            ClaimResult.Claimed stored, long retention, String message, Throwable cause) {
         Claim claim = stored.claim();
         try {
             if (stored.takenOver()) {
@@ -235,8 +233,11 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
                         RecordHeader.head('R', claim, 0).array(),
                         number(retention));
             }
+            return StorageUnavailableException.givingBack(message, cause, true);
         } catch (RuntimeException e) {
+            StorageUnavailableException refused = StorageUnavailableException.givingBack(message, cause, false);
             refused.addSuppressed(e);
+            return refused;
         }
     }
 

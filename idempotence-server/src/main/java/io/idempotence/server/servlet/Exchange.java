@@ -246,8 +246,13 @@ final class Exchange {
      * whoever throws in a dispatch makes a container cut it.
      */
     void abort(AsyncContext container, Throwable why) {
-        if (!seesDispatches) {
+        if (!seesDispatches && container.getTimeout() > 0) {
             // The container's timeout ends it.
+            return;
+        }
+        if (!seesDispatches) {
+            // An end that looks whole is better than none.
+            container.complete();
             return;
         }
         notGiven = why;

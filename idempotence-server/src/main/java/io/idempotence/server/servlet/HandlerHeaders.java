@@ -5,12 +5,16 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** Tells the headers that a handler sets from those of the container and of filters in front. */
 final class HandlerHeaders {
+    private static final Set<String> OF_THE_BODY = Set.of("content-type", "content-length");
+
     private final List<String> keptNames;
 
     /** The values from before the handler, of those headers that it has changed. */
@@ -23,9 +27,9 @@ final class HandlerHeaders {
         this.keptNames = keptNames;
     }
 
-    /** To be called before the handler changes a header. */
+    /** To be called before the handler changes a header. Type and length belong to the body: they are asked for when it is there. */
     void changing(@Nullable String name, HttpServletResponse container) {
-        if (name != null && !before.containsKey(name)) {
+        if (name != null && !OF_THE_BODY.contains(name.toLowerCase(Locale.ROOT)) && !before.containsKey(name)) {
             before.put(name, List.copyOf(container.getHeaders(name)));
         }
     }
@@ -66,9 +70,8 @@ final class HandlerHeaders {
             headers.put(name, List.copyOf(container.getHeaders(name)));
         }
         headers.putAll(before);
-        // They belong to the body that is thrown away.
-        headers.remove("Content-Type");
-        headers.remove("Content-Length");
+        // Theirs is thrown away.
+        headers.keySet().removeIf(name -> OF_THE_BODY.contains(name.toLowerCase(Locale.ROOT)));
         container.reset();
         headers.forEach((name, values) -> {
             for (int i = 0; i < values.size(); i++) {

@@ -271,7 +271,9 @@ final class HeldResponse implements HttpServletResponse {
         if (writer == null) {
             // The container settles the encoding and what Content-Type says of it.
             containerWriter = container.getWriter();
-            leavingHeaders = null;
+            if (!isCommitted()) {
+                leavingHeaders = null;
+            }
             writer = new PrintWriter(new HeldWriter());
         }
         return writer;
@@ -558,7 +560,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void setContentType(@Nullable String type) {
         if (!isCommitted()) {
-            changing("Content-Type");
+            leavingHeaders = null;
             container.setContentType(type);
         }
     }
@@ -566,7 +568,7 @@ final class HeldResponse implements HttpServletResponse {
     @Override
     public void setCharacterEncoding(@Nullable String charset) {
         if (!isCommitted()) {
-            changing("Content-Type");
+            leavingHeaders = null;
             container.setCharacterEncoding(charset);
         }
     }

@@ -223,7 +223,8 @@ public final class IdempotenceFilter implements Filter {
         List<UrlPattern> patterns = covered;
         return switch (request.getDispatcherType()) {
             case REQUEST -> true;
-            case ASYNC -> patterns != null && coversOriginalPath(patterns, request);
+            // Let through by this one: the handler has run.
+            case ASYNC -> letThroughBy == null && patterns != null && coversOriginalPath(patterns, request);
             default -> false;
         };
     }
@@ -403,7 +404,8 @@ public final class IdempotenceFilter implements Filter {
 
         /**
          * Sets the policy of one operation. Of several that cover a request the first counts. What else differs by operation,
-         * such as {@link #methods} or {@link #maxRequestBody}, takes a filter of its own.
+         * such as {@link #methods} or {@link #maxRequestBody}, takes a filter of its own, on paths of its own: the first filter that
+         * covers a request decides about it.
          *
          * @param requests a URL pattern relative to the context, or a method, a space and a URL pattern: {@code /points/*},
          *     {@code POST /accounts/{id}/charges}, where a name in braces stands for one segment

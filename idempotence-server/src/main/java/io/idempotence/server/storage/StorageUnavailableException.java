@@ -8,6 +8,7 @@ public final class StorageUnavailableException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
     private final boolean givesBack;
+    private final boolean gaveBack;
 
     /**
      * For implementations of {@link IdempotenceStorage}.
@@ -16,32 +17,45 @@ public final class StorageUnavailableException extends IdempotenceException {
      * @param cause the driver's exception, or null
      */
     public StorageUnavailableException(String message, @Nullable Throwable cause) {
-        this(message, cause, false);
+        this(message, cause, false, false);
     }
 
-    private StorageUnavailableException(String message, @Nullable Throwable cause, boolean givesBack) {
+    private StorageUnavailableException(
+            String message, @Nullable Throwable cause, boolean givesBack, boolean gaveBack) {
         super(message, cause);
         this.givesBack = givesBack;
+        this.gaveBack = gaveBack;
     }
 
     /**
-     * For implementations that write a claim, may not let it count, and release it again: {@link #givesBack()} is true.
+     * For implementations that write a claim, may not let it count, and undo it: {@link #givesBack()} is true.
      *
      * @param message which storage, what it did; without keys or passwords
      * @param cause the driver's exception, or null
+     * @param done whether the claim is undone; false if that failed
      * @return the exception of {@link IdempotenceStorage#claim}
      */
-    public static StorageUnavailableException givingBack(String message, @Nullable Throwable cause) {
-        return new StorageUnavailableException(message, cause, true);
+    public static StorageUnavailableException givingBack(String message, @Nullable Throwable cause, boolean done) {
+        return new StorageUnavailableException(message, cause, true, done);
     }
 
     /**
-     * True if the storage has sent a release after the claim that it refuses. The release may come late: a claim of the same owner that
-     * was asked for after it, and granted, would be freed while its work runs. So only another owner may ask again.
+     * True if the storage has refused a claim that it had written, and has undone it or tried to. That may take effect late: a claim
+     * of the same owner that was asked for after it, and granted, would be freed while its work runs. So only another owner may ask
+     * again.
      *
      * @return false unless made by {@link #givingBack}
      */
     public boolean givesBack() {
         return givesBack;
+    }
+
+    /**
+     * True if the claim is undone. If not, it has to be given back later.
+     *
+     * @return what {@link #givingBack} was told
+     */
+    public boolean gaveBack() {
+        return gaveBack;
     }
 }
