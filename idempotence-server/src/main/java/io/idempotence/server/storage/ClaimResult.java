@@ -24,7 +24,7 @@ public sealed interface ClaimResult {
     /**
      * Another owner holds a live claim (T3), or the caller's own was given back (T8).
      *
-     * @param leaseLeft until its claim counts as abandoned unless it is renewed; zero only for the caller's own that was given back
+     * @param leaseLeft until its claim counts as abandoned unless it is renewed; zero for the caller's own that was given back
      */
     record InProgress(Duration leaseLeft) implements ClaimResult {}
 
