@@ -68,10 +68,19 @@ public final class EmbeddedRedis implements AutoCloseable {
         EmbeddedRedis replica = start("--replicaof", primary.host(), Integer.toString(primary.port()));
         try {
             Awaitility.await().atMost(Duration.ofSeconds(20)).until(primary::hasReplica);
+            primary.awaitCopied();
             return replica;
         } catch (RuntimeException e) {
             replica.close();
             throw e;
+        }
+    }
+
+    /** Waits until a replica has what is written now. */
+    public void awaitCopied() {
+        try (Jedis jedis = jedis()) {
+            jedis.set("other:copied", "");
+            Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> jedis.waitReplicas(1, 1_000) == 1);
         }
     }
 

@@ -13,12 +13,10 @@ import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
 /** The primary of a slot of a Redis Cluster dies, and its replica takes its place. */
-@Tag("redis-7")
 class RedisClusterFailoverTest {
     @Test
     @DisplayName("P2: a claim that a replica has outlives the primary of its slot")

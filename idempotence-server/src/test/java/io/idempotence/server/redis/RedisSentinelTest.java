@@ -31,7 +31,6 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import redis.clients.jedis.Jedis;
 
 /** Redis behind Sentinels, with waiting for replicas: the contract, and failovers. */
 @Tag("redis-7")
@@ -203,7 +202,7 @@ class RedisSentinelTest extends IdempotenceStorageContract {
             wire.before((call, key) -> {
                 if (call == FaultyStorage.Call.CLAIM && wire.count(call) == 3) {
                     replica.resume();
-                    awaitCopied(primary);
+                    primary.awaitCopied();
                 }
             });
             assertThat(idempotence.saveIfAbsent(before)).isFalse();
@@ -211,13 +210,6 @@ class RedisSentinelTest extends IdempotenceStorageContract {
 
             assertThat(idempotence.saveIfAbsent(id)).isTrue();
             assertThat(idempotence.saveIfAbsent(id)).isFalse();
-        }
-    }
-
-    private static void awaitCopied(EmbeddedRedis primary) {
-        try (Jedis jedis = primary.jedis()) {
-            jedis.set("other:copied", "");
-            await().atMost(Duration.ofSeconds(20)).until(() -> jedis.waitReplicas(1, 1_000) == 1);
         }
     }
 
