@@ -152,7 +152,10 @@ final class OkHttpAttempt {
             throw new NotSendableException("a redirect that drops the ID was not followed, as the request may have been"
                     + " carried out before");
         }
-        if (!becameSafe) {
+        if (becameSafe) {
+            // What was asked for was carried out, whatever comes of the GET.
+            seen.mayHaveBeenSentBefore();
+        } else {
             leftWithoutId = true;
             wire.leavesWithoutId(request.url().host());
             seen.mustNotBeSentAgain();

@@ -301,7 +301,9 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     /** The POST is asked again under its ID, and the server half replays its redirect. */
     @Test
     void getAfterThePostThatFailsIsReachedAgain() throws IOException {
-        redirects(303, url("/orders/1"));
+        ResponseDefinitionBuilder redirect = status(303).withHeader("Location", url("/orders/1"));
+        attempt(1, redirect);
+        attempt(2, redirect.withHeader("Idempotent-Replayed", "true"));
         provider.stubFor(any(urlEqualTo("/orders/1"))
                 .atPriority(1)
                 .inScenario("get")
@@ -311,6 +313,21 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(ok(installed(), order())).isEqualTo(OK);
         assertThat(received()).hasSize(4);
         assertThat(ids().get(0)).isEqualTo(ids().get(2)).isNotEmpty();
+    }
+
+    /** It was carried out: the redirect says so. What the GET came to does not undo it, for the next call in the scope neither. */
+    @ParameterizedTest
+    @ValueSource(ints = {404, 503})
+    void failedGetAfterThePostLeavesTheOutcomeUnknown(int status) throws IOException {
+        redirects(303, url("/orders/1"));
+        path("/orders/1", status(status));
+        OkHttpClient client = installed();
+        IdempotenceScope.<@Nullable Void, IOException>with(IdempotenceId.of("job-1"), () -> {
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            path("/orders", status(404));
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            return null;
+        });
     }
 
     /** That nobody was there for the GET does not mean that nothing was sent. */
