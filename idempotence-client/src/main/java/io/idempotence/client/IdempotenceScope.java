@@ -268,6 +268,16 @@ public final class IdempotenceScope {
         return resumed;
     }
 
+    /**
+     * Whether this is a scope of {@link IdempotenceClient#resume}, which a call with an ID of its own is within as well. For
+     * integrations.
+     *
+     * @return true if it is
+     */
+    public boolean isResumed() {
+        return resumed;
+    }
+
     private Taken take(String call, Supplier<IdempotenceId> usual) {
         taking.lock();
         try {
