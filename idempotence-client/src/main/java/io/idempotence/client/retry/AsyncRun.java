@@ -80,7 +80,8 @@ final class AsyncRun {
                     try {
                         executor.execute(() -> turn.complete(null));
                     } catch (Throwable e) {
-                        turn.completeExceptionally(e);
+                        // This is the one thread of all timers.
+                        CompletableFuture.runAsync(() -> turn.completeExceptionally(e));
                     }
                 });
     }
