@@ -107,7 +107,11 @@ final class CallSteps {
         if (ended == null) {
             throw new IllegalStateException("nothing was sent yet");
         }
-        return end(ended);
+        Step next = end(ended);
+        if (polling) {
+            attempted(ended, -1);
+        }
+        return next;
     }
 
     /** The caller has gone: nothing more is sent, and nobody is left to be told but the listener. */
@@ -134,6 +138,11 @@ final class CallSteps {
 
     private Step endAttempt(Ended ended) {
         Step next = retry(ended);
+        attempted(ended, next instanceof Step.Send send ? send.afterMillis() : -1);
+        return next;
+    }
+
+    private void attempted(Ended ended, long waitMillis) {
         long took = System.nanoTime() - attemptBeganAt;
         call.attempted(
                 attempt,
@@ -143,8 +152,7 @@ final class CallSteps {
                 polls,
                 isOfAnEarlierAttempt(ended.seen) ? took : waitedNanos,
                 took,
-                next instanceof Step.Send send ? send.afterMillis() : -1);
-        return next;
+                waitMillis);
     }
 
     /** The server half may have held the request until the earlier one came to its end. */
