@@ -91,7 +91,7 @@ final class ObservedRequest {
         if (!redirect.repeatsRequest()) {
             seen.mayHaveBeenSentBefore();
         }
-        if (!settles || !wanted || call.logical().deadline().isOver()) {
+        if (!settles || !wanted || !call.logical().deadline().outlasts(0)) {
             seen.redirectNotFollowed();
             return false;
         }

@@ -62,7 +62,7 @@ final class CallSteps {
         if (call.hasLeftWithoutId()) {
             return new Step.Throw(before != null ? before : new IllegalStateException(LogicalCall.LEFT_WITHOUT_ID));
         }
-        return before != null && call.deadline().isOver() ? new Step.Throw(before) : new Step.Send(0);
+        return before != null && !call.deadline().outlasts(0) ? new Step.Throw(before) : new Step.Send(0);
     }
 
     /** The wait before a request that is not the first took longer than it should: nothing could come of it but doubt. */
