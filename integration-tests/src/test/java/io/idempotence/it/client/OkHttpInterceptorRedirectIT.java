@@ -187,6 +187,30 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(elsewhere).hasSize(1);
     }
 
+    /** Attempt 2 is in doubt, and so would not be redirected to where the ID is not known. */
+    @Test
+    void tokenThatAnInterceptorFetchesOnTheWayIsNoRedirect() throws IOException {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        try (RawServer auth = elsewhere(answering("200 OK"))) {
+            Request token = to(auth.url() + "/token").build();
+            OkHttpClient client = installed(
+                    fast(),
+                    builder -> builder.addInterceptor(chain -> {
+                        chain.proceed(token).close();
+                        chain.proceed(chain.request()).close();
+                        chain.proceed(token).close();
+                        return chain.proceed(chain.request());
+                    }));
+            assertThat(ok(client, order())).isEqualTo(OK);
+        }
+        assertOneId();
+        assertThat(received()).hasSize(3);
+        assertThat(elsewhere)
+                .hasSize(3)
+                .allSatisfy(request -> assertThat(request.head()).doesNotContainIgnoringCase("idempotency-"));
+        assertEnd(SUCCEEDED, 2);
+    }
+
     /** The attempt before may have been carried out, and only the ID keeps the next one from being carried out as well. */
     @ParameterizedTest
     @ValueSource(ints = {307, 308})
