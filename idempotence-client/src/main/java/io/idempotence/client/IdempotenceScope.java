@@ -372,7 +372,8 @@ public final class IdempotenceScope {
     public void endedInDoubt(Object call) {
         Instant since = sent.get(call);
         if (since != null) {
-            endedInDoubt.accumulateAndGet(since, (known, other) -> known == null || other.isBefore(known) ? other : known);
+            endedInDoubt.accumulateAndGet(
+                    since, (known, other) -> known == null || other.isBefore(known) ? other : known);
             sent.remove(call);
         }
     }

@@ -184,7 +184,8 @@ class IdempotenceScopeTest {
     @Test
     void doubtOfTheCallThatWasSentFirstOutlivesItsEnd() {
         Instant now = Instant.now();
-        IdempotenceScope scope = IdempotenceScope.with(A, () -> IdempotenceScope.current().orElseThrow());
+        IdempotenceScope scope =
+                IdempotenceScope.with(A, () -> IdempotenceScope.current().orElseThrow());
         scope.sent("first", now);
         scope.sent("second", now.plusSeconds(1));
         scope.sent("third", now.plusSeconds(2));

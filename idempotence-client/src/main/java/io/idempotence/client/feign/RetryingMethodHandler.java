@@ -118,8 +118,7 @@ final class RetryingMethodHandler implements MethodHandler {
             Request request = call.lastRequest();
             return request == null
                     ? cause
-                    : new RetryableException(
-                            -1, cause.getMessage(), request.httpMethod(), cause, (Long) null, request);
+                    : new RetryableException(-1, cause.getMessage(), request.httpMethod(), cause, (Long) null, request);
         }
 
         @Override
