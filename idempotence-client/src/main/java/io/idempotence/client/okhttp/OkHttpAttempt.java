@@ -98,8 +98,9 @@ final class OkHttpAttempt {
             answered(response);
             // A redirect of the same request says itself that nothing was done here.
             mayHaveRun |= response.code() != 307 && response.code() != 308;
-            if (leftWithoutId && response.code() == 503) {
-                // With 0 in it OkHttp would send again, and here the caller is to have the answer.
+            String retryAfter = response.header("Retry-After");
+            if (leftWithoutId && response.code() == 503 && retryAfter != null && retryAfter.matches("0+")) {
+                // OkHttp would send again, and here the caller is to have the answer.
                 return response.newBuilder().removeHeader("Retry-After").build();
             }
             return response;

@@ -157,6 +157,15 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
+    void callerIsToldWhenAnotherOriginMayBeAskedAgain() throws IOException {
+        redirects(307, otherHost("/other"));
+        path("/other", status(503).withHeader("Retry-After", "120"));
+        try (Response response = send(installed(), order())) {
+            assertThat(response.header("Retry-After")).isEqualTo("120");
+        }
+    }
+
+    @Test
     void otherOriginMayAskForALoginOrRedirectAgain() throws IOException {
         redirects(307, otherHost("/other"));
         path("/other", status(308).withHeader("Location", "/third"));
