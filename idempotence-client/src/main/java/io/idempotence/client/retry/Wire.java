@@ -2,6 +2,7 @@ package io.idempotence.client.retry;
 
 import io.idempotence.internal.Causes;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.MalformedURLException;
 import java.net.NoRouteToHostException;
@@ -9,6 +10,7 @@ import java.net.ProtocolException;
 import java.net.UnknownHostException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
+import java.util.concurrent.RejectedExecutionException;
 import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLPeerUnverifiedException;
 
@@ -16,11 +18,12 @@ import javax.net.ssl.SSLPeerUnverifiedException;
 final class Wire {
     private Wire() {}
 
-    /** No connection was made, so no byte of the request left. */
+    /** No connection was made, so no byte of the request left; or OkHttp's executor took none of it. */
     static boolean certainlyNotSent(IOException e) {
         if (!(e instanceof ConnectException
                 || e instanceof UnknownHostException
-                || e instanceof NoRouteToHostException)) {
+                || e instanceof NoRouteToHostException
+                || isRejected(e))) {
             return false;
         }
         // OkHttp re-sends by itself and throws the last failure with the earlier ones suppressed.
@@ -30,6 +33,10 @@ final class Wire {
             }
         }
         return true;
+    }
+
+    private static boolean isRejected(IOException e) {
+        return e.getClass() == InterruptedIOException.class && e.getCause() instanceof RejectedExecutionException;
     }
 
     /** HttpURLConnection, and so Feign's default client, cannot send PATCH; it says so before it connects. */
