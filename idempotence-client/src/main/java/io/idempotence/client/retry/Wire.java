@@ -10,7 +10,6 @@ import java.net.ProtocolException;
 import java.net.UnknownHostException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
-import java.util.concurrent.RejectedExecutionException;
 import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLPeerUnverifiedException;
 
@@ -36,7 +35,8 @@ final class Wire {
     }
 
     private static boolean isRejected(IOException e) {
-        return e.getClass() == InterruptedIOException.class && e.getCause() instanceof RejectedExecutionException;
+        // Without a cause if the executor was shut down before.
+        return e.getClass() == InterruptedIOException.class && "executor rejected".equals(e.getMessage());
     }
 
     /** HttpURLConnection, and so Feign's default client, cannot send PATCH; it says so before it connects. */
