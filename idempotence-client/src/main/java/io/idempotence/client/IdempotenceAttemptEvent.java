@@ -136,9 +136,9 @@ public final class IdempotenceAttemptEvent {
 
     /**
      * The requests that were given to the HTTP client: one, and one more for each {@linkplain #polls() poll}. What it sends again
-     * by itself, and redirects, are not counted.
+     * by itself, redirects, and requests that interceptors make of their own are not counted.
      *
-     * @return 0 if it failed before sending
+     * @return 0 if nothing was given to it, because making the request failed
      */
     public int requests() {
         return requests;

@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -47,7 +48,7 @@ public final class IdempotenceScope {
     private final ReentrantLock taking = new ReentrantLock();
     private volatile @Nullable Taken taken;
     private final Map<Object, Instant> sent = new ConcurrentHashMap<>();
-    private final @Nullable Instant resumedFrom;
+    private final AtomicReference<@Nullable Instant> endedInDoubt;
     private volatile boolean leftWithoutId;
 
     private IdempotenceScope(
@@ -57,7 +58,7 @@ public final class IdempotenceScope {
             UnaryOperator<IdempotenceId> saver) {
         this.given = given;
         this.resumed = resumed;
-        this.resumedFrom = resumedFrom;
+        this.endedInDoubt = new AtomicReference<>(resumedFrom);
         this.saver = saver;
     }
 
@@ -268,6 +269,16 @@ public final class IdempotenceScope {
         return resumed;
     }
 
+    /**
+     * Whether this is a scope of {@link IdempotenceClient#resume}, which a call with an ID of its own is within as well. For
+     * integrations.
+     *
+     * @return true if it is
+     */
+    public boolean isResumed() {
+        return resumed;
+    }
+
     private Taken take(String call, Supplier<IdempotenceId> usual) {
         taking.lock();
         try {
@@ -315,7 +326,7 @@ public final class IdempotenceScope {
      */
     public Optional<Instant> inDoubtSince(@Nullable Object call) {
         return Stream.concat(
-                        Stream.ofNullable(resumedFrom),
+                        Stream.ofNullable(endedInDoubt.get()),
                         sent.entrySet().stream()
                                 .filter(other -> other.getKey() != call)
                                 .map(Map.Entry::getValue))
@@ -326,7 +337,8 @@ public final class IdempotenceScope {
      * A request of a call within this scope leaves, so from now on that call may have been carried out: its caller may stop
      * waiting and make it again. For integrations.
      *
-     * @param call which one
+     * @param call which one: any object that stands for it alone; it is kept until {@link #endedInDoubt} or {@link #notCarriedOut},
+     *     and without them as long as the scope
      * @param firstSentAt when its first request left
      */
     public void sent(Object call, Instant firstSentAt) {
@@ -342,12 +354,28 @@ public final class IdempotenceScope {
     }
 
     /**
-     * A call within this scope ended, and it certainly was not carried out. For integrations.
+     * A call within this scope ended, and it certainly was not carried out: nothing is in doubt
+     * because of it any more. For integrations.
      *
-     * @param call which one
+     * @param call which one, as {@link #sent} was told
      */
     public void notCarriedOut(Object call) {
         sent.remove(call);
+    }
+
+    /**
+     * A call within this scope ended, and it may have been carried out: every call within the scope begins in that doubt from now
+     * on, this one made again as well. For integrations.
+     *
+     * @param call which one, as {@link #sent} was told
+     */
+    public void endedInDoubt(Object call) {
+        Instant since = sent.get(call);
+        if (since != null) {
+            endedInDoubt.accumulateAndGet(
+                    since, (known, other) -> known == null || other.isBefore(known) ? other : known);
+            sent.remove(call);
+        }
     }
 
     boolean isTaken() {

@@ -33,8 +33,8 @@ public interface OutcomeUnknown {
     /**
      * How many attempts were made. Polls of an execution in progress count as part of their attempt.
      *
-     * @return at least 1, but 0 for a call that is resumed and that something above the client half, such as an open circuit
-     *     breaker, kept from being made
+     * @return at least 1, but 0 for a call that something above the client half, such as an open circuit breaker, kept from being
+     *     made, when it is resumed or an earlier call in its {@link IdempotenceScope} is in doubt
      */
     int attempts();
 

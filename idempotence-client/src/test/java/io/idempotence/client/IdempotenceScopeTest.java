@@ -181,6 +181,24 @@ class IdempotenceScopeTest {
         assertThat(old.isTaken()).isFalse();
     }
 
+    @Test
+    void doubtOfTheCallThatWasSentFirstOutlivesItsEnd() {
+        Instant now = Instant.now();
+        IdempotenceScope scope =
+                IdempotenceScope.with(A, () -> IdempotenceScope.current().orElseThrow());
+        scope.sent("first", now);
+        scope.sent("second", now.plusSeconds(1));
+        scope.sent("third", now.plusSeconds(2));
+        assertThat(scope.inDoubtSince("first")).contains(now.plusSeconds(1));
+        scope.notCarriedOut("third");
+        scope.endedInDoubt("second");
+        assertThat(scope.inDoubtSince("first")).contains(now.plusSeconds(1));
+        scope.endedInDoubt("first");
+        scope.endedInDoubt("never sent");
+        assertThat(scope.inDoubtSince("first")).contains(now);
+        assertThat(scope.inDoubtSince()).contains(now);
+    }
+
     private static <T> T unchecked(Callable<T> work) {
         try {
             return work.call();

@@ -139,8 +139,11 @@ final class FeignCall {
             return;
         }
         RequestTemplate template = declared.template();
-        if (method.carriesId(
-                template.method(), !KeyHeader.lines(template.headers()).isEmpty())) {
+        boolean own = !KeyHeader.lines(template.headers()).isEmpty();
+        if (own && !scope.isResumed()) {
+            return;
+        }
+        if (method.carriesId(template.method(), own)) {
             logical.describe(idOf(scope, template), false);
         }
     }

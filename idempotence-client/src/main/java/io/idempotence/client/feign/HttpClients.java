@@ -17,7 +17,8 @@ final class HttpClients {
      * @param client Feign's, or an asynchronous one around it
      */
     static boolean resendSilently(Object client, boolean hasBody) {
-        return hasBody ? buffers(sending(client)) : !client.getClass().getName().startsWith("feign.okhttp.");
+        Object sending = sending(client);
+        return hasBody ? buffers(sending) : !sending.getClass().getName().startsWith("feign.okhttp.");
     }
 
     private static Object sending(Object client) {

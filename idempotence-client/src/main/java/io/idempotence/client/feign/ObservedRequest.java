@@ -74,7 +74,7 @@ final class ObservedRequest {
     }
 
     /**
-     * True if the answer names another address and {@link #request()} is now the one for it.
+     * True if the answer names another address, or another method, and {@link #request()} is now the one for it.
      *
      * @param wanted somebody still waits for what comes of it
      */
@@ -83,7 +83,8 @@ final class ObservedRequest {
             return false;
         }
         Redirect redirect = Redirect.of(request, response).orElse(null);
-        if (redirect == null) {
+        if (redirect == null
+                || (redirect.repeatsRequest() && redirect.request().url().equals(request.url()))) {
             return false;
         }
         seen.answered(response.status(), response.headers());
@@ -91,7 +92,7 @@ final class ObservedRequest {
         if (!redirect.repeatsRequest()) {
             seen.mayHaveBeenSentBefore();
         }
-        if (!settles || !wanted || call.logical().deadline().isOver()) {
+        if (!settles || !wanted || !call.logical().deadline().outlasts(0)) {
             seen.redirectNotFollowed();
             return false;
         }

@@ -4,12 +4,14 @@ import feign.FeignException;
 import feign.InvocationHandlerFactory.MethodHandler;
 import feign.Request;
 import feign.Response;
+import feign.RetryableException;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.retry.CallLoop;
 import io.idempotence.client.retry.Exchange;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.client.retry.WeakIdentityMap;
 import io.idempotence.http.Refusal;
+import java.net.SocketTimeoutException;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -109,6 +111,14 @@ final class RetryingMethodHandler implements MethodHandler {
                 return FeignException.errorStatus(method.configKey(), bodiless);
             }
             return new IllegalStateException("an error status was decoded to a value");
+        }
+
+        @Override
+        public Throwable timedOut(SocketTimeoutException cause) {
+            Request request = call.lastRequest();
+            return request == null
+                    ? cause
+                    : new RetryableException(-1, cause.getMessage(), request.httpMethod(), cause, (Long) null, request);
         }
 
         @Override

@@ -25,6 +25,7 @@ final class OkHttpAttempt {
     private final LogicalCall logical;
     private final @Nullable String header;
     private final boolean passed;
+    private volatile @Nullable Request asked;
     private volatile @Nullable Request first;
     private volatile @Nullable Request last;
     private volatile boolean mayHaveRun;
@@ -50,6 +51,7 @@ final class OkHttpAttempt {
 
     /** Sends {@code request}; each exchange that comes of it passes {@link #exchange}. */
     Response send(Chain chain, Request request) throws IOException {
+        asked = request;
         wire.began(chain.call(), this);
         try {
             Response response = chain.proceed(request);
@@ -76,6 +78,9 @@ final class OkHttpAttempt {
 
     /** A request is about to leave, over a connection that is there. */
     Response exchange(Chain chain, Request request) throws IOException {
+        if (isOfAnInterceptor(request)) {
+            return chain.proceed(request);
+        }
         Request leaving = request;
         Request before = first;
         if (before == null) {
@@ -93,8 +98,9 @@ final class OkHttpAttempt {
             answered(response);
             // A redirect of the same request says itself that nothing was done here.
             mayHaveRun |= response.code() != 307 && response.code() != 308;
-            if (leftWithoutId && response.code() == 503) {
-                // With 0 in it OkHttp would send again, and here the caller is to have the answer.
+            String retryAfter = response.header("Retry-After");
+            if (leftWithoutId && response.code() == 503 && retryAfter != null && retryAfter.matches("0+")) {
+                // OkHttp would send again, and here the caller is to have the answer.
                 return response.newBuilder().removeHeader("Retry-After").build();
             }
             return response;
@@ -103,6 +109,19 @@ final class OkHttpAttempt {
             seen.failed(e);
             throw e;
         }
+    }
+
+    /**
+     * An interceptor below ours may make requests of its own on the way, such as for a token. What OkHttp makes of the one that was
+     * asked for has its ID; and where somebody took that off, body or address are left.
+     */
+    private boolean isOfAnInterceptor(Request request) {
+        Request ours = asked;
+        return ours != null
+                && ours.header(IDEMPOTENCY_KEY) != null
+                && request.header(IDEMPOTENCY_KEY) == null
+                && (ours.body() == null || request.body() != ours.body())
+                && !(request.method().equals(ours.method()) && request.url().equals(ours.url()));
     }
 
     private void answered(Response response) {
@@ -152,7 +171,10 @@ final class OkHttpAttempt {
             throw new NotSendableException("a redirect that drops the ID was not followed, as the request may have been"
                     + " carried out before");
         }
-        if (!becameSafe) {
+        if (becameSafe) {
+            // What was asked for was carried out, whatever comes of the GET.
+            seen.mayHaveBeenSentBefore();
+        } else {
             leftWithoutId = true;
             wire.leavesWithoutId(request.url().host());
             seen.mustNotBeSentAgain();

@@ -1,7 +1,7 @@
 package io.idempotence.client.retry;
 
 import io.idempotence.client.retry.CallSteps.Step;
-import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -80,7 +80,8 @@ final class AsyncRun {
                     try {
                         executor.execute(() -> turn.complete(null));
                     } catch (Throwable e) {
-                        turn.completeExceptionally(e);
+                        // This is the one thread of all timers.
+                        CompletableFuture.runAsync(() -> turn.completeExceptionally(e));
                     }
                 });
     }
@@ -118,10 +119,10 @@ final class AsyncRun {
                 go(steps.after(seen, value, failure), false);
                 return;
             }
-            IOException late =
-                    new IOException("the deadline of the call is over, and the HTTP client has not ended its request");
+            SocketTimeoutException late = new SocketTimeoutException(
+                    "the deadline of the call is over, and the HTTP client has not ended its request");
             seen.bodyFailed(late);
-            Step next = steps.after(seen, null, late);
+            Step next = steps.after(seen, null, exchange.timedOut(late));
             answer.cancel(true);
             go(next, false);
         });

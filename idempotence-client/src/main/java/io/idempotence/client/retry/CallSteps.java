@@ -62,7 +62,7 @@ final class CallSteps {
         if (call.hasLeftWithoutId()) {
             return new Step.Throw(before != null ? before : new IllegalStateException(LogicalCall.LEFT_WITHOUT_ID));
         }
-        return before != null && call.deadline().isOver() ? new Step.Throw(before) : new Step.Send(0);
+        return before != null && !call.deadline().outlasts(0) ? new Step.Throw(before) : new Step.Send(0);
     }
 
     /** The wait before a request that is not the first took longer than it should: nothing could come of it but doubt. */
@@ -92,7 +92,7 @@ final class CallSteps {
         if (ended.outcome.leavesDoubt(seen)) {
             call.doubt();
         }
-        if (exchange.leftWithoutId(seen)) {
+        if (ended.outcome != Outcome.NOT_SENT && exchange.leftWithoutId(seen)) {
             call.leaveWithoutId();
         }
         if (ended.outcome.settles(seen)) {
@@ -107,7 +107,11 @@ final class CallSteps {
         if (ended == null) {
             throw new IllegalStateException("nothing was sent yet");
         }
-        return end(ended);
+        Step next = end(ended);
+        if (polling) {
+            attempted(ended, -1);
+        }
+        return next;
     }
 
     /** The caller has gone: nothing more is sent, and nobody is left to be told but the listener. */
@@ -134,6 +138,11 @@ final class CallSteps {
 
     private Step endAttempt(Ended ended) {
         Step next = retry(ended);
+        attempted(ended, next instanceof Step.Send send ? send.afterMillis() : -1);
+        return next;
+    }
+
+    private void attempted(Ended ended, long waitMillis) {
         long took = System.nanoTime() - attemptBeganAt;
         call.attempted(
                 attempt,
@@ -143,8 +152,7 @@ final class CallSteps {
                 polls,
                 isOfAnEarlierAttempt(ended.seen) ? took : waitedNanos,
                 took,
-                next instanceof Step.Send send ? send.afterMillis() : -1);
-        return next;
+                waitMillis);
     }
 
     /** The server half may have held the request until the earlier one came to its end. */

@@ -28,7 +28,7 @@ public final class Deadline {
     }
 
     /** True if there is time for an attempt after a wait. */
-    boolean outlasts(long waitMillis) {
+    public boolean outlasts(long waitMillis) {
         return millisLeft() - LEAST_MILLIS >= waitMillis;
     }
 }

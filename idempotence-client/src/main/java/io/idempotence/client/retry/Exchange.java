@@ -1,6 +1,7 @@
 package io.idempotence.client.retry;
 
 import io.idempotence.http.Refusal;
+import java.net.SocketTimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** What an HTTP client library adds to the retry loop. */
@@ -28,6 +29,11 @@ public interface Exchange {
 
     /** An exception that stands for a returned error answer. */
     Throwable failureOf(@Nullable Object value);
+
+    /** The exception for an HTTP client that does not end its request: the one after a read timeout. */
+    default Throwable timedOut(SocketTimeoutException cause) {
+        return cause;
+    }
 
     /** The exception for a refusal. */
     Throwable refused(Refusal refusal, Observation seen, Throwable cause);

@@ -38,9 +38,4 @@ public record LayerAbove(String method, String url, LogicalCall call, Observatio
     public static @Nullable LayerAbove current() {
         return SENDING.get();
     }
-
-    /** True if this request must not be carried out without its ID: one that was sent before it may have been carried out. */
-    public boolean isInDoubt() {
-        return call.isInDoubt() || seen.hasEarlierDoubt();
-    }
 }

@@ -40,6 +40,9 @@ public final class LogicalCall {
     private final AtomicInteger requests = new AtomicInteger();
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicBoolean published = new AtomicBoolean();
+    /** What its scope knows it by, so as not to keep its body and its failures. */
+    private final Object mark = new Object();
+
     private volatile @Nullable IdempotenceId id;
     private volatile Instant firstSentAt = Instant.now();
     private volatile boolean safe;
@@ -101,7 +104,7 @@ public final class LogicalCall {
         }
         IdempotenceScope giver = scope;
         if (giver != null) {
-            giver.sent(this, firstSentAt);
+            giver.sent(mark, firstSentAt);
         }
     }
 
@@ -117,7 +120,7 @@ public final class LogicalCall {
         if (giver == null) {
             return;
         }
-        giver.inDoubtSince(this).ifPresent(since -> {
+        giver.inDoubtSince(mark).ifPresent(since -> {
             inDoubt = true;
             Instant known = resumedFrom;
             if (known == null || since.isBefore(known)) {
@@ -214,8 +217,10 @@ public final class LogicalCall {
             return;
         }
         IdempotenceScope giver = scope;
-        if (giver != null && !answered && !inDoubt && how != Result.UNKNOWN) {
-            giver.notCarriedOut(this);
+        if (giver != null && (inDoubt || how == Result.UNKNOWN)) {
+            giver.endedInDoubt(mark);
+        } else if (giver != null && !answered) {
+            giver.notCarriedOut(mark);
         }
         if (published.compareAndSet(false, true)) {
             publish(how);

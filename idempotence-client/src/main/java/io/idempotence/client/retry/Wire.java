@@ -2,6 +2,7 @@ package io.idempotence.client.retry;
 
 import io.idempotence.internal.Causes;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.MalformedURLException;
 import java.net.NoRouteToHostException;
@@ -16,11 +17,12 @@ import javax.net.ssl.SSLPeerUnverifiedException;
 final class Wire {
     private Wire() {}
 
-    /** No connection was made, so no byte of the request left. */
+    /** No connection was made, so no byte of the request left; or OkHttp's executor took none of it. */
     static boolean certainlyNotSent(IOException e) {
         if (!(e instanceof ConnectException
                 || e instanceof UnknownHostException
-                || e instanceof NoRouteToHostException)) {
+                || e instanceof NoRouteToHostException
+                || isRejected(e))) {
             return false;
         }
         // OkHttp re-sends by itself and throws the last failure with the earlier ones suppressed.
@@ -30,6 +32,11 @@ final class Wire {
             }
         }
         return true;
+    }
+
+    private static boolean isRejected(IOException e) {
+        // Without a cause if the executor was shut down before.
+        return e.getClass() == InterruptedIOException.class && "executor rejected".equals(e.getMessage());
     }
 
     /** HttpURLConnection, and so Feign's default client, cannot send PATCH; it says so before it connects. */

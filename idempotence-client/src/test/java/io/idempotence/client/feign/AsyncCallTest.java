@@ -21,8 +21,10 @@ import feign.Retryer;
 import feign.Target.HardCodedTarget;
 import feign.codec.EncodeException;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
@@ -49,6 +51,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -268,6 +271,52 @@ class AsyncCallTest extends FeignTestBase {
         assertEnd(FAILED, 1);
     }
 
+    /** The JVM has one thread for all timers, and a listener or a caller may block. */
+    @Test
+    void rejectedLaterAttemptDoesNotEndInTheThreadOfTheTimers() {
+        server.answer(Reply.status(503));
+        AtomicReference<String> thread = new AtomicReference<>();
+        AsyncOrders rejected = async(
+                fast().listener(event -> thread.set(Thread.currentThread().getName()))
+                        .executor(attempt -> {
+                            throw new RejectedExecutionException("full");
+                        })
+                        .build(),
+                b -> b);
+        assertThat(failure(rejected.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
+        assertThat(thread.get()).isNotNull().doesNotContain("DelayScheduler");
+    }
+
+    @Test
+    void attemptWhosePollIsRejectedIsTold() {
+        server.answer(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"));
+        List<IdempotenceAttemptEvent> attempts = new CopyOnWriteArrayList<>();
+        IdempotenceClientListener listener = new IdempotenceClientListener() {
+            @Override
+            public void onCall(IdempotenceClientEvent event) {
+                events.add(event);
+            }
+
+            @Override
+            public void onAttempt(IdempotenceAttemptEvent event) {
+                attempts.add(event);
+            }
+        };
+        AsyncOrders rejected = async(
+                fast().listener(listener)
+                        .executor(attempt -> {
+                            throw new RejectedExecutionException("full");
+                        })
+                        .build(),
+                b -> b);
+        assertThat(failure(rejected.create("x"))).isInstanceOf(OutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        assertThat(attempts).singleElement().satisfies(attempt -> {
+            assertThat(attempt.outcome()).isEqualTo(IdempotenceAttemptEvent.Outcome.IN_PROGRESS);
+            assertThat(attempt.waitBeforeNext()).isEmpty();
+        });
+    }
+
     /** A wrapper that cannot hand on a security context, say. What the first request came to is not lost with it. */
     @Test
     void laterAttemptWhoseExecutorBreaksEndsTheCallAsIfAttemptsWereOver() {
@@ -312,6 +361,15 @@ class AsyncCallTest extends FeignTestBase {
         assertThat(failure(orders.create("x"))).isInstanceOf(OutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
+    }
+
+    @Test
+    void clientThatNeverEndsItsRequestEndsACallWithoutAnIdAsAReadTimeoutDoes() {
+        AsyncOrders orders = async(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(new Wire()));
+        assertThat(failure(orders.list()))
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasCauseInstanceOf(SocketTimeoutException.class);
+        assertEnd(FAILED, 1);
     }
 
     @Test

@@ -282,14 +282,28 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(server.ids()).containsExactly("", "", "");
     }
 
+    private static String nobody() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return "http://localhost:" + socket.getLocalPort();
+        }
+    }
+
+    /** Nothing was sent there. */
+    @Test
+    void callThatWasRedirectedToNobodyMayBeMadeAgainInItsScope() throws IOException {
+        server.answer(Reply.status(307).header("Location", nobody() + "/orders"));
+        Orders orders = orders();
+        IdempotenceScope.with(JOB, () -> {
+            assertThatThrownBy(() -> orders.create("x")).isExactlyInstanceOf(RetryableException.class);
+            assertThat(orders.create("x")).isEqualTo("ok");
+        });
+        assertThat(server.ids()).containsExactly("\"job-1\"", "\"job-1\"");
+    }
+
     @Test
     void connectionRefusedIsNotSentSoEvenCallsWithoutAnIdAreRepeatedAndNothingIsUnknown() throws IOException {
-        int port;
-        try (ServerSocket socket = new ServerSocket(0)) {
-            port = socket.getLocalPort();
-        }
         Orders orders = IdempotentFeign.install(feign.Feign.builder(), fast().build())
-                .target(new HardCodedTarget<>(Orders.class, "orders", "http://localhost:" + port));
+                .target(new HardCodedTarget<>(Orders.class, "orders", nobody()));
         assertThatThrownBy(() -> orders.put("x"))
                 .isExactlyInstanceOf(RetryableException.class)
                 .hasCauseInstanceOf(ConnectException.class);
@@ -862,6 +876,25 @@ class EndOfACallTest extends FeignTestBase {
         server.answer(Reply.refusal("result-unavailable", 409));
         assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(RequestRefusedException.class);
+    }
+
+    /** The scope's doubt is about another ID. */
+    @Test
+    void callWithAnOwnIdThatThisSideCannotMakeLeavesItsScopeAlone() {
+        Orders losing = orders(
+                fast().build(),
+                b -> b.client((request, options) -> {
+                    throw new SocketTimeoutException();
+                }));
+        Orders failing = orders(
+                fast().build(),
+                b -> b.requestInterceptor(template -> {
+                    throw new EncodeException("cannot be written");
+                }));
+        IdempotenceScope.with(JOB, () -> {
+            assertThatThrownBy(() -> losing.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> failing.createAs("own")).isInstanceOf(EncodeException.class);
+        });
     }
 
     static Stream<UnaryOperator<Feign.Builder>> whatKeepsACallFromBeingMade() {

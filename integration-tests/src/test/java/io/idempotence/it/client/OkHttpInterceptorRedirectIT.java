@@ -157,6 +157,15 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
+    void callerIsToldWhenAnotherOriginMayBeAskedAgain() throws IOException {
+        redirects(307, otherHost("/other"));
+        path("/other", status(503).withHeader("Retry-After", "120"));
+        try (Response response = send(installed(), order())) {
+            assertThat(response.header("Retry-After")).isEqualTo("120");
+        }
+    }
+
+    @Test
     void otherOriginMayAskForALoginOrRedirectAgain() throws IOException {
         redirects(307, otherHost("/other"));
         path("/other", status(308).withHeader("Location", "/third"));
@@ -185,6 +194,30 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         }
         assertThat(received()).hasSize(1);
         assertThat(elsewhere).hasSize(1);
+    }
+
+    /** Attempt 2 is in doubt, and so would not be redirected to where the ID is not known. */
+    @Test
+    void tokenThatAnInterceptorFetchesOnTheWayIsNoRedirect() throws IOException {
+        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        try (RawServer auth = elsewhere(answering("200 OK"))) {
+            Request token = to(auth.url() + "/token").build();
+            OkHttpClient client = installed(
+                    fast(),
+                    builder -> builder.addInterceptor(chain -> {
+                        chain.proceed(token).close();
+                        chain.proceed(chain.request()).close();
+                        chain.proceed(token).close();
+                        return chain.proceed(chain.request());
+                    }));
+            assertThat(ok(client, order())).isEqualTo(OK);
+        }
+        assertOneId();
+        assertThat(received()).hasSize(3);
+        assertThat(elsewhere)
+                .hasSize(3)
+                .allSatisfy(request -> assertThat(request.head()).doesNotContainIgnoringCase("idempotency-"));
+        assertEnd(SUCCEEDED, 2);
     }
 
     /** The attempt before may have been carried out, and only the ID keeps the next one from being carried out as well. */
@@ -301,7 +334,9 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     /** The POST is asked again under its ID, and the server half replays its redirect. */
     @Test
     void getAfterThePostThatFailsIsReachedAgain() throws IOException {
-        redirects(303, url("/orders/1"));
+        ResponseDefinitionBuilder redirect = status(303).withHeader("Location", url("/orders/1"));
+        attempt(1, redirect);
+        attempt(2, redirect.withHeader("Idempotent-Replayed", "true"));
         provider.stubFor(any(urlEqualTo("/orders/1"))
                 .atPriority(1)
                 .inScenario("get")
@@ -311,6 +346,21 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(ok(installed(), order())).isEqualTo(OK);
         assertThat(received()).hasSize(4);
         assertThat(ids().get(0)).isEqualTo(ids().get(2)).isNotEmpty();
+    }
+
+    /** It was carried out: the redirect says so. What the GET came to does not undo it, for the next call in the scope neither. */
+    @ParameterizedTest
+    @ValueSource(ints = {404, 503})
+    void failedGetAfterThePostLeavesTheOutcomeUnknown(int status) throws IOException {
+        redirects(303, url("/orders/1"));
+        path("/orders/1", status(status));
+        OkHttpClient client = installed();
+        IdempotenceScope.<@Nullable Void, IOException>with(IdempotenceId.of("job-1"), () -> {
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            path("/orders", status(404));
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            return null;
+        });
     }
 
     /** That nobody was there for the GET does not mean that nothing was sent. */

@@ -734,10 +734,23 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
 
     @Test
     void redirectInACircleEnds() {
-        alwaysGet(aResponse().withStatus(307).withHeader("Location", "/orders"));
+        alwaysGet(aResponse().withStatus(307).withHeader("Location", "/orders/2"));
+        provider.stubFor(post("/orders/2")
+                .atPriority(1)
+                .willReturn(aResponse().withStatus(307).withHeader("Location", "/orders")));
         FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
         assertThat(end.status()).isEqualTo(307);
         assertThat(received()).hasSize(21);
+    }
+
+    /** An empty address is the one that was asked. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", "/orders"})
+    void redirectToTheSameRequestIsTheAnswer(String location) {
+        alwaysGet(aResponse().withStatus(307).withHeader("Location", location));
+        FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
+        assertThat(end.status()).isEqualTo(307);
+        assertThat(received()).hasSize(1);
     }
 
     /** Another origin. */

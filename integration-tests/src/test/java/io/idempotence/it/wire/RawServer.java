@@ -9,6 +9,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -23,6 +24,7 @@ public final class RawServer implements AutoCloseable {
     private final Handler handler;
     private final Set<Socket> open = ConcurrentHashMap.newKeySet();
     private final ExecutorService threads = Executors.newCachedThreadPool();
+    private final CompletableFuture<Void> accepting;
 
     /** Answers, or not. */
     @FunctionalInterface
@@ -33,13 +35,12 @@ public final class RawServer implements AutoCloseable {
     private RawServer(ServerSocket listener, Handler handler) {
         this.listener = listener;
         this.handler = handler;
+        this.accepting = CompletableFuture.runAsync(this::accept, threads);
     }
 
     public static RawServer start(Handler handler) {
         try {
-            RawServer server = new RawServer(new ServerSocket(0, 500, InetAddress.getLoopbackAddress()), handler);
-            server.threads.execute(server::accept);
-            return server;
+            return new RawServer(new ServerSocket(0, 500, InetAddress.getLoopbackAddress()), handler);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -55,9 +56,10 @@ public final class RawServer implements AutoCloseable {
         socket.close();
     }
 
-    /** Refuses connections from now on. */
+    /** Refuses connections from now on: a thread that still waits for one would get it, also after the listener was closed. */
     public void stopListening() throws IOException {
         listener.close();
+        accepting.join();
     }
 
     private void accept() {
