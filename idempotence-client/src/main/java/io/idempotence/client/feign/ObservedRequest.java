@@ -98,7 +98,7 @@ final class ObservedRequest {
         }
         response.close();
         if (redirect.dropsId()) {
-            seen.mustNotBeSentAgain();
+            seen.leavesWithoutId();
             Address.of(redirect.request().url())
                     .ifPresent(to -> installation.leavesWithoutId(to.origin().host()));
         }

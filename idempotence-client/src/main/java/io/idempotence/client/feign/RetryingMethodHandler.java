@@ -91,12 +91,6 @@ final class RetryingMethodHandler implements MethodHandler {
             return value;
         }
 
-        /** Nothing else makes a request of Feign one that must not be sent again. */
-        @Override
-        public boolean leftWithoutId(Observation seen) {
-            return !seen.mayBeSentAgain();
-        }
-
         @Override
         public void discard(@Nullable Object value) {
             if (value instanceof Response response) {

@@ -29,7 +29,6 @@ final class OkHttpAttempt {
     private volatile @Nullable Request first;
     private volatile @Nullable Request last;
     private volatile boolean mayHaveRun;
-    private volatile boolean leftWithoutId;
 
     /**
      * @param header the ID's line, or null if there is none or it is not this half's
@@ -42,11 +41,6 @@ final class OkHttpAttempt {
         this.logical = logical;
         this.header = header;
         this.passed = passed;
-    }
-
-    /** True if it was redirected to another origin and sent there without its ID. */
-    boolean leftWithoutId() {
-        return leftWithoutId;
     }
 
     /** Sends {@code request}; each exchange that comes of it passes {@link #exchange}. */
@@ -86,8 +80,9 @@ final class OkHttpAttempt {
         if (before == null) {
             check(request);
             first = request;
-            leftWithoutId =
-                    passed && logical.id() != null && !isSafe(request) && request.header(IDEMPOTENCY_KEY) == null;
+            if (passed && logical.id() != null && !isSafe(request) && request.header(IDEMPOTENCY_KEY) == null) {
+                seen.leavesWithoutId();
+            }
         } else {
             leaving = redirected(before, request);
         }
@@ -99,7 +94,7 @@ final class OkHttpAttempt {
             // A redirect of the same request says itself that nothing was done here.
             mayHaveRun |= response.code() != 307 && response.code() != 308;
             String retryAfter = response.header("Retry-After");
-            if (leftWithoutId && response.code() == 503 && retryAfter != null && retryAfter.matches("0+")) {
+            if (seen.hasLeftWithoutId() && response.code() == 503 && retryAfter != null && retryAfter.matches("0+")) {
                 // OkHttp would send again, and here the caller is to have the answer.
                 return response.newBuilder().removeHeader("Retry-After").build();
             }
@@ -147,7 +142,7 @@ final class OkHttpAttempt {
         boolean keepsId = !becameSafe && origin(before.url()).equals(origin(request.url()));
         if (carried && !keepsId) {
             leavesTheId(request, becameSafe);
-        } else if (!carried && leftWithoutId && !isSafe(request)) {
+        } else if (!carried && seen.hasLeftWithoutId() && !isSafe(request)) {
             goesOnWithoutId();
         }
         if (keepsId) {
@@ -175,9 +170,8 @@ final class OkHttpAttempt {
             // What was asked for was carried out, whatever comes of the GET.
             seen.mayHaveBeenSentBefore();
         } else {
-            leftWithoutId = true;
+            seen.leavesWithoutId();
             wire.leavesWithoutId(request.url().host());
-            seen.mustNotBeSentAgain();
         }
     }
 

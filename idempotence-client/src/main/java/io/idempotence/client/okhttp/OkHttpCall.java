@@ -44,7 +44,6 @@ final class OkHttpCall implements Exchange {
     private final LogicalCall logical;
     private @Nullable Request first;
     private @Nullable String header;
-    private @Nullable OkHttpAttempt last;
 
     OkHttpCall(Chain chain, OkHttpTarget target, Caller caller, WireInterceptor wire) {
         this.chain = chain;
@@ -79,10 +78,9 @@ final class OkHttpCall implements Exchange {
             first = request;
         }
         Chain clipped = clip(chain, logical.deadline());
-        OkHttpAttempt sending = new OkHttpAttempt(wire, seen, logical, header, false);
-        last = sending;
         logical.countRequest();
-        return sending.send(clipped, prepared(request, attempt, clipped, seen));
+        return new OkHttpAttempt(wire, seen, logical, header, false)
+                .send(clipped, prepared(request, attempt, clipped, seen));
     }
 
     /** The first request says what the call is. */
@@ -222,11 +220,6 @@ final class OkHttpCall implements Exchange {
             left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
         }
         return !isCanceled();
-    }
-
-    @Override
-    public boolean leftWithoutId(Observation seen) {
-        return last != null && last.leftWithoutId();
     }
 
     @Override

@@ -15,19 +15,10 @@ final class PassedRequest {
         if (above.seen().hasEarlierDoubt()) {
             seen.mayHaveBeenSentBefore();
         }
-        OkHttpAttempt attempt = new OkHttpAttempt(wire, seen, above.call(), null, true);
         try {
-            return attempt.send(chain, chain.request());
+            return new OkHttpAttempt(wire, seen, above.call(), null, true).send(chain, chain.request());
         } finally {
-            if (seen.hasEarlierDoubt()) {
-                above.seen().mayHaveBeenSentBefore();
-            }
-            if (seen.isRedirectNotFollowed()) {
-                above.seen().redirectNotFollowed();
-            }
-            if (attempt.leftWithoutId()) {
-                above.seen().mustNotBeSentAgain();
-            }
+            above.seen().learnFrom(seen);
         }
     }
 }

@@ -92,7 +92,7 @@ final class CallSteps {
         if (ended.outcome.leavesDoubt(seen)) {
             call.doubt();
         }
-        if (ended.outcome != Outcome.NOT_SENT && exchange.leftWithoutId(seen)) {
+        if (ended.outcome != Outcome.NOT_SENT && seen.hasLeftWithoutId()) {
             call.leaveWithoutId();
         }
         if (ended.outcome.settles(seen)) {

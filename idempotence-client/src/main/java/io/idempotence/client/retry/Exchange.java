@@ -21,9 +21,6 @@ public interface Exchange {
         }
     }
 
-    /** True if a redirect took the request to another origin, which does not know its ID. */
-    boolean leftWithoutId(Observation seen);
-
     /** Lets go of a value that the caller will not get. */
     void discard(@Nullable Object value);
 

@@ -23,6 +23,7 @@ public final class Observation {
     private volatile @Nullable IOException bodyFailure;
     private volatile boolean earlierDoubt;
     private volatile boolean once;
+    private volatile boolean leftWithoutId;
     private volatile boolean redirectRefused;
 
     /** A request is about to leave. */
@@ -68,12 +69,27 @@ public final class Observation {
         earlierDoubt = true;
     }
 
-    /**
-     * Whatever comes of this exchange, its request must not be sent again: it left without its ID (a redirect to another
-     * origin), its body can be read only once, or the caller gave up.
-     */
+    /** Whatever comes of this exchange, its request must not be sent again: its body can be read only once, or the caller gave up. */
     public void mustNotBeSentAgain() {
         once = true;
+    }
+
+    /** A redirect takes the request to another origin, which does not know its ID: sent again, it would be carried out twice. */
+    public void leavesWithoutId() {
+        leftWithoutId = true;
+    }
+
+    /** What another half below saw of this exchange, beyond the answer or failure that came of it. */
+    public void learnFrom(Observation below) {
+        if (below.earlierDoubt) {
+            mayHaveBeenSentBefore();
+        }
+        if (below.redirectRefused) {
+            redirectNotFollowed();
+        }
+        if (below.leftWithoutId) {
+            leavesWithoutId();
+        }
     }
 
     /** The answer is a redirect that was not followed; whoever it names might have told what became of the operation. */
@@ -96,14 +112,19 @@ public final class Observation {
         return earlierDoubt;
     }
 
+    /** True after {@link #leavesWithoutId}. */
+    public boolean hasLeftWithoutId() {
+        return leftWithoutId;
+    }
+
     /** True after {@link #redirectNotFollowed}. */
-    public boolean isRedirectNotFollowed() {
+    boolean isRedirectNotFollowed() {
         return redirectRefused;
     }
 
-    /** False after {@link #mustNotBeSentAgain}. */
+    /** False after {@link #mustNotBeSentAgain} and {@link #leavesWithoutId}. */
     public boolean mayBeSentAgain() {
-        return !once;
+        return !once && !leftWithoutId;
     }
 
     /** The status, or 0 if there was no answer. */
