@@ -3,18 +3,14 @@ package io.idempotence.client;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import java.time.Instant;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,9 +43,7 @@ public final class IdempotenceScope {
     private final boolean resumed;
     private final ReentrantLock taking = new ReentrantLock();
     private volatile @Nullable Taken taken;
-    private final Map<Object, Instant> sent = new ConcurrentHashMap<>();
-    private final AtomicReference<@Nullable Instant> endedInDoubt;
-    private volatile boolean leftWithoutId;
+    private final ScopeDoubt doubt;
 
     private IdempotenceScope(
             @Nullable IdempotenceId given,
@@ -58,7 +52,7 @@ public final class IdempotenceScope {
             UnaryOperator<IdempotenceId> saver) {
         this.given = given;
         this.resumed = resumed;
-        this.endedInDoubt = new AtomicReference<>(resumedFrom);
+        this.doubt = new ScopeDoubt(resumedFrom);
         this.saver = saver;
     }
 
@@ -233,14 +227,11 @@ public final class IdempotenceScope {
      * @param usual makes the ID that the call would have without a scope
      * @return the ID
      * @throws IllegalStateException if another call took it, if an earlier call under it is in doubt and {@link
-     *     IdempotenceClientConfig#serverRetention()} will be over before this one's deadline, or after {@link #leftWithoutId}
+     *     IdempotenceClientConfig#serverRetention()} will be over before this one's deadline, or if a redirect
+     *     took a call under it to another origin
      */
     public IdempotenceId idFor(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
-        if (leftWithoutId) {
-            throw new IllegalStateException(
-                    "the call that was made under this ID was redirected to another origin, which does not know"
-                            + " the ID, so it could be carried out again; look into the business data");
-        }
+        doubt.checkThatNoneLeft();
         checkRetention(config);
         Taken by = taken;
         if (by == null) {
@@ -295,7 +286,7 @@ public final class IdempotenceScope {
 
     /** An ID that the server half has forgotten would be a new one to it. */
     private void checkRetention(IdempotenceClientConfig config) {
-        Instant firstSentAt = inDoubtSince().orElse(null);
+        Instant firstSentAt = doubt.since().orElse(null);
         if (firstSentAt == null) {
             return;
         }
@@ -309,73 +300,12 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Since when a call under this scope's ID may have been carried out, so that only an answer about it ends that. For integrations.
+     * What is known of the calls that are made within this scope. For integrations.
      *
-     * @return when the earliest such call was first sent: what {@link IdempotenceClient#resume} got, or what {@link #sent} was
-     *     told; empty if there is none
+     * @return always the same
      */
-    public Optional<Instant> inDoubtSince() {
-        return inDoubtSince(null);
-    }
-
-    /**
-     * The same as a call within this scope sees it: since when <em>another</em> one may have been carried out. For integrations.
-     *
-     * @param call the one that asks, as {@link #sent} was told
-     * @return when the earliest other one was first sent; empty if there is none
-     */
-    public Optional<Instant> inDoubtSince(@Nullable Object call) {
-        return Stream.concat(
-                        Stream.ofNullable(endedInDoubt.get()),
-                        sent.entrySet().stream()
-                                .filter(other -> other.getKey() != call)
-                                .map(Map.Entry::getValue))
-                .min(Instant::compareTo);
-    }
-
-    /**
-     * A request of a call within this scope leaves, so from now on that call may have been carried out: its caller may stop
-     * waiting and make it again. For integrations.
-     *
-     * @param call which one: any object that stands for it alone; it is kept until {@link #endedInDoubt} or {@link #notCarriedOut},
-     *     and without them as long as the scope
-     * @param firstSentAt when its first request left
-     */
-    public void sent(Object call, Instant firstSentAt) {
-        sent.putIfAbsent(Objects.requireNonNull(call, "call"), Objects.requireNonNull(firstSentAt, "firstSentAt"));
-    }
-
-    /**
-     * A redirect took a call within this scope to another origin, which does not know its ID, so no other call may be sent under
-     * it. For integrations.
-     */
-    public void leftWithoutId() {
-        leftWithoutId = true;
-    }
-
-    /**
-     * A call within this scope ended, and it certainly was not carried out: nothing is in doubt
-     * because of it any more. For integrations.
-     *
-     * @param call which one, as {@link #sent} was told
-     */
-    public void notCarriedOut(Object call) {
-        sent.remove(call);
-    }
-
-    /**
-     * A call within this scope ended, and it may have been carried out: every call within the scope begins in that doubt from now
-     * on, this one made again as well. For integrations.
-     *
-     * @param call which one, as {@link #sent} was told
-     */
-    public void endedInDoubt(Object call) {
-        Instant since = sent.get(call);
-        if (since != null) {
-            endedInDoubt.accumulateAndGet(
-                    since, (known, other) -> known == null || other.isBefore(known) ? other : known);
-            sent.remove(call);
-        }
+    public ScopeDoubt doubt() {
+        return doubt;
     }
 
     boolean isTaken() {

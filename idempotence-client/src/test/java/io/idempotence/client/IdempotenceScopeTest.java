@@ -184,19 +184,22 @@ class IdempotenceScopeTest {
     @Test
     void doubtOfTheCallThatWasSentFirstOutlivesItsEnd() {
         Instant now = Instant.now();
-        IdempotenceScope scope =
-                IdempotenceScope.with(A, () -> IdempotenceScope.current().orElseThrow());
-        scope.sent("first", now);
-        scope.sent("second", now.plusSeconds(1));
-        scope.sent("third", now.plusSeconds(2));
-        assertThat(scope.inDoubtSince("first")).contains(now.plusSeconds(1));
-        scope.notCarriedOut("third");
-        scope.endedInDoubt("second");
-        assertThat(scope.inDoubtSince("first")).contains(now.plusSeconds(1));
-        scope.endedInDoubt("first");
-        scope.endedInDoubt("never sent");
-        assertThat(scope.inDoubtSince("first")).contains(now);
-        assertThat(scope.inDoubtSince()).contains(now);
+        ScopeDoubt doubt = IdempotenceScope.with(
+                A, () -> IdempotenceScope.current().orElseThrow().doubt());
+        ScopeDoubt.Call first = doubt.newCall();
+        ScopeDoubt.Call second = doubt.newCall();
+        ScopeDoubt.Call third = doubt.newCall();
+        first.sent(now);
+        second.sent(now.plusSeconds(1));
+        third.sent(now.plusSeconds(2));
+        assertThat(first.sinceOthers()).contains(now.plusSeconds(1));
+        third.notCarriedOut();
+        second.endedInDoubt();
+        assertThat(first.sinceOthers()).contains(now.plusSeconds(1));
+        first.endedInDoubt();
+        doubt.newCall().endedInDoubt();
+        assertThat(first.sinceOthers()).contains(now);
+        assertThat(doubt.since()).contains(now);
     }
 
     private static <T> T unchecked(Callable<T> work) {

@@ -135,7 +135,10 @@ final class FeignCall {
 
     /** An encoder or an interceptor before this half failed. Of an earlier call in doubt, that says nothing. */
     void notMade(@Nullable MethodMetadata declared) {
-        if (reached || declared == null || scope == null || scope.inDoubtSince().isEmpty()) {
+        if (reached
+                || declared == null
+                || scope == null
+                || scope.doubt().since().isEmpty()) {
             return;
         }
         RequestTemplate template = declared.template();

@@ -127,7 +127,7 @@ final class OkHttpCall implements Exchange {
     /** Its body cannot be written. Of an earlier call in doubt, that says nothing. */
     private void notMade(Request request, List<String> given) throws NotSendableException {
         IdempotenceScope scope = caller.scope();
-        if (scope == null || scope.inDoubtSince().isEmpty()) {
+        if (scope == null || scope.doubt().since().isEmpty()) {
             return;
         }
         try {

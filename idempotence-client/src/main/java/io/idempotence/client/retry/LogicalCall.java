@@ -8,6 +8,7 @@ import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.RetryBudget;
+import io.idempotence.client.ScopeDoubt;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
@@ -26,10 +27,6 @@ import org.slf4j.LoggerFactory;
 public final class LogicalCall {
     private static final Logger LOG = LoggerFactory.getLogger(LogicalCall.class);
 
-    static final String LEFT_WITHOUT_ID =
-            "this call was redirected to another origin, which does not know its ID, so it could be"
-                    + " carried out again; look into the business data";
-
     private final String client;
     private final String method;
     private final IdempotenceClientConfig config;
@@ -40,8 +37,6 @@ public final class LogicalCall {
     private final AtomicInteger requests = new AtomicInteger();
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicBoolean published = new AtomicBoolean();
-    /** What its scope knows it by, so as not to keep its body and its failures. */
-    private final Object mark = new Object();
 
     private volatile @Nullable IdempotenceId id;
     private volatile Instant firstSentAt = Instant.now();
@@ -50,7 +45,7 @@ public final class LogicalCall {
     private volatile boolean answered;
     private volatile boolean leftWithoutId;
     private volatile @Nullable Instant resumedFrom;
-    private volatile @Nullable IdempotenceScope scope;
+    private volatile ScopeDoubt.@Nullable Call withinScope;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
 
@@ -102,25 +97,27 @@ public final class LogicalCall {
         if (requests.getAndIncrement() == 0) {
             firstSentAt = Instant.now();
         }
-        IdempotenceScope giver = scope;
-        if (giver != null) {
-            giver.sent(mark, firstSentAt);
+        ScopeDoubt.Call within = withinScope;
+        if (within != null) {
+            within.sent(firstSentAt);
         }
     }
 
     /** The scope gives the ID. The doubt about an earlier call under it is this one's, and this one's is the next one's. */
     public void isWithin(IdempotenceScope giver) {
-        scope = giver;
+        if (withinScope == null) {
+            withinScope = giver.doubt().newCall();
+        }
         learnDoubt();
     }
 
     /** Another call within the scope may be out, and may begin or end at any time. What was in doubt once, stays so for this call. */
     private void learnDoubt() {
-        IdempotenceScope giver = scope;
-        if (giver == null) {
+        ScopeDoubt.Call within = withinScope;
+        if (within == null) {
             return;
         }
-        giver.inDoubtSince(mark).ifPresent(since -> {
+        within.sinceOthers().ifPresent(since -> {
             inDoubt = true;
             Instant known = resumedFrom;
             if (known == null || since.isBefore(known)) {
@@ -175,9 +172,9 @@ public final class LogicalCall {
     /** A redirect took it to another origin, which does not know its ID: sent again, by whomever, it could be carried out twice. */
     void leaveWithoutId() {
         leftWithoutId = true;
-        IdempotenceScope giver = scope;
-        if (giver != null) {
-            giver.leftWithoutId();
+        ScopeDoubt.Call within = withinScope;
+        if (within != null) {
+            within.leftWithoutId();
         }
     }
 
@@ -216,11 +213,11 @@ public final class LogicalCall {
         if (how == null) {
             return;
         }
-        IdempotenceScope giver = scope;
-        if (giver != null && (inDoubt || how == Result.UNKNOWN)) {
-            giver.endedInDoubt(mark);
-        } else if (giver != null && !answered) {
-            giver.notCarriedOut(mark);
+        ScopeDoubt.Call within = withinScope;
+        if (within != null && (inDoubt || how == Result.UNKNOWN)) {
+            within.endedInDoubt();
+        } else if (within != null && !answered) {
+            within.notCarriedOut();
         }
         if (published.compareAndSet(false, true)) {
             publish(how);

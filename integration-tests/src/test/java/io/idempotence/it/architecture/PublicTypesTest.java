@@ -53,6 +53,8 @@ class PublicTypesTest {
                 IdempotenceScope.Work
                 OutcomeUnknown
                 RetryBudget
+                ScopeDoubt
+                ScopeDoubt.Call
                 feign.IdempotenceCapability
                 feign.IdempotentFeign
                 feign.OutcomeUnknownException
