@@ -11,6 +11,7 @@ import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.retry.Current;
+import io.idempotence.client.retry.LeavingWarning;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -44,7 +45,7 @@ final class Installation {
     private final AtomicBoolean retryerTold = new AtomicBoolean();
     private final AtomicBoolean orphanTold = new AtomicBoolean();
     private final AtomicBoolean strangerTold = new AtomicBoolean();
-    private final AtomicBoolean leavingTold = new AtomicBoolean();
+    private final LeavingWarning leaving = new LeavingWarning(LOG);
 
     private record OpenCall(FeignCall call, ClientMethod method, Object[] args) {
         /** The very same arguments: a handler may also split one call into several, which must not share an ID. */
@@ -215,12 +216,7 @@ final class Installation {
         }
     }
 
-    void leavesWithoutId(String host) {
-        if (leavingTold.compareAndSet(false, true)) {
-            LOG.warn(
-                    "A call was redirected to another origin, {}, and goes there without its ID: what it does there is NOT"
-                            + " protected, and it is not tried again. Give the client the address of that origin",
-                    host);
-        }
+    LeavingWarning leaving() {
+        return leaving;
     }
 }

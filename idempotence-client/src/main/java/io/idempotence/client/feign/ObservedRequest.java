@@ -100,7 +100,8 @@ final class ObservedRequest {
         if (redirect.dropsId()) {
             seen.leavesWithoutId();
             Address.of(redirect.request().url())
-                    .ifPresent(to -> installation.leavesWithoutId(to.origin().host()));
+                    .ifPresent(to ->
+                            installation.leaving().leavesWithoutId(to.origin().host()));
         }
         redirects++;
         request = redirect.request();

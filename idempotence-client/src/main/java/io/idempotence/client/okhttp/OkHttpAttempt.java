@@ -171,7 +171,7 @@ final class OkHttpAttempt {
             seen.mayHaveBeenSentBefore();
         } else {
             seen.leavesWithoutId();
-            wire.leavesWithoutId(request.url().host());
+            wire.leaving().leavesWithoutId(request.url().host());
         }
     }
 
