@@ -20,7 +20,7 @@ final class ExecutorClient {
      * Its like, which says {@link LayerAbove} in the thread that sends, and ends whatever happens there. Any other client, and
      * one of another build than those known, as it is.
      */
-    static <C> AsyncClient<C> marking(AsyncClient<C> client) {
+    static <C> AsyncClient<C> observable(AsyncClient<C> client) {
         if (!NAMES.contains(client.getClass().getName())) {
             return client;
         }
@@ -28,14 +28,14 @@ final class ExecutorClient {
             Object sending = FeignField.of(client, client.getClass(), "client");
             Object executor = FeignField.of(client, client.getClass(), "executorService");
             return sending instanceof Client under && executor instanceof ExecutorService threads
-                    ? (request, options, context) -> execute(marked(under), threads, request, options)
+                    ? (request, options, context) -> execute(sayingWhoIsAbove(under), threads, request, options)
                     : client;
         } catch (ReflectiveOperationException e) {
             return client;
         }
     }
 
-    private static Client marked(Client client) {
+    private static Client sayingWhoIsAbove(Client client) {
         LayerAbove above = LayerAbove.current();
         return above == null ? client : (request, options) -> above.sends(() -> client.execute(request, options));
     }

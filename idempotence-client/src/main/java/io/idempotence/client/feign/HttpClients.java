@@ -16,7 +16,7 @@ final class HttpClients {
      *
      * @param client Feign's, or an asynchronous one around it
      */
-    static boolean resendSilently(Object client, boolean hasBody) {
+    static boolean mayResendSilently(Object client, boolean hasBody) {
         Object sending = sending(client);
         return hasBody ? buffers(sending) : !sending.getClass().getName().startsWith("feign.okhttp.");
     }

@@ -126,7 +126,7 @@ final class ObservedRequest {
     void failed(Throwable thrown) {
         if (thrown instanceof IOException e) {
             byte[] body = request.body();
-            if (HttpClients.resendSilently(httpClient, body != null && body.length > 0)) {
+            if (HttpClients.mayResendSilently(httpClient, body != null && body.length > 0)) {
                 seen.mayHaveBeenSentBefore();
             }
             seen.failed(e);

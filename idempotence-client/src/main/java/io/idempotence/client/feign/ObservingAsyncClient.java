@@ -15,13 +15,13 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
             List.of("feign.okhttp.", "feign.micrometer.", "feign.metrics4.", "feign.metrics5.");
 
     private final AsyncClient<C> delegate;
-    private final AsyncClient<C> marking;
+    private final AsyncClient<C> wireClient;
     private final Installation installation;
     private final boolean cancels;
 
     ObservingAsyncClient(AsyncClient<C> delegate, Installation installation) {
         this.delegate = delegate;
-        this.marking = ExecutorClient.marking(delegate);
+        this.wireClient = ExecutorClient.observable(delegate);
         this.installation = installation;
         this.cancels = DEAF_PACKAGES.stream().noneMatch(delegate.getClass().getName()::startsWith);
     }
@@ -42,7 +42,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         CompletableFuture<Response> wire;
         observed.starts();
         try {
-            wire = observed.sends(() -> marking.execute(observed.request(), observed.options(), context));
+            wire = observed.sends(() -> wireClient.execute(observed.request(), observed.options(), context));
         } catch (Throwable t) {
             fail(observed, answer, t);
             return;

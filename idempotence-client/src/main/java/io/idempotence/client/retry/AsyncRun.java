@@ -114,18 +114,22 @@ final class AsyncRun {
                 exchange.discard(value);
                 return;
             }
-            Throwable failure = thrown == null ? null : unwrapped(thrown);
-            if (value != LOST) {
-                go(steps.after(seen, value, failure), false);
-                return;
-            }
-            SocketTimeoutException late = new SocketTimeoutException(
-                    "the deadline of the call is over, and the HTTP client has not ended its request");
-            seen.bodyFailed(late);
-            Step next = steps.after(seen, null, exchange.timedOut(late));
-            answer.cancel(true);
-            go(next, false);
+            go(value == LOST ? lost(answer, seen) : after(seen, value, thrown), false);
         });
+    }
+
+    private Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
+        return steps.after(seen, value, thrown == null ? null : unwrapped(thrown));
+    }
+
+    /** The deadline is over. What comes next is decided before the request is cancelled, which would look like a failure of its own. */
+    private Step lost(CompletableFuture<?> answer, Observation seen) {
+        SocketTimeoutException late = new SocketTimeoutException(
+                "the deadline of the call is over, and the HTTP client has not ended its request");
+        seen.bodyFailed(late);
+        Step next = steps.after(seen, null, exchange.timedOut(late));
+        answer.cancel(true);
+        return next;
     }
 
     /**
