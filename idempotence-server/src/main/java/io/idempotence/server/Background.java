@@ -194,16 +194,11 @@ final class Background implements AutoCloseable {
     private void endClose(long end, ThreadPoolExecutor last) {
         // A write that is under way may yet succeed: it is not interrupted while there is time.
         boolean interrupted = isInterruptedBefore(end, executor) | isInterruptedBefore(end, last);
-        if (!waiting.isEmpty()) {
-            LOG.warn(
-                    "closed while {} writes waited for the storage: they are given up, their records may show as abandoned",
-                    waiting.size());
-            waiting.forEach((task, id) -> {
-                if (waiting.remove(task) != null) {
-                    givenUp(id, "closed", null);
-                }
-            });
-        }
+        waiting.forEach((task, id) -> {
+            if (waiting.remove(task) != null) {
+                givenUp(id, "closed", null);
+            }
+        });
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

@@ -246,13 +246,11 @@ final class Exchange {
      * whoever throws in a dispatch makes a container cut it.
      */
     void abort(AsyncContext container, Throwable why) {
-        if (!seesDispatches && container.getTimeout() > 0) {
-            // The container's timeout ends it.
-            return;
-        }
         if (!seesDispatches) {
-            // An end that looks whole is better than none.
-            container.complete();
+            if (container.getTimeout() <= 0) {
+                // No timeout of the container ends it, and an end that looks whole is better than none.
+                container.complete();
+            }
             return;
         }
         notGiven = why;

@@ -14,7 +14,6 @@ import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
-import io.idempotence.server.storage.Fingerprint;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
@@ -23,7 +22,6 @@ import jakarta.servlet.FilterConfig;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
-import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
@@ -278,42 +276,20 @@ public final class IdempotenceFilter implements Filter {
     private void protect(IdempotenceId id, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
         int cap = config.maxRequestBody();
-        if (request.getContentLengthLong() > cap) {
+        Received received = Received.from(request, cap, config.bodyForm());
+        if (received == null) {
             problems.requestTooLarge(response, cap);
             return;
         }
-        byte[] body = null;
-        Fingerprint fingerprint;
-        Parts parts = Parts.of(request);
-        if (parts.parsed() != null) {
-            fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
-        } else {
-            ServletInputStream in = request.getInputStream();
-            boolean wasSent = request.getContentLengthLong() > 0
-                    || (request.getHeader("Transfer-Encoding") != null && in.isFinished());
-            body = RequestBody.read(in, request.getContentLengthLong(), cap);
-            if (body.length == 0 && (wasSent || MediaTypes.isForm(request.getContentType()))) {
-                parts.throwRefusal();
-                fingerprint = ofConsumed(request);
-                body = null;
-            } else {
-                fingerprint = body.length > cap ? null : RequestFingerprint.of(request, body, cap, config.bodyForm());
-            }
-        }
-        if (fingerprint == null) {
-            problems.requestTooLarge(response, cap);
-            return;
-        }
-        IdempotentCall call =
-                new IdempotentCall(id, "", config.scope().apply(request), fingerprint, AttemptNumber.of(request));
-        byte[] held = body;
+        IdempotentCall call = new IdempotentCall(
+                id, "", config.scope().apply(request), received.fingerprint(), AttemptNumber.of(request));
         waiting.decide(
                 request,
                 response,
                 patience -> idempotence.claim(call, config.policyFor(request), patience),
                 decision -> {
                     if (decision instanceof Decision.Run run) {
-                        run(run.execution(), request, held, response, chain);
+                        run(run.execution(), request, received.body(), response, chain);
                     } else if (decision instanceof Decision.Replay replay) {
                         replay(replay.result(), response);
                     } else if (decision instanceof Decision.Refuse refuse) {
@@ -339,15 +315,6 @@ public final class IdempotenceFilter implements Filter {
             throw e;
         }
         exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
-    }
-
-    private static Fingerprint ofConsumed(HttpServletRequest request) {
-        if (MediaTypes.isForm(request.getContentType())) {
-            return RequestFingerprint.ofParameters(request);
-        }
-        throw new IllegalStateException(
-                "a filter in front of the idempotence filter has read the request body, so that it cannot be"
-                        + " compared; put the idempotence filter before it, or let it hand on a request that can be read again");
     }
 
     private void replay(byte[] result, HttpServletResponse response) throws IOException {
