@@ -74,7 +74,8 @@ class AnswersIT extends FilterTestBase {
     private enum Way {
         IN_ITS_DISPATCH,
         LATER,
-        LATER_AND_MAPPED_BY_HAND
+        LATER_AND_MAPPED_BY_HAND,
+        LATER_AND_MAPPED_BY_HAND_WITHOUT_A_TIMEOUT
     }
 
     private ServletServer serveBehind(Bug bug, Way way) {
@@ -85,7 +86,7 @@ class AnswersIT extends FilterTestBase {
             response.setHeader("X-Handler", "seen");
             if (way != Way.IN_ITS_DISPATCH) {
                 AsyncContext async = request.startAsync();
-                async.setTimeout(way == Way.LATER ? 0 : 3000);
+                async.setTimeout(way == Way.LATER_AND_MAPPED_BY_HAND ? 3000 : 0);
                 executor.execute(() -> {
                     awaitLatch(dispatched);
                     answer(async, 201, "paid, and more");
@@ -111,7 +112,7 @@ class AnswersIT extends FilterTestBase {
                 });
                 dispatched.countDown();
             });
-            if (way == Way.LATER_AND_MAPPED_BY_HAND) {
+            if (way == Way.LATER_AND_MAPPED_BY_HAND || way == Way.LATER_AND_MAPPED_BY_HAND_WITHOUT_A_TIMEOUT) {
                 AsyncHandlersIT.mapByHand(context, idempotence, "/payments/*");
             } else {
                 IdempotenceFilter.install(context, idempotence);
@@ -141,19 +142,27 @@ class AnswersIT extends FilterTestBase {
     }
 
     @ParameterizedTest
-    @EnumSource(Way.class)
+    @EnumSource(value = Way.class, mode = EnumSource.Mode.EXCLUDE, names = "LATER_AND_MAPPED_BY_HAND_WITHOUT_A_TIMEOUT")
     @DisplayName("P4: an answer of which a part has left is cut, and does not look whole")
     void anAnswerThatIsTakenInPartDoesNotLookWhole(Way way) {
         assumeThat(way == Way.LATER_AND_MAPPED_BY_HAND && container == Container.JETTY)
                 .as("Jetty ends an answer properly at its timeout, too")
                 .isFalse();
-        ServletServer server = serveBehind(
-                (response, stream) -> {
-                    stream.write("paid".getBytes(StandardCharsets.US_ASCII));
-                    response.flushBuffer();
-                },
-                way);
+        ServletServer server = serveBehind(AnswersIT::takeFourBytes, way);
         assertThatThrownBy(() -> call(server)).isInstanceOf(UncheckedIOException.class);
+        assertReplaysWhole(server);
+    }
+
+    private static void takeFourBytes(HttpServletResponse response, ServletOutputStream stream) throws IOException {
+        stream.write("paid".getBytes(StandardCharsets.US_ASCII));
+        response.flushBuffer();
+    }
+
+    @Test
+    @DisplayName("P4: an answer that nothing can cut ends all the same: its caller does not wait for ever")
+    void anAnswerThatIsTakenInPartAndThatNothingCanCutEnds() {
+        ServletServer server = serveBehind(AnswersIT::takeFourBytes, Way.LATER_AND_MAPPED_BY_HAND_WITHOUT_A_TIMEOUT);
+        assertThat(text(call(server))).isEqualTo("paid");
         assertReplaysWhole(server);
     }
 
