@@ -24,7 +24,6 @@ final class Background implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
     private static final Duration FIRST_DELAY = Duration.ofMillis(100);
     private static final Duration LONGEST_DELAY = Duration.ofSeconds(5);
-    private static final Duration CLOSING = Duration.ofSeconds(5);
 
     /** What all waiting writes may hold in memory; one more is given up loudly. */
     static final long MAX_BYTES = 64L << 20;
@@ -36,6 +35,7 @@ final class Background implements AutoCloseable {
 
     private final Events events;
     private final LongSupplier nanoTime;
+    private final Duration closing;
     private final int threads;
     private final IdempotenceEvent givenUp;
     private final ScheduledThreadPoolExecutor executor;
@@ -47,17 +47,31 @@ final class Background implements AutoCloseable {
     private volatile boolean closed;
 
     Background(Events events, String threadName) {
-        this(events, threadName, 1, System::nanoTime, IdempotenceEvent.UNKNOWN);
+        this(events, threadName, 1, IdempotenceEvent.UNKNOWN);
     }
 
     /**
      * @param threads at most
-     * @param nanoTime tells when a write is given up; as {@link System#nanoTime}
      * @param givenUp what the listener is told of a write that is given up
      */
-    Background(Events events, String threadName, int threads, LongSupplier nanoTime, IdempotenceEvent givenUp) {
+    Background(Events events, String threadName, int threads, IdempotenceEvent givenUp) {
+        this(events, threadName, threads, givenUp, System::nanoTime, Duration.ofSeconds(5));
+    }
+
+    /**
+     * @param nanoTime tells when a write is given up; as {@link System#nanoTime}
+     * @param closing how long what waits may take when this is closed
+     */
+    Background(
+            Events events,
+            String threadName,
+            int threads,
+            IdempotenceEvent givenUp,
+            LongSupplier nanoTime,
+            Duration closing) {
         this.events = events;
         this.nanoTime = nanoTime;
+        this.closing = closing;
         this.threads = threads;
         this.givenUp = givenUp;
         this.executor = new ScheduledThreadPoolExecutor(threads, task -> {
@@ -181,7 +195,7 @@ final class Background implements AutoCloseable {
     /** Begins to close; what is returned waits for the end, so that several can be closed in the time of one. */
     Runnable beginClose() {
         closed = true;
-        long end = System.nanoTime() + CLOSING.toNanos();
+        long end = System.nanoTime() + closing.toNanos();
         executor.shutdown();
         // Beside those that are under way, which may hang.
         ThreadPoolExecutor last = new ThreadPoolExecutor(

@@ -33,9 +33,9 @@ record Engine(
         return new Engine(
                 storage,
                 events,
-                new Background(events, "idempotence-writes", WRITERS, System::nanoTime, IdempotenceEvent.UNKNOWN),
+                new Background(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN),
                 // Nothing ran under what they give back: its outcome is no question.
-                new Background(events, "idempotence-give-backs", 1, System::nanoTime, IdempotenceEvent.STORAGE_ERROR),
+                new Background(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR),
                 new Background(events, "idempotence-error-pages"),
                 leases,
                 new Waiters(new Background(events, "idempotence-polls"), leases::isRunning, maxWaiting));

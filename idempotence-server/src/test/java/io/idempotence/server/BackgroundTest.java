@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Test;
 /** Writes that could not be made when they were due: how many may wait, how long, and what becomes of the others (T22). */
 class BackgroundTest {
     private static final Duration RETENTION = Duration.ofHours(24);
+    private static final Duration CLOSING = Duration.ofSeconds(2);
     private static final int WHOLE_ROOM = (int) Background.MAX_BYTES - Background.BYTES_PER_WRITE;
     private static final IdempotencePolicy SHORT_LEASE =
             IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
@@ -37,13 +38,15 @@ class BackgroundTest {
     // As nanoTime may be: about to overflow.
     private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
     private final Background background =
-            new Background(events, "idempotence-test", 1, now::get, IdempotenceEvent.UNKNOWN);
+            new Background(events, "idempotence-test", 1, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
     private final AtomicBoolean down = new AtomicBoolean(true);
     private final AtomicInteger tries = new AtomicInteger();
     private final AtomicInteger ends = new AtomicInteger();
+    private final CountDownLatch over = new CountDownLatch(1);
 
     @AfterEach
     void stop() {
+        over.countDown();
         down.set(false);
         background.close();
     }
@@ -65,6 +68,15 @@ class BackgroundTest {
 
     private void awaitTriesAfter(int number) {
         await().until(() -> tries.get() > number);
+    }
+
+    /** Until it is interrupted, or its test is over. */
+    private void hang() {
+        try {
+            over.await();
+        } catch (InterruptedException e) {
+            throw unavailable();
+        }
     }
 
     // ---- room
@@ -247,16 +259,11 @@ class BackgroundTest {
     @Test
     @DisplayName("at the end a write that can be made is made, while others hang")
     void whatCanBeWrittenWhenItIsClosedIsWrittenWhileOthersHang() {
-        CountDownLatch never = new CountDownLatch(1);
         AtomicInteger hanging = new AtomicInteger();
-        Background few = new Background(events, "idempotence-test", 3, now::get, IdempotenceEvent.UNKNOWN);
+        Background few = new Background(events, "idempotence-test", 3, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
         Runnable hangs = () -> {
             hanging.incrementAndGet();
-            try {
-                never.await();
-            } catch (InterruptedException e) {
-                throw unavailable();
-            }
+            hang();
         };
         // As many as there are threads are under way, and two more wait with those that can be written.
         for (int i = 0; i < 3; i++) {
@@ -275,36 +282,28 @@ class BackgroundTest {
     @Test
     @DisplayName("T22: the listener is told each write that is given up because this is closed")
     void whatIsGivenUpWhenItIsClosedIsTold() {
-        CountDownLatch never = new CountDownLatch(1);
-        Background giveBacks = new Background(events, "idempotence-test", 1, now::get, IdempotenceEvent.STORAGE_ERROR);
+        Background giveBacks =
+                new Background(events, "idempotence-test", 1, IdempotenceEvent.STORAGE_ERROR, now::get, CLOSING);
         List<Background> both = List.of(background, giveBacks);
-        try {
-            for (Background each : both) {
-                CountDownLatch underWay = new CountDownLatch(1);
-                Runnable hangs = () -> {
-                    underWay.countDown();
-                    try {
-                        never.await();
-                    } catch (InterruptedException e) {
-                        throw unavailable();
-                    }
-                };
-                each.retry(IdempotenceId.of("under-way"), 0, RETENTION, hangs, () -> {});
-                await().until(() -> underWay.getCount() == 0);
-                // The one is begun, and hangs; the other is not.
-                each.retry(id, 0, RETENTION, hangs, () -> {});
-                each.retry(tooMany, 0, RETENTION, hangs, () -> {});
-            }
-
-            List<Runnable> ends = both.stream().map(Background::beginClose).toList();
-            ends.forEach(Runnable::run);
-
-            List<String> expected =
-                    List.of("UNKNOWN order-1", "UNKNOWN order-2", "STORAGE_ERROR order-1", "STORAGE_ERROR order-2");
-            await().until(() -> told.containsAll(expected));
-        } finally {
-            never.countDown();
+        for (Background each : both) {
+            CountDownLatch underWay = new CountDownLatch(1);
+            Runnable hangs = () -> {
+                underWay.countDown();
+                hang();
+            };
+            each.retry(IdempotenceId.of("under-way"), 0, RETENTION, hangs, () -> {});
+            await().until(() -> underWay.getCount() == 0);
+            // The one is begun, and hangs; the other is not.
+            each.retry(id, 0, RETENTION, hangs, () -> {});
+            each.retry(tooMany, 0, RETENTION, hangs, () -> {});
         }
+
+        List<Runnable> ends = both.stream().map(Background::beginClose).toList();
+        ends.forEach(Runnable::run);
+
+        List<String> expected =
+                List.of("UNKNOWN order-1", "UNKNOWN order-2", "STORAGE_ERROR order-1", "STORAGE_ERROR order-2");
+        await().until(() -> told.containsAll(expected));
         assertThat(told).hasSize(4);
     }
 
