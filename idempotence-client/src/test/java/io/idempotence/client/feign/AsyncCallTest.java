@@ -24,7 +24,6 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
-import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
@@ -290,21 +289,8 @@ class AsyncCallTest extends FeignTestBase {
     @Test
     void attemptWhosePollIsRejectedIsTold() {
         server.answer(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"));
-        List<IdempotenceAttemptEvent> attempts = new CopyOnWriteArrayList<>();
-        IdempotenceClientListener listener = new IdempotenceClientListener() {
-            @Override
-            public void onCall(IdempotenceClientEvent event) {
-                events.add(event);
-            }
-
-            @Override
-            public void onAttempt(IdempotenceAttemptEvent event) {
-                attempts.add(event);
-            }
-        };
         AsyncOrders rejected = async(
-                fast().listener(listener)
-                        .executor(attempt -> {
+                fast().executor(attempt -> {
                             throw new RejectedExecutionException("full");
                         })
                         .build(),

@@ -16,31 +16,11 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
-import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** What listeners hear, and what metrics make of it. */
 class EventsTest extends FeignTestBase {
-    private final List<IdempotenceAttemptEvent> attempts = new CopyOnWriteArrayList<>();
-
-    private final IdempotenceClientListener listener = new IdempotenceClientListener() {
-        @Override
-        public void onCall(IdempotenceClientEvent event) {
-            events.add(event);
-        }
-
-        @Override
-        public void onAttempt(IdempotenceAttemptEvent event) {
-            attempts.add(event);
-        }
-    };
-
-    private Orders heard() {
-        return orders(fast().listener(listener).build());
-    }
-
     @Test
     void oneEventForEachAttemptAndOneForTheCall() {
         server.answer(
@@ -48,7 +28,7 @@ class EventsTest extends FeignTestBase {
                 Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
                 Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
                 Reply.ok("stored").header("Idempotent-Replayed", "true"));
-        heard().create("x");
+        orders().create("x");
         assertThat(attempts).hasSize(2);
         IdempotenceAttemptEvent first = attempts.get(0);
         assertThat(first.outcome()).isEqualTo(Outcome.RETRYABLE);
@@ -84,7 +64,7 @@ class EventsTest extends FeignTestBase {
                 .header("Idempotent-Replayed", "true")
                 .body("x".repeat(50))
                 .drip(held.dividedBy(50)));
-        heard().create("x");
+        orders().create("x");
         assertThat(attempts.get(0).polls()).isZero();
         assertThat(attempts.get(0).waited()).isGreaterThanOrEqualTo(held);
     }
@@ -93,7 +73,7 @@ class EventsTest extends FeignTestBase {
     @Test
     void timeOfAnAttemptsOwnExecutionIsNotOneOfWaiting() {
         server.answer(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"), Reply.ok("first"));
-        heard().create("x");
+        orders().create("x");
         assertThat(attempts.get(0).polls()).isEqualTo(1);
         assertThat(attempts.get(0).waited())
                 .isPositive()
@@ -103,12 +83,12 @@ class EventsTest extends FeignTestBase {
     @Test
     void everyOutcomeIsTold() {
         Orders lost = orders(
-                fast().maxAttempts(1).listener(listener).build(),
+                fast().maxAttempts(1).build(),
                 b -> b.client((request, options) -> {
                     throw new SocketTimeoutException();
                 }));
         Orders nobody = orders(
-                fast().maxAttempts(1).listener(listener).build(),
+                fast().maxAttempts(1).build(),
                 b -> b.client((request, options) -> {
                     throw new ConnectException();
                 }));
@@ -119,10 +99,10 @@ class EventsTest extends FeignTestBase {
                 Reply.status(404),
                 Reply.refusal("key-reused", 422),
                 Reply.status(500).header("Idempotent-Replayed", "true"));
-        heard().create("x");
-        assertThatThrownBy(() -> heard().create("x")).isInstanceOf(FeignException.class);
-        assertThatThrownBy(() -> heard().create("x")).isInstanceOf(FeignException.class);
-        assertThatThrownBy(() -> heard().create("x")).isInstanceOf(FeignException.class);
+        orders().create("x");
+        assertThatThrownBy(() -> orders().create("x")).isInstanceOf(FeignException.class);
+        assertThatThrownBy(() -> orders().create("x")).isInstanceOf(FeignException.class);
+        assertThatThrownBy(() -> orders().create("x")).isInstanceOf(FeignException.class);
         assertThat(attempts)
                 .extracting(IdempotenceAttemptEvent::outcome)
                 .containsExactly(

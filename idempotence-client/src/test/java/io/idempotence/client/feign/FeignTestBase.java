@@ -3,8 +3,10 @@ package io.idempotence.client.feign;
 import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
+import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -12,10 +14,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 
-/** A server, a client, and the events of its calls. */
+/** A server, a client, and the events of its attempts and calls. */
 abstract class FeignTestBase {
     final TestServer server = new TestServer();
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+    final List<IdempotenceAttemptEvent> attempts = new CopyOnWriteArrayList<>();
+
+    private final IdempotenceClientListener heard = new IdempotenceClientListener() {
+        @Override
+        public void onCall(IdempotenceClientEvent event) {
+            events.add(event);
+        }
+
+        @Override
+        public void onAttempt(IdempotenceAttemptEvent event) {
+            attempts.add(event);
+        }
+    };
 
     @AfterEach
     void stopServer() {
@@ -28,7 +43,7 @@ abstract class FeignTestBase {
                 .waitBound(Duration.ofMillis(1))
                 .maxWait(Duration.ofMillis(5))
                 .deadline(Duration.ofSeconds(30))
-                .listener(events::add);
+                .listener(heard);
     }
 
     Orders orders() {
