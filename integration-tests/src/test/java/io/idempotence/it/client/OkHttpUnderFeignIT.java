@@ -20,6 +20,7 @@ import feign.RetryableException;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import okhttp3.OkHttpClient;
@@ -110,6 +111,17 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         provider.resetRequests();
         assertThatThrownBy(() -> orders.unprotected("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(ids()).containsExactly("");
+    }
+
+    /** Feign's default client might have sent it before, silently; OkHttp, also under an asynchronous client, has not. */
+    @Test
+    void refusedConnectionOfARequestWithoutABodyLeavesNoDoubt() {
+        Client below = new feign.okhttp.OkHttpClient(okHttp);
+        Orders orders = target(install(feign(below), fast().build()), nobody());
+        assertThatThrownBy(orders::protectedDelete)
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasCauseInstanceOf(ConnectException.class);
+        assertEnd(FAILED, 3);
     }
 
     /** Nor does the interceptor below give the stranger an ID of its own. */
