@@ -20,8 +20,9 @@ import redis.clients.jedis.params.SetParams;
 /**
  * Whether a claim by Redis 7's own {@code SET … NX GET PX} would be worth a second path beside the script.
  *
- * <p>The native command writes the very bytes of a claim of ours and brings the old record back. What it cannot do is not counted against it:
- * it does not say how long that has left to live, so that a live claim could not be told from an abandoned one without asking again.
+ * <p>The native command writes the very bytes of a claim of ours and brings the old record back. What it cannot do is not counted
+ * against it: it does not say how long that has left to live, so that a live claim could not be told from an abandoned one
+ * without asking again.
  */
 @Command(name = "native", sortOptions = false, description = "The claim by our script beside Redis 7's SET NX GET PX.")
 final class NativeCommand implements Callable<Integer> {

@@ -101,7 +101,10 @@ final class Redis implements AutoCloseable {
         return info("server", "redis_version");
     }
 
-    /** What a command takes of the server while {@code calls} are made, by its own statistics, which nothing outside of it disturbs much. */
+    /**
+     * What a command takes of the server while {@code calls} are made, by its own statistics, which nothing outside of it
+     * disturbs much.
+     */
     double microsPerCall(String command, Runnable calls) {
         try (Jedis jedis = jedis()) {
             jedis.configResetStat();

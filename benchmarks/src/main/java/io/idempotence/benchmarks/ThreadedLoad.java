@@ -12,8 +12,8 @@ import java.util.concurrent.Future;
 import org.HdrHistogram.Histogram;
 
 /**
- * Threads that each do one operation after the other: the next one begins when the last one has ended. What they call with is made once and kept over
- * the rounds: connections that come and go would have the JVM compile the server anew in each.
+ * Threads that each do one operation after the other: the next one begins when the last one has ended. What they call with is
+ * made once and kept over the rounds: connections that come and go would have the JVM compile the server anew in each.
  */
 final class ThreadedLoad implements Variant.Load, AutoCloseable {
     private final int threads;

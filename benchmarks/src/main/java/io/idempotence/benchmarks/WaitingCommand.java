@@ -22,8 +22,8 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisPubSub;
 
 /**
- * Whether duplicates that wait for an execution in another process should be told by a message (publish and subscribe) instead of looking:
- * how late they get their answer, and what a message costs every first request, most of which nobody waits for.
+ * Whether duplicates that wait for an execution in another process should be told by a message (publish and subscribe) instead of
+ * looking: how late they get their answer, and what a message costs every first request, most of which nobody waits for.
  */
 @Command(name = "waiting", sortOptions = false, description = "Waiting for another process by looks, and by messages.")
 final class WaitingCommand implements Callable<Integer> {

@@ -50,9 +50,9 @@ class ArchitectureTest {
                     + "|DefaultInvocationHandlerFactory|interceptor\\..*)");
 
     /**
-     * Times are measured by the monotonic clock, so that a jump of the other one neither cuts a call short nor drags it out. That one is read where
-     * the protocol speaks of dates: Retry-After, the time of the first request, the server's retention. What Retry-After comes to is capped by the
-     * deadline.
+     * Times are measured by the monotonic clock, so that a jump of the other one neither cuts a call short nor drags it out. That
+     * one is read where the protocol speaks of dates: Retry-After, the time of the first request, the server's retention. What
+     * Retry-After comes to is capped by the deadline.
      */
     @ArchTest
     static final ArchRule theWallClockIsReadForDatesOnly = noClasses()

@@ -548,8 +548,8 @@ public final class Idempotence implements AutoCloseable {
         try {
             return engine.storage().claim(request);
         } catch (StorageUnavailableException first) {
-            if (first.givesBack()) {
-                if (!first.gaveBack()) {
+            if (first.triedToGiveBack()) {
+                if (!first.hasGivenBack()) {
                     undo(id, request, mayClaimToUndo);
                 }
                 throw first;

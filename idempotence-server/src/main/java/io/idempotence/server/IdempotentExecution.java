@@ -64,8 +64,8 @@ public interface IdempotentExecution {
 
     /**
      * This execution takes effect after all: {@link #release()} and {@link #overtaken()} count no longer, and the policy decides,
-     * if nothing is said later. Storages call it, for a transaction that is tried again after it has failed; a handler that wants its answer
-     * kept says {@link #keep()}.
+     * if nothing is said later. Storages call it, for a transaction that is tried again after it has failed; a handler that wants
+     * its answer kept says {@link #keep()}.
      */
     void applied();
 

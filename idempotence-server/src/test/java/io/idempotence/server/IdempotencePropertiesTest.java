@@ -51,9 +51,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /**
- * Random histories of two processes that serve attempts at several IDs, over a storage that loses calls and answers. Each attempt gets what the
- * state table says of the record it meets, and so does each that waited. Whatever happens, each run of an ID has a fence of its own, two run at
- * once only if a lease ended between them, and a success runs nothing again and is never changed.
+ * Random histories of two processes that serve attempts at several IDs, over a storage that loses calls and answers. Each attempt
+ * gets what the state table says of the record it meets, and so does each that waited. Whatever happens, each run of an ID has a
+ * fence of its own, two run at once only if a lease ended between them, and a success runs nothing again and is never changed.
  */
 class IdempotencePropertiesTest {
     /** What happens. */

@@ -113,7 +113,10 @@ class StorageTroubleTest {
         }
     }
 
-    /** Every second record meets the trouble when it is renewed. In whatever order they are looked at, some good ones come after a bad one. */
+    /**
+     * Every second record meets the trouble when it is renewed. In whatever order they are looked at, some good ones come after a
+     * bad one.
+     */
     private void assertOthersAreRenewed(int records, Runnable trouble) {
         Idempotence idempotence = idempotence(SHORT_LEASE);
         Map<StorageKey, AtomicInteger> renewals = new ConcurrentHashMap<>();

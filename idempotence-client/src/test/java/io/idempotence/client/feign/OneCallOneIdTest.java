@@ -317,7 +317,10 @@ class OneCallOneIdTest extends FeignTestBase {
         assertThat(server.requests()).isEmpty();
     }
 
-    /** Feign's default client looks for Content-Encoding, and means any spelling: else the header would say gzip and the body would not be. */
+    /**
+     * Feign's default client looks for Content-Encoding, and means any spelling: else the header would say gzip and the body
+     * would not be.
+     */
     @Test
     void encodingInAnotherSpellingIsStillSeenByTheClient() {
         orders(fast().build(), b -> b.requestInterceptor(template -> template.header("content-encoding", "gzip")))

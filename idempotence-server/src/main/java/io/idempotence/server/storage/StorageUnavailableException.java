@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 public final class StorageUnavailableException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
-    private final boolean givesBack;
-    private final boolean gaveBack;
+    private final boolean triedToGiveBack;
+    private final boolean hasGivenBack;
 
     /**
      * For implementations of {@link IdempotenceStorage}.
@@ -21,14 +21,14 @@ public final class StorageUnavailableException extends IdempotenceException {
     }
 
     private StorageUnavailableException(
-            String message, @Nullable Throwable cause, boolean givesBack, boolean gaveBack) {
+            String message, @Nullable Throwable cause, boolean triedToGiveBack, boolean hasGivenBack) {
         super(message, cause);
-        this.givesBack = givesBack;
-        this.gaveBack = gaveBack;
+        this.triedToGiveBack = triedToGiveBack;
+        this.hasGivenBack = hasGivenBack;
     }
 
     /**
-     * For implementations that write a claim, may not let it count, and undo it: {@link #givesBack()} is true.
+     * For implementations that write a claim, may not let it count, and undo it: {@link #triedToGiveBack()} is true.
      *
      * @param message which storage, what it did; without keys or passwords
      * @param cause the driver's exception, or null
@@ -46,8 +46,8 @@ public final class StorageUnavailableException extends IdempotenceException {
      *
      * @return false unless made by {@link #givingBack}
      */
-    public boolean givesBack() {
-        return givesBack;
+    public boolean triedToGiveBack() {
+        return triedToGiveBack;
     }
 
     /**
@@ -55,7 +55,7 @@ public final class StorageUnavailableException extends IdempotenceException {
      *
      * @return what {@link #givingBack} was told
      */
-    public boolean gaveBack() {
-        return gaveBack;
+    public boolean hasGivenBack() {
+        return hasGivenBack;
     }
 }

@@ -12,8 +12,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
 /**
- * A wire to a server on which bytes can be held up, in one direction or both, and go on later: in order, and although the client has given up
- * meanwhile.
+ * A wire to a server on which bytes can be held up, in one direction or both, and go on later: in order, and although the client
+ * has given up meanwhile.
  */
 final class DelayProxy implements AutoCloseable {
     private final ServerSocket listener;

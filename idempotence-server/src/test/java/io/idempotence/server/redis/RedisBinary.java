@@ -8,8 +8,8 @@ import redis.embedded.core.ExecutableProvider;
 import redis.embedded.model.OsArchitecture;
 
 /**
- * A redis-server that comes as a Maven artifact. Tests use 6.2 unless the system property {@code idempotence.test.redis} says {@code 7.0}, and a
- * binary of the machine if {@code idempotence.test.redis-server} names one.
+ * A redis-server that comes as a Maven artifact. Tests use 6.2 unless the system property {@code idempotence.test.redis} says
+ * {@code 7.0}, and a binary of the machine if {@code idempotence.test.redis-server} names one.
  */
 enum RedisBinary {
     VERSION_6_2(ExecutableProvider.newJarResourceProvider()),

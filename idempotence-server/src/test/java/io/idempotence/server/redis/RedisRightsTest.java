@@ -23,8 +23,8 @@ import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.JedisClientConfig;
 
 /**
- * The documented rights of a user of Redis: each is needed. That they are enough is shown by the contract, which runs with them on every kind of
- * Redis.
+ * The documented rights of a user of Redis: each is needed. That they are enough is shown by the contract, which runs with them
+ * on every kind of Redis.
  */
 @Tag("redis-7")
 class RedisRightsTest extends RedisTestBase {

@@ -31,8 +31,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A Redis Cluster gives a slot to another primary while requests run whose records are in it. Applications and operators have the documented rights,
- * and no others.
+ * A Redis Cluster gives a slot to another primary while requests run whose records are in it. Applications and operators have the
+ * documented rights, and no others.
  */
 @Tag("redis-7")
 class RedisSlotsTest {

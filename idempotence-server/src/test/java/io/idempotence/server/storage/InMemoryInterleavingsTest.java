@@ -15,7 +15,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whatever the threads do at once, and however time passes meanwhile, the answers are those of some order of the calls (Lincheck). Two records fit in.
+ * Whatever the threads do at once, and however time passes meanwhile, the answers are those of some order of the calls
+ * (Lincheck). Two records fit in.
  */
 @Param(name = "id", gen = IntGen.class, conf = "0:2")
 @Param(name = "owner", gen = IntGen.class, conf = "1:3")

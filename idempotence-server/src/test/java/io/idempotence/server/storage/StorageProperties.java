@@ -20,9 +20,9 @@ import net.jqwik.api.Tuple;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Random histories of several IDs at once: owners claim, renew, complete, release, mark and crash in any order, calls and answers get lost and
- * are sent again, leases and retention end, an operator decides. After each step the storage has said and shows what {@link StorageModel} says.
- * jqwik shrinks a history that fails to a short one. Extend it, as {@link IdempotenceStorageContract}.
+ * Random histories of several IDs at once: owners claim, renew, complete, release, mark and crash in any order, calls and answers
+ * get lost and are sent again, leases and retention end, an operator decides. After each step the storage has said and shows what
+ * {@link StorageModel} says. jqwik shrinks a history that fails to a short one. Extend it, as {@link IdempotenceStorageContract}.
  */
 public abstract class StorageProperties {
     private static final Duration LONG = Duration.ofMinutes(10);

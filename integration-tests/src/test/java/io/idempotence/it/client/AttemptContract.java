@@ -54,8 +54,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * What the client half makes of everything that can happen to an attempt: each row of the table "What happened to an attempt" in the client
- * design, and fact 11. Extend it, say which HTTP client.
+ * What the client half makes of everything that can happen to an attempt: each row of the table "What happened to an attempt" in
+ * the client design, and fact 11. Extend it, say which HTTP client.
  */
 abstract class AttemptContract extends WireMockTestBase {
     private static final String CUT = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhal";
@@ -406,7 +406,10 @@ abstract class AttemptContract extends WireMockTestBase {
         }
     }
 
-    /** A time beyond the deadline, however absurd: the call ends, with the answer or with the doubt of a client that could not read it. */
+    /**
+     * A time beyond the deadline, however absurd: the call ends, with the answer or with the doubt of a client that could not
+     * read it.
+     */
     @ParameterizedTest
     @MethodSource("io.idempotence.it.client.RetryAfterTable#tooLate")
     void everyStatusToTryAgainEndsTheCallWithATimeBeyondTheDeadlineBesideIt(RetryAfterTable.Row row) {

@@ -43,7 +43,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What OkHttp without Feign makes of everything that can happen to an attempt: the table "What happened to an attempt" in the client design. */
+/**
+ * What OkHttp without Feign makes of everything that can happen to an attempt: the table "What happened to an attempt" in the
+ * client design.
+ */
 class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
 
     // ---- no connection
@@ -250,7 +253,10 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(received()).hasSize(2);
     }
 
-    /** OkHttp sends a 408 again by itself unless it is told to wait, a 503 only if it is told not to: once, and nothing but digits tells it. */
+    /**
+     * OkHttp sends a 408 again by itself unless it is told to wait, a 503 only if it is told not to: once, and nothing but digits
+     * tells it.
+     */
     private static boolean isRepeatedByOkHttp(int status, RetryAfterTable.Row row) {
         boolean seconds = row.header().equals("Retry-After");
         return status == 408 && !seconds

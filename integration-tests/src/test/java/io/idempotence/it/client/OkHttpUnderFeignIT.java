@@ -208,7 +208,10 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
     }
 
-    /** The first of two requests of one attempt may have been carried out; what a login or a gateway says to the second does not settle that. */
+    /**
+     * The first of two requests of one attempt may have been carried out; what a login or a gateway says to the second does not
+     * settle that.
+     */
     @ParameterizedTest
     @ValueSource(ints = {401, 404, 503})
     void requestThatOkHttpRepeatsByItselfBelowFeignLeavesItsDoubt(int status) {

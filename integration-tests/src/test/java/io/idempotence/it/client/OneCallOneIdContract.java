@@ -68,8 +68,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Promise P1, as the journal of the provider shows it: one call, one ID. The facts are those of "Feign facts that bend the design". Extend it, say
- * which HTTP client.
+ * Promise P1, as the journal of the provider shows it: one call, one ID. The facts are those of "Feign facts that bend the
+ * design". Extend it, say which HTTP client.
  */
 abstract class OneCallOneIdContract extends WireMockTestBase {
     // ---- on the wire
@@ -844,7 +844,10 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         }
     }
 
-    /** A stand-in for Feign's caching capability, wrapped around every place that capabilities can wrap. Public because Feign calls it by reflection. */
+    /**
+     * A stand-in for Feign's caching capability, wrapped around every place that capabilities can wrap. Public because Feign
+     * calls it by reflection.
+     */
     public static final class CachingStandIn implements Capability {
         final AtomicInteger calls = new AtomicInteger();
         final AtomicInteger requests = new AtomicInteger();

@@ -16,7 +16,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The tests of the client half run on the versions of the build, and on the oldest that are supported. Proves that it is so; Maven names them. */
+/**
+ * The tests of the client half run on the versions of the build, and on the oldest that are supported. Proves that it is so;
+ * Maven names them.
+ */
 class VersionsIT {
     private static final String FEIGN = System.getProperty("idempotence.test.feign");
     private static final String RESILIENCE4J = System.getProperty("idempotence.test.resilience4j");

@@ -30,8 +30,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * A provider in a process of its own, to be killed. A payment is a line in a file. With the header {@code X-Hold: before} or {@code after} its handler
- * stops before or after it has paid, and says so. With {@code after-first} it does so unless it took over from another execution.
+ * A provider in a process of its own, to be killed. A payment is a line in a file. With the header {@code X-Hold: before} or
+ * {@code after} its handler stops before or after it has paid, and says so. With {@code after-first} it does so unless it took
+ * over from another execution.
  */
 public final class ProviderProcess implements AutoCloseable {
     static final Duration LEASE = Duration.ofSeconds(2);

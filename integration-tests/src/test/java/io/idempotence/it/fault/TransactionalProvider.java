@@ -15,8 +15,8 @@ import java.util.List;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /**
- * A provider in a process of its own whose payment is a row in the database that has the records too. With the header {@code X-Hold} its handler
- * stops when it is {@code claimed}, {@code paid} or {@code committed}.
+ * A provider in a process of its own whose payment is a row in the database that has the records too. With the header {@code
+ * X-Hold} its handler stops when it is {@code claimed}, {@code paid} or {@code committed}.
  */
 final class TransactionalProvider {
     private TransactionalProvider() {}

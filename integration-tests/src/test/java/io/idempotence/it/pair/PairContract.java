@@ -45,8 +45,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Promises P1 to P5 and P7 with both halves, over sockets that fail, with two instances of the provider on one Redis. Whatever happens, there are
- * as many payments as orders. Extend it, say which HTTP client.
+ * Promises P1 to P5 and P7 with both halves, over sockets that fail, with two instances of the provider on one Redis. Whatever
+ * happens, there are as many payments as orders. Extend it, say which HTTP client.
  */
 abstract class PairContract extends RedisPairTestBase {
     abstract Client client();

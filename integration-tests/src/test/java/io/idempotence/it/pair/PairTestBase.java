@@ -38,7 +38,10 @@ import java.util.function.Supplier;
 import okhttp3.OkHttpClient;
 import org.junit.jupiter.api.AfterEach;
 
-/** A client, a proxy that does what networks do, and two instances of one provider in two containers, each with its own {@link Idempotence}. */
+/**
+ * A client, a proxy that does what networks do, and two instances of one provider in two containers, each with its own {@link
+ * Idempotence}.
+ */
 abstract class PairTestBase {
     static final int READ_TIMEOUT_MILLIS = 600;
 

@@ -11,8 +11,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Stands between a client and the instances of a provider. It hands the requests with an ID to the instances in turn, passes over instances that
- * are down, and does to each request what its plan says.
+ * Stands between a client and the instances of a provider. It hands the requests with an ID to the instances in turn, passes over
+ * instances that are down, and does to each request what its plan says.
  */
 public final class FaultyProxy implements AutoCloseable {
     private final List<URI> instances;

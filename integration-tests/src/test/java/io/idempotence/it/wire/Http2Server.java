@@ -16,7 +16,10 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 
-/** A loopback server of HTTP/2 without TLS. It reads each request to its end, and then answers 200 or resets its stream, as its plan says. */
+/**
+ * A loopback server of HTTP/2 without TLS. It reads each request to its end, and then answers 200 or resets its stream, as its
+ * plan says.
+ */
 public final class Http2Server implements AutoCloseable {
     /** Of a plan: answer. Everything else is the error code of a reset. */
     public static final int ANSWER = -1;

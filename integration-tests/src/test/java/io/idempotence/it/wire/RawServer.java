@@ -16,8 +16,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A loopback server that reads one request from each connection and leaves the bytes of the answer, or their absence, to its handler. Each
- * connection has a thread; it is closed when the handler returns.
+ * A loopback server that reads one request from each connection and leaves the bytes of the answer, or their absence, to its
+ * handler. Each connection has a thread; it is closed when the handler returns.
  */
 public final class RawServer implements AutoCloseable {
     private final ServerSocket listener;
