@@ -70,6 +70,7 @@ class PublicTypesTest {
                 retry.HeaderLines
                 retry.HttpMethods
                 retry.LayerAbove
+                retry.LeavingWarning
                 retry.LogicalCall
                 retry.Observation
                 retry.Origin
