@@ -53,7 +53,7 @@ final class ClientCommand implements Callable<Integer> {
     private void report(Rounds measured, List<Variant> variants) {
         Report report = new Report(System.out);
         report.line("%d threads, %s.", threads, roundsOption);
-        report.table("client", "calls/s", "p50 µs", "p99 µs", "calls/s ÷ plain", "CPU µs");
+        report.table("client", "calls/s", "p50 µs", "p99 µs", "calls/s ÷ plain", "÷ with an ID", "CPU µs");
         for (Variant variant : variants) {
             String name = variant.name();
             report.row(
@@ -61,16 +61,17 @@ final class ClientCommand implements Callable<Integer> {
                     measured.median(name, Sample::perSecond),
                     measured.median(name, Sample::p50),
                     measured.median(name, sample -> sample.percentile(99)),
-                    measured.medianOfRounds(ratio(name)),
+                    measured.medianOfRounds(ratio(name, PLAIN)),
+                    measured.medianOfRounds(ratio(name, WITH_ID)),
                     measured.median(name, Sample::cpu));
         }
         report.blank();
-        report.atLeast("calls/s ÷ plain", 0.97, measured.medianOfRounds(ratio(OURS)));
-        report.line("  - rounds: %s", measured.range(ratio(OURS)));
+        report.atLeast("calls/s ÷ plain", 0.97, measured.medianOfRounds(ratio(OURS, PLAIN)));
+        report.line("  - rounds: %s", measured.range(ratio(OURS, PLAIN)));
     }
 
-    private static ToDoubleFunction<Rounds.Round> ratio(String name) {
-        return round -> round.ratio(name, PLAIN, Sample::perSecond);
+    private static ToDoubleFunction<Rounds.Round> ratio(String name, String other) {
+        return round -> round.ratio(name, other, Sample::perSecond);
     }
 
     private Variant variant(String name, ThreadedLoad.Caller call) {

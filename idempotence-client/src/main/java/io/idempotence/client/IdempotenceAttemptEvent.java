@@ -26,7 +26,7 @@ public final class IdempotenceAttemptEvent {
         SUCCEEDED,
         /** A stored answer, a stored failure included (promise P4). */
         REPLAYED,
-        /** No connection: the request certainly did not leave. */
+        /** No connection, or the HTTP client took none of it: the request certainly did not leave. */
         NOT_SENT,
         /** Sent, and nobody knows what became of it. */
         UNDETERMINED,

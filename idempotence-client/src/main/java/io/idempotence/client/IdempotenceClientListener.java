@@ -9,7 +9,8 @@ package io.idempotence.client;
 @FunctionalInterface
 public interface IdempotenceClientListener {
     /**
-     * A logical call ended. Once for each call that reached an attempt, after its last one.
+     * A logical call ended. Once for each call that reached an attempt, after its last one, and for one that reached none while
+     * an earlier call with its ID is in doubt.
      *
      * @param event how
      */

@@ -69,7 +69,10 @@ public final class ScopeDoubt {
                         + " look into the business data");
     }
 
-    /** One call. It is remembered from {@link #sent} until it ends, and without that as long as the scope. */
+    /**
+     * One call. From {@link #sent} on it counts until {@link #notCarriedOut} or {@link #endedInDoubt}; one that was answered, as
+     * long as its scope.
+     */
     public final class Call {
         private Call() {}
 

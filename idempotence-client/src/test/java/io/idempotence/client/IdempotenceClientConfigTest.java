@@ -102,6 +102,9 @@ class IdempotenceClientConfigTest {
         assertThat(budget.available()).isEqualTo(10);
         assertThat(budget.trySpend()).isTrue();
         assertThat(budget.available()).isEqualTo(8);
+        assertThat(budget.trySpend()).isTrue();
+        budget.refund();
+        assertThat(budget.available()).isEqualTo(9);
         assertThat(config.forClient("pay.ments").maxAttempts()).isEqualTo(1);
         assertThat(config.forClient("pay.ments").deadline()).isEqualTo(Duration.ofMinutes(2));
         assertThat(config.forClient("other").maxAttempts()).isEqualTo(5);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceConfigException;
+import io.idempotence.client.RetryBudget;
 import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -86,6 +87,11 @@ class ReadmeTest {
     }
 
     private static List<Object> settings(IdempotenceClientConfig config) {
+        RetryBudget budget = config.budget("any");
+        long capacity = budget.available();
+        assertThat(budget.trySpend()).isTrue();
+        long spent = budget.available();
+        budget.refund();
         return List.of(
                 config.headerStyle(),
                 config.methods(),
@@ -99,7 +105,9 @@ class ReadmeTest {
                 config.statuses(),
                 config.preferWait(),
                 config.serverRetention(),
-                config.budget("any").available());
+                capacity,
+                spent,
+                budget.available());
     }
 
     private IdempotenceClientConfig load(String properties) throws IOException {

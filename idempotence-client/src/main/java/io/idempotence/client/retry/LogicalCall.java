@@ -15,6 +15,7 @@ import java.util.Collection;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,6 +38,7 @@ public final class LogicalCall {
     private final AtomicInteger requests = new AtomicInteger();
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicBoolean published = new AtomicBoolean();
+    private final AtomicReference<ScopeDoubt.@Nullable Call> withinScope = new AtomicReference<>();
 
     private volatile @Nullable IdempotenceId id;
     private volatile Instant firstSentAt = Instant.now();
@@ -45,7 +47,6 @@ public final class LogicalCall {
     private volatile boolean answered;
     private volatile boolean leftWithoutId;
     private volatile @Nullable Instant resumedFrom;
-    private volatile ScopeDoubt.@Nullable Call withinScope;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
 
@@ -97,7 +98,7 @@ public final class LogicalCall {
         if (requests.getAndIncrement() == 0) {
             firstSentAt = Instant.now();
         }
-        ScopeDoubt.Call within = withinScope;
+        ScopeDoubt.Call within = withinScope.get();
         if (within != null) {
             within.sent(firstSentAt);
         }
@@ -105,15 +106,14 @@ public final class LogicalCall {
 
     /** The scope gives the ID. The doubt about an earlier call under it is this one's, and this one's is the next one's. */
     public void isWithin(IdempotenceScope giver) {
-        if (withinScope == null) {
-            withinScope = giver.doubt().newCall();
-        }
+        // Two threads may begin the same call (hedging): it is one all the same.
+        withinScope.compareAndSet(null, giver.doubt().newCall());
         learnDoubt();
     }
 
     /** Another call within the scope may be out, and may begin or end at any time. What was in doubt once, stays so for this call. */
     private void learnDoubt() {
-        ScopeDoubt.Call within = withinScope;
+        ScopeDoubt.Call within = withinScope.get();
         if (within == null) {
             return;
         }
@@ -172,7 +172,7 @@ public final class LogicalCall {
     /** A redirect took it to another origin, which does not know its ID: sent again, by whomever, it could be carried out twice. */
     void leaveWithoutId() {
         leftWithoutId = true;
-        ScopeDoubt.Call within = withinScope;
+        ScopeDoubt.Call within = withinScope.get();
         if (within != null) {
             within.leftWithoutId();
         }
@@ -213,7 +213,7 @@ public final class LogicalCall {
         if (how == null) {
             return;
         }
-        ScopeDoubt.Call within = withinScope;
+        ScopeDoubt.Call within = withinScope.get();
         if (within != null && (inDoubt || how == Result.UNKNOWN)) {
             within.endedInDoubt();
         } else if (within != null && !answered) {

@@ -5,20 +5,29 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import feign.FeignException;
 import feign.InvocationHandlerFactory;
+import feign.InvocationHandlerFactory.MethodHandler;
 import feign.RequestInterceptor;
+import feign.RetryableException;
 import feign.Target.HardCodedTarget;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Received;
 import io.idempotence.client.feign.TestServer.Reply;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.net.ConnectException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -244,6 +253,56 @@ class OneCallOneIdTest extends FeignTestBase {
         }
     }
 
+    /** A handler that sends a call twice at once, and takes the answer that comes first. */
+    private static InvocationHandler hedging(Map<Method, MethodHandler> dispatch, ExecutorService threads) {
+        return (proxy, method, args) -> {
+            CyclicBarrier together = new CyclicBarrier(2);
+            Callable<Object> run = () -> {
+                together.await();
+                try {
+                    return dispatch.get(method).invoke(args);
+                } catch (Exception e) {
+                    throw e;
+                } catch (Throwable t) {
+                    throw new AssertionError(t);
+                }
+            };
+            try {
+                return threads.invokeAll(List.of(run, run)).get(0).get();
+            } catch (ExecutionException e) {
+                throw e.getCause();
+            }
+        };
+    }
+
+    @Test
+    void callThatIsMadeTwiceAtOnceHasOneIdAndLeavesNoDoubtInItsScope() {
+        ExecutorService threads = Executors.newCachedThreadPool();
+        Orders reached = orders(
+                fast().build(), b -> b.invocationHandlerFactory((target, dispatch) -> hedging(dispatch, threads)));
+        Orders refused = orders(
+                fast().maxAttempts(1).build(),
+                b -> b.client((request, options) -> {
+                            throw new ConnectException();
+                        })
+                        .invocationHandlerFactory((target, dispatch) -> hedging(dispatch, threads)));
+        try {
+            reached.create("x");
+            assertThat(new HashSet<>(server.ids())).hasSize(1);
+            events.clear();
+            for (int i = 0; i < 300; i++) {
+                IdempotenceScope.with(IdempotenceId.of("job-" + i), () -> {
+                    assertThatThrownBy(() -> refused.create("x")).isExactlyInstanceOf(RetryableException.class);
+                    assertThat(IdempotenceScope.current().orElseThrow().doubt().since())
+                            .isEmpty();
+                });
+            }
+            assertThat(events).extracting(IdempotenceClientEvent::result).containsOnly(Result.FAILED);
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
     @Test
     void bodyAndContentTypeOfTheFirstAttemptAreSentAgain() {
         AtomicInteger clock = new AtomicInteger();
@@ -289,7 +348,7 @@ class OneCallOneIdTest extends FeignTestBase {
             for (Future<String> call : callers.invokeAll(calls, 60, TimeUnit.SECONDS)) {
                 try {
                     call.get();
-                } catch (java.util.concurrent.ExecutionException e) {
+                } catch (ExecutionException e) {
                     // three 503 in a row are possible, the ID is what counts here
                     assertThat(e.getCause()).isInstanceOf(FeignException.class);
                 }
