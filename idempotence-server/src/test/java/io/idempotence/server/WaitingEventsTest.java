@@ -28,8 +28,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class WaitingEventsTest {
     private static final Duration LONG = Duration.ofMinutes(5);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();
+    /** Renewed after a second, so that the loss is soon seen, and long enough that three can begin to wait within it. */
     private static final IdempotencePolicy SHORT_LEASE =
-            IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
+            IdempotencePolicy.builder().lease(Duration.ofSeconds(3)).build();
 
     /** Where the first attempt runs. */
     enum Where {
