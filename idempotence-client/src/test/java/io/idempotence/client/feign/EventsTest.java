@@ -191,11 +191,19 @@ class EventsTest extends FeignTestBase {
     void labelsAreBounded() {
         MeterRegistry registry = new SimpleMeterRegistry();
         IdempotenceClientMetrics metrics = IdempotenceClientMetrics.of(registry);
+        Duration second = Duration.ofSeconds(1);
         for (int i = 0; i < 3_000; i++) {
             metrics.onCall(new IdempotenceClientEvent(
                     "client-" + i, "m", IdempotenceClientEvent.Result.FAILED, null, 1, 1, Duration.ZERO, 0));
+            metrics.onAttempt(new IdempotenceAttemptEvent(
+                    "client-" + i, "m", null, 1, Outcome.FINAL, 409, 2, 1, second, second, null));
         }
-        assertThat(registry.getMeters()).hasSizeLessThanOrEqualTo(2 * 1_001);
+        assertThat(registry.getMeters()).hasSize(5 * 1_001);
+        assertThat(registry.get(IdempotenceClientMetrics.ATTEMPTS)
+                        .tags("client", "other")
+                        .counter()
+                        .count())
+                .isEqualTo(2_000);
         assertThat(registry.get(IdempotenceClientMetrics.CALLS)
                         .tags("client", "other")
                         .timer()
