@@ -63,13 +63,11 @@ class RedisSetUpTest {
     @CsvSource({
         "--appendonly, no, set appendonly yes",
         "--maxmemory-policy, volatile-lru, set noeviction",
+        "--maxmemory-policy, volatile-lru --maxmemory 100mb, set noeviction",
         "--replicaof, 127.0.0.1 1, connect to the primary",
     })
     void aServerThatCouldLoseClaimsIsRefused(String option, String value, String why) {
-        String[] words = (option + " " + value).split(" ", -1);
-        String[] options = new String[words.length + 4];
-        System.arraycopy(new String[] {"--appendonly", "yes", "--maxmemory", "100mb"}, 0, options, 0, 4);
-        System.arraycopy(words, 0, options, 4, words.length);
+        String[] options = ("--appendonly yes " + option + " " + value).split(" ", -1);
         try (EmbeddedRedis redis = EmbeddedRedis.start(options)) {
             assertRefused(redis, why);
         }
