@@ -462,7 +462,15 @@ public final class Idempotence implements AutoCloseable {
                     .orElse(RecordState.RELEASED);
             return switch (state) {
                 case IN_PROGRESS -> null;
-                case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+                case UNKNOWN -> {
+                    engine.events()
+                            .log(
+                                    IdempotenceEvent.UNKNOWN,
+                                    id,
+                                    "those who waited for an execution were refused because its outcome is not known",
+                                    null);
+                    yield new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+                }
                 // Asking again claims, and so acts as the policy says.
                 case RELEASED, ABANDONED -> new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
                 case COMPLETED -> result(request);
