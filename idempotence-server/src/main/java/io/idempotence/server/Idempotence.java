@@ -51,7 +51,7 @@ import org.slf4j.LoggerFactory;
  * <p>It has few threads of its own, all daemons that exist only while there is something to do: up to eight
  * {@code idempotence-writes} for ends that the storage could not take when they were due, one {@code idempotence-give-backs} for
  * claims whose answers got lost, one {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running
- * handlers (one more for each renewal that hangs, at most 17), and one {@code idempotence-polls} for duplicates that wait for
+ * handlers (one, and up to 16 more while several are due at once), and one {@code idempotence-polls} for duplicates that wait for
  * another process.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
@@ -307,7 +307,8 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Asks for the right to run: for transports. One round trip to the storage; a second one only if the first got no answer.
+     * Asks for the right to run: for transports. That is one claim in the storage, made once more if its answer is lost or comes later
+     * than the lease lasts. With {@code RECOVER} an abandoned execution is resolved and then claimed again.
      *
      * @param call the attempt
      * @param policy of the operation
@@ -462,7 +463,15 @@ public final class Idempotence implements AutoCloseable {
                     .orElse(RecordState.RELEASED);
             return switch (state) {
                 case IN_PROGRESS -> null;
-                case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+                case UNKNOWN -> {
+                    engine.events()
+                            .log(
+                                    IdempotenceEvent.UNKNOWN,
+                                    id,
+                                    "those who waited for an execution were refused because its outcome is not known",
+                                    null);
+                    yield new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+                }
                 // Asking again claims, and so acts as the policy says.
                 case RELEASED, ABANDONED -> new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
                 case COMPLETED -> result(request);

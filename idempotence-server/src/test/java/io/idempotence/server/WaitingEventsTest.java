@@ -118,8 +118,14 @@ class WaitingEventsTest {
     void unknownOutcomes(Where where) {
         Execution execution = run(where);
         threeWait();
-        execution.finish(Verdict.UNKNOWN, StoredResult.unavailable());
-        assertRefused(Refusal.OUTCOME_UNKNOWN);
+        try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
+            execution.finish(Verdict.UNKNOWN, StoredResult.unavailable());
+            assertRefused(Refusal.OUTCOME_UNKNOWN);
+            // The process of the execution has said so. Another one says so too, once for all who waited there.
+            assertThat(log.warnings())
+                    .hasSize(where == Where.HERE ? 1 : 2)
+                    .allMatch(warning -> warning.getFormattedMessage().startsWith("UNKNOWN: "));
+        }
         if (where == Where.HERE) {
             // The execution itself, which was marked.
             await().until(() -> events.size() == 4);

@@ -60,6 +60,13 @@ final class StorageOptions {
     @Option(names = "--in-transaction", description = "The service uses the database in transaction.")
     private boolean inTransaction;
 
+    @Option(
+            names = "--jdbc-applied-table",
+            paramLabel = "<table>",
+            description =
+                    "The table of the applied executions; implies --in-transaction. Default: idempotence_applied.")
+    private @Nullable String jdbcAppliedTable;
+
     /**
      * Connects.
      *
@@ -104,7 +111,10 @@ final class StorageOptions {
         if (jdbcTable != null) {
             builder.table(jdbcTable);
         }
-        if (inTransaction) {
+        if (jdbcAppliedTable != null) {
+            builder.appliedTable(jdbcAppliedTable);
+        }
+        if (inTransaction || jdbcAppliedTable != null) {
             builder.inTransaction();
         }
         try {

@@ -31,6 +31,7 @@ class OperatorOnDatabaseTest {
     private static final Duration HOUR = Duration.ofHours(1);
 
     private final String url = "jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1";
+    private final DriverDataSource database = new DriverDataSource(url, "sa", "open-sesame");
     private final Map<String, String> environment = new HashMap<>(Map.of("IDEMPOTENCE_JDBC_PASSWORD", "open-sesame"));
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
@@ -39,9 +40,7 @@ class OperatorOnDatabaseTest {
 
     @BeforeEach
     void open() {
-        storage = JdbcIdempotenceStorage.builder(new DriverDataSource(url, "sa", "open-sesame"))
-                .createIfMissing()
-                .build();
+        storage = JdbcIdempotenceStorage.builder(database).createIfMissing().build();
     }
 
     @AfterEach
@@ -73,17 +72,10 @@ class OperatorOnDatabaseTest {
     /** What its transaction committed is completed, whatever its record says. */
     @Test
     void seesAndDeletesTheMarksOfAServiceThatWorksInTransaction() throws Exception {
-        DriverDataSource database = new DriverDataSource(url, "sa", "open-sesame");
         JdbcIdempotenceStorage inTransaction =
                 JdbcIdempotenceStorage.builder(database).inTransaction().build();
         IdempotenceAdmin admin = IdempotenceAdmin.of(inTransaction, "default");
-        Claim claim = claim(inTransaction, admin.requestKey(new IdempotenceId("order-7"), ""));
-        try (Connection business = database.getConnection()) {
-            business.setAutoCommit(false);
-            inTransaction.markApplied(business, claim.key(), claim.fence());
-            business.commit();
-        }
-        inTransaction.markUnknown(claim, HOUR);
+        Claim claim = appliedAndUnknown(inTransaction);
 
         assertThat(run("find", "order-7")).isZero();
         assertThat(text(out)).contains("unknown");
@@ -102,6 +94,31 @@ class OperatorOnDatabaseTest {
     }
 
     @Test
+    void seesAndDeletesTheMarksInATableOfAnotherName() throws Exception {
+        JdbcIdempotenceStorage renamed = JdbcIdempotenceStorage.builder(database)
+                .table("other_record")
+                .appliedTable("other_applied")
+                .createIfMissing()
+                .inTransaction()
+                .build();
+        Claim claim = appliedAndUnknown(renamed);
+
+        assertThat(run("find", "order-7", "--jdbc-table", "other_record", "--jdbc-applied-table", "other_applied"))
+                .isZero();
+        assertThat(text(out)).contains("completed").doesNotContain("unknown");
+        assertThat(run(
+                        "delete",
+                        "order-7",
+                        "--yes",
+                        "--jdbc-table",
+                        "other_record",
+                        "--jdbc-applied-table",
+                        "other_applied"))
+                .isZero();
+        assertThat(claim(renamed, claim.key()).fence()).isEqualTo(1);
+    }
+
+    @Test
     void saysWhatIsWrongAndNoPassword() {
         assertThat(execute("stats", "--jdbc", "jdbc:nobody://host/db?password=sesame"))
                 .isEqualTo(2);
@@ -113,6 +130,19 @@ class OperatorOnDatabaseTest {
         assertThat(text(err)).contains("missing");
         environment.put("IDEMPOTENCE_JDBC_PASSWORD", "wrong-sesame");
         assertThat(run("stats")).isEqualTo(3);
+    }
+
+    /** What the transaction of {@code order-7} did is committed, and its record says that nobody knows. */
+    private Claim appliedAndUnknown(JdbcIdempotenceStorage inTransaction) throws Exception {
+        StorageKey key = IdempotenceAdmin.of(inTransaction, "default").requestKey(new IdempotenceId("order-7"), "");
+        Claim claim = claim(inTransaction, key);
+        try (Connection business = database.getConnection()) {
+            business.setAutoCommit(false);
+            inTransaction.markApplied(business, claim.key(), claim.fence());
+            business.commit();
+        }
+        inTransaction.markUnknown(claim, HOUR);
+        return claim;
     }
 
     private static Claim claim(JdbcIdempotenceStorage storage, StorageKey key) {

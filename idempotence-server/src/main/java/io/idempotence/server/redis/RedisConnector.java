@@ -274,7 +274,7 @@ final class RedisConnector {
             return risks;
         }
         String policy = info.getOrDefault("maxmemory_policy", "noeviction");
-        if (!policy.equals("noeviction") && !"0".equals(info.get("maxmemory"))) {
+        if (!policy.equals("noeviction")) {
             risks.add("maxmemory-policy " + policy
                     + " may evict records, and what they protect then runs again; set noeviction");
         }

@@ -8,10 +8,11 @@ import java.util.stream.Stream;
 /**
  * Remembers which requests were claimed and what they answered.
  *
- * <p>Every method is one atomic step on one record, in one round trip, by the storage's own clock. Of all concurrent
- * {@link #claim} calls for a free ID exactly one returns {@link ClaimResult.Claimed}. Each method may be called again with the same
- * arguments when its reply was lost, and answers as it did the first time; only what was {@code StoredAfterLoss} is {@code Done} then,
- * and a {@link #delete} or {@link #resolve} has nothing left to do.
+ * <p>Every method but {@link #list} is one atomic step on one record, by the storage's own clock: one round trip as a rule, and a
+ * second one where a storage has to read before it can write. Of all concurrent {@link #claim} calls for a free ID exactly one
+ * returns {@link ClaimResult.Claimed}. Each method may be called again with the same arguments when its reply was lost, and answers as
+ * it did the first time; only what was {@code StoredAfterLoss} is {@code Done} then, and a {@link #delete} or {@link #resolve} has
+ * nothing left to do.
  *
  * <p>Implementations are thread-safe, hold no lock that is shared between records across a round trip, and pass the
  * {@code IdempotenceStorageContract} of this module's test-jar.

@@ -9,11 +9,15 @@ import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.CapturedLog;
+import io.idempotence.server.Decision;
 import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.IdempotentCall;
+import io.idempotence.server.StoredResponse;
+import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.RecordState;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -21,13 +25,17 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** Business code holds all connections of the pool that it shares with the storage, while an execution is renewed or ends. */
+/** A pool that is small, and that business code and storage share. */
 class JdbcPoolTest {
     private static final int CONNECTIONS = 2;
     private static final Duration LEASE = Duration.ofMillis(600);
@@ -79,6 +87,31 @@ class JdbcPoolTest {
 
     private String pay() {
         return "payment " + runs.incrementAndGet();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("rule 17: duplicates that wait hold no connection; there is one for every other call")
+    void duplicatesThatWaitHoldNoConnection(boolean firstRunsHere) throws Exception {
+        IdempotentCall call = IdempotentCall.of(id);
+        try (Idempotence idempotence = idempotence(IdempotencePolicy.defaults());
+                Idempotence other = Idempotence.over(elsewhere)) {
+            Decision first = (firstRunsHere ? idempotence : other).claim(call, IdempotencePolicy.defaults());
+            List<CompletableFuture<Decision>> waiting = new ArrayList<>();
+            for (int i = 0; i <= CONNECTIONS; i++) {
+                waiting.add(idempotence.claim(call, IdempotencePolicy.defaults(), Duration.ofMinutes(5)));
+            }
+
+            assertThat(idempotence.execute(IdempotenceId.of("order-" + UUID.randomUUID()), this::pay))
+                    .isEqualTo("payment 1");
+            assertThat(waiting).noneMatch(CompletableFuture::isDone);
+
+            ((Decision.Run) first).execution().finish(Verdict.KEEP, StoredResponse.unavailable());
+            for (CompletableFuture<Decision> waiter : waiting) {
+                assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
+                        .isEqualTo(new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO));
+            }
+        }
     }
 
     @Test

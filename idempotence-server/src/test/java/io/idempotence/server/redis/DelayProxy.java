@@ -24,7 +24,7 @@ final class DelayProxy implements AutoCloseable {
     private boolean answersHeld;
     private final Supplier<Tap> taps;
 
-    /** Sees what passes on one connection, before it is passed on. */
+    /** Sees what passes on one connection before it is passed on, and may change the bytes. */
     @FunctionalInterface
     interface Tap {
         void passes(boolean requests, byte[] bytes, int length);

@@ -9,27 +9,33 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import io.idempotence.server.CapturedLog;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.IOException;
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import redis.clients.jedis.Jedis;
 
 /** What {@code strict()} makes of servers that could lose or refuse claims. */
 @Tag("redis-7")
 class RedisSetUpTest {
     private static void assertRefused(EmbeddedRedis redis, String why) {
-        assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.address())
-                        .strict()
-                        .build())
-                .isInstanceOf(StorageUnavailableException.class)
-                .hasMessageContaining("Redis at " + redis.address() + " is not set up as strict() demands")
-                .hasMessageContaining(why);
+        assertRefused(redis.address(), why);
         try (Jedis jedis = redis.jedis()) {
             assertThat(jedis.clientList().lines()).as("connections left open").hasSize(1);
         }
         assertWarned(redis.address(), why);
+    }
+
+    private static void assertRefused(String address, String why) {
+        assertThatThrownBy(
+                        () -> RedisIdempotenceStorage.builder(address).strict().build())
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("Redis at " + address + " is not set up as strict() demands")
+                .hasMessageContaining(why);
     }
 
     /** Without {@code strict()}. */
@@ -63,15 +69,34 @@ class RedisSetUpTest {
     @CsvSource({
         "--appendonly, no, set appendonly yes",
         "--maxmemory-policy, volatile-lru, set noeviction",
+        "--maxmemory-policy, volatile-lru --maxmemory 100mb, set noeviction",
         "--replicaof, 127.0.0.1 1, connect to the primary",
     })
     void aServerThatCouldLoseClaimsIsRefused(String option, String value, String why) {
-        String[] words = (option + " " + value).split(" ", -1);
-        String[] options = new String[words.length + 4];
-        System.arraycopy(new String[] {"--appendonly", "yes", "--maxmemory", "100mb"}, 0, options, 0, 4);
-        System.arraycopy(words, 0, options, 4, words.length);
+        String[] options = ("--appendonly yes " + option + " " + value).split(" ", -1);
         try (EmbeddedRedis redis = EmbeddedRedis.start(options)) {
             assertRefused(redis, why);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"6.1", "5.9"})
+    void aServerThatIsTooOldIsRefused(String version) throws IOException {
+        try (EmbeddedRedis redis = EmbeddedRedis.startPersistent();
+                DelayProxy old =
+                        new DelayProxy(redis.port(), () -> (requests, bytes, length) -> say(version, bytes, length))) {
+            assertRefused(old.address(), "it is older than Redis 6.2");
+            assertWarned(old.address(), "it is older than Redis 6.2");
+        }
+    }
+
+    /** Puts another version into the answer to {@code INFO}: there is no artifact of a server so old. */
+    private static void say(String version, byte[] bytes, int length) {
+        String name = "redis_version:";
+        int at = new String(bytes, 0, length, StandardCharsets.ISO_8859_1).indexOf(name);
+        if (at >= 0) {
+            System.arraycopy(
+                    version.getBytes(StandardCharsets.ISO_8859_1), 0, bytes, at + name.length(), version.length());
         }
     }
 
