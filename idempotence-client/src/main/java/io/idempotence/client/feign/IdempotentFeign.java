@@ -54,7 +54,8 @@ import java.util.Optional;
  * is in the future. The first attempt begins in the caller's thread, later ones in {@link IdempotenceClientConfig#executor()}.
  * Cancelling the future, or completing it in another way, cancels the request that is out, and none follows; the listener is
  * told {@code UNKNOWN} then, as the operation may have been carried out. Feign's client for OkHttp has no way to cancel a
- * request: it goes on to its end or its timeout, and its answer is let go. A client that returns a future at once and has
+ * request, and Feign's metrics capabilities added before hand no cancellation down: the request goes on to its end or its
+ * timeout, and its answer is let go. A client that returns a future at once and has
  * not ended it half a second after the deadline is not waited for any more: the call ends as if the request had timed out, and
  * that future is cancelled.
  *
