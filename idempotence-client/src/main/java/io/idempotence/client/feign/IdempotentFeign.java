@@ -34,7 +34,8 @@ import java.util.Optional;
  *
  * <ul>
  *   <li>with an answer: the decoded value, or the exception that Feign and the client's {@code ErrorDecoder} make of it. A
- *       {@code Response} return type gets the last answer, error statuses included; answers tried again are closed.
+ *       {@code Response} return type gets the last answer, error statuses included; answers tried again are closed. If its body
+ *       breaks off while the caller reads it, make the call again under the same ID.
  *   <li>with {@link RequestRefusedException}, if the server half refused; whatever the return type.
  *   <li>with {@link OutcomeUnknownException}, if a call with an ID may have been carried out and nothing after settled it. A
  *       status that a login or a gateway may have given before the operation saw the request (401, 403, 404, 413 and the like), or one of
@@ -43,9 +44,10 @@ import java.util.Optional;
  *       doubt, or if the call carried no ID.
  *   <li>with the exception of an interceptor, encoder or other code of the caller that kept the request from being sent, with
  *       {@link io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or with {@link
- *       IllegalStateException} if two calls would share an ID or the client is put together wrongly; never after a request in
- *       doubt. Of unchecked exceptions of the HTTP client only a {@code RejectedExecutionException} and the refusals of
- *       Resilience4j's circuit breaker, bulkhead and rate limiter count as not sent.
+ *       IllegalStateException} if two calls would share an ID, if the server half may have forgotten it, if a redirect took a call
+ *       under it to another origin or if the client is put together wrongly; never after a request of this call in doubt. Of
+ *       unchecked exceptions of the HTTP client only a {@code RejectedExecutionException} and the refusals of Resilience4j's
+ *       circuit breaker, bulkhead and rate limiter count as not sent.
  * </ul>
  *
  * <p>A thread interrupted during a call makes no further attempt and keeps its flag.
@@ -54,9 +56,9 @@ import java.util.Optional;
  * is in the future. The first attempt begins in the caller's thread, later ones in {@link IdempotenceClientConfig#executor()}.
  * Cancelling the future, or completing it in another way, cancels the request that is out, and none follows; the listener is
  * told {@code UNKNOWN} then, as the operation may have been carried out. Feign's client for OkHttp has no way to cancel a
- * request: it goes on to its end or its timeout, and its answer is let go. A client that returns a future at once and has
- * not ended it half a second after the deadline is not waited for any more: the call ends as if the request had timed out, and
- * that future is cancelled.
+ * request, and Feign's metrics capabilities added before hand no cancellation down: the request goes on to its end or its
+ * timeout, and its answer is let go. A client that returns a future at once and has not ended it half a second after the
+ * deadline is not waited for any more: the call ends as if the request had timed out, and that future is cancelled.
  *
  * <p><b>What the deadline does not end</b> in calls that do not return a future: a status line or headers that drip, so that no
  * read times out. OkHttp's own {@code callTimeout} does end them. And each timeout of an attempt (to connect, for TLS, to read)

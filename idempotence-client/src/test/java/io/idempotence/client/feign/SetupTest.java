@@ -20,6 +20,8 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Building a client: what is put together wrongly is said, or refused. */
 class SetupTest extends FeignTestBase {
@@ -137,10 +139,16 @@ class SetupTest extends FeignTestBase {
         assertThatThrownBy(() -> target(builder)).hasStackTraceContaining("called twice");
     }
 
-    @Test
-    void buildersThatDropWhatIsInstalledAreRefused() {
-        assertThatThrownBy(() -> IdempotentFeign.install(new feign.reactive.FakeReactorBuilder(), fast().build()))
-                .isInstanceOf(IllegalArgumentException.class);
+    static List<Feign.Builder> unsupportedBuilders() {
+        return List.of(new feign.reactive.FakeReactorBuilder(), new feign.hystrix.FakeHystrixBuilder());
+    }
+
+    @ParameterizedTest
+    @MethodSource("unsupportedBuilders")
+    void buildersThatDropWhatIsInstalledAreRefused(Feign.Builder unsupported) {
+        assertThatThrownBy(() -> IdempotentFeign.install(unsupported, fast().build()))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining(unsupported.getClass().getName());
     }
 
     @Test

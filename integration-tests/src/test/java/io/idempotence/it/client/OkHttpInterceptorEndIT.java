@@ -1,6 +1,7 @@
 package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static io.idempotence.it.wire.Latches.awaitLatch;
@@ -186,6 +187,35 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         call.cancel();
         assertThat(caller.thrown()).isInstanceOf(OutcomeUnknownException.class);
         assertThat(received()).hasSize(1);
+    }
+
+    // ---- interceptors that fail
+
+    /** Whether it let a request leave before, nobody can tell. */
+    @Test
+    void ioExceptionOfAnInterceptorAfterInstallCountsAsALostAnswer() {
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> {
+                    throw new IOException("no token");
+                }));
+        assertThatThrownBy(() -> send(client, order()))
+                .isInstanceOf(OutcomeUnknownException.class)
+                .hasRootCauseMessage("no token");
+        assertEnd(UNKNOWN, 3);
+    }
+
+    @Test
+    void uncheckedExceptionOfAnInterceptorBeforeTheFirstRequestEndsTheCallAsItIs() {
+        IllegalStateException stops = new IllegalStateException("no token");
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> {
+                    throw stops;
+                }));
+        assertThatThrownBy(() -> send(client, order())).isSameAs(stops);
+        assertEnd(FAILED, 1);
+        assertThat(received()).isEmpty();
     }
 
     // ---- callTimeout
