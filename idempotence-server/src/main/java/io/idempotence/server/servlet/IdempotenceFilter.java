@@ -283,7 +283,7 @@ public final class IdempotenceFilter implements Filter {
                     if (decision instanceof Decision.Run run) {
                         run(run.execution(), request, received.body(), response, chain);
                     } else if (decision instanceof Decision.Replay replay) {
-                        replay(replay.result(), response);
+                        replay(call.id(), replay.result(), response);
                     } else if (decision instanceof Decision.Refuse refuse) {
                         problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
                     }
@@ -309,12 +309,12 @@ public final class IdempotenceFilter implements Filter {
         exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
     }
 
-    private void replay(byte[] result, HttpServletResponse response) throws IOException {
+    private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
         try {
             Replay.give(result, response);
         } catch (CorruptRecordException e) {
-            LOG.warn("a stored answer cannot be read, the request was refused and nothing ran", e);
-            problems.refuse(response, Refusal.STORAGE_UNAVAILABLE, Duration.ofSeconds(1), null);
+            Decision.Refuse refuse = idempotence.unreadable(id, e);
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
         }
     }
 
