@@ -13,7 +13,7 @@ public sealed interface Decision {
     record Run(Execution execution) implements Decision {}
 
     /**
-     * Give the stored result again.
+     * Give the stored result again, or, if it cannot be read, do what {@link Idempotence#unreadable} says.
      *
      * @param result the bytes given to {@link Execution#finish} by the attempt that ran
      */

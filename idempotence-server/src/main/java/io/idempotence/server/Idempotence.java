@@ -267,10 +267,9 @@ public final class Idempotence implements AutoCloseable {
             }
         }
         if (decision instanceof Decision.Replay replay) {
-            return decoded(codec, replay.result());
+            return decoded(call.id(), codec, replay.result());
         }
-        Decision.Refuse refuse = (Decision.Refuse) decision;
-        throw new ExecutionRefusedException(refuse.refusal(), call.id(), refuse.retryAfter());
+        throw exception((Decision.Refuse) decision, call.id());
     }
 
     private <T> T run(Execution execution, ResultCodec<T> codec, Work<T> work) throws Exception {
@@ -282,7 +281,7 @@ public final class Idempotence implements AutoCloseable {
                     execution.finish(execution.policy().ofException(e), StoredResult.unavailable());
             if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
                 LOG.warn("the work of a late owner failed; its caller gets the result of the one that overtook it", e);
-                return decoded(codec, replay.result());
+                return decoded(execution.id(), codec, replay.result());
             }
             throw e;
         }
@@ -296,14 +295,25 @@ public final class Idempotence implements AutoCloseable {
         }
         Decision instead = execution.finish(Verdict.KEEP, stored).orElse(null);
         if (instead instanceof Decision.Refuse refuse) {
-            throw new ExecutionRefusedException(refuse.refusal(), execution.id(), refuse.retryAfter());
+            throw exception(refuse, execution.id());
         }
-        return instead instanceof Decision.Replay replay ? decoded(codec, replay.result()) : result;
+        return instead instanceof Decision.Replay replay ? decoded(execution.id(), codec, replay.result()) : result;
     }
 
     @SuppressWarnings("NullAway") // a work whose result is null gets it back
-    private static <T> T decoded(ResultCodec<T> codec, byte[] result) {
-        return StoredResult.kind(result) == StoredResult.NULL ? null : codec.decode(StoredResult.valueOf(result));
+    private <T> T decoded(IdempotenceId id, ResultCodec<T> codec, byte[] result) {
+        byte[] value;
+        try {
+            value = StoredResult.kind(result) == StoredResult.NULL ? null : StoredResult.valueOf(result);
+        } catch (CorruptRecordException e) {
+            throw exception(unreadable(id, e), id);
+        }
+        // What the codec throws is the application's.
+        return value == null ? null : codec.decode(value);
+    }
+
+    private static ExecutionRefusedException exception(Decision.Refuse refuse, IdempotenceId id) {
+        return new ExecutionRefusedException(refuse.refusal(), id, refuse.retryAfter());
     }
 
     /**
@@ -341,6 +351,23 @@ public final class Idempotence implements AutoCloseable {
                 engine.waiters().await(request, patience, decision, () -> look(call.id(), request));
         waiter.thenAccept(told -> toldAfterWaiting(call.id(), told));
         return waiter;
+    }
+
+    /**
+     * Reports that a stored result cannot be read, which is then neither given again nor run again (T20): for transports, each of
+     * which has a form of its own.
+     *
+     * @param id whose result it is
+     * @param cause says what is wrong with it
+     * @return what to do instead of the {@link Decision.Replay}
+     */
+    public Decision.Refuse unreadable(IdempotenceId id, CorruptRecordException cause) {
+        return refused(id, "a stored result cannot be read, its attempt was refused", cause);
+    }
+
+    private Decision.Refuse refused(IdempotenceId id, String what, RuntimeException cause) {
+        engine.events().publish(IdempotenceEvent.STORAGE_ERROR, id, what, cause);
+        return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
     }
 
     /** Counts as if it had not waited. The log has said why already, once for all. */
@@ -408,8 +435,7 @@ public final class Idempotence implements AutoCloseable {
             return decide(call, policy, result, left);
         } catch (RuntimeException e) {
             // Whatever a storage throws, it has not said that this attempt may run.
-            engine.events().publish(IdempotenceEvent.STORAGE_ERROR, id, "an attempt was refused, nothing ran", e);
-            return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
+            return refused(id, "an attempt was refused, nothing ran", e);
         }
     }
 

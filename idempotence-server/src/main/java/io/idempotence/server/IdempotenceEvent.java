@@ -7,7 +7,10 @@ package io.idempotence.server;
 public enum IdempotenceEvent {
     /** A first attempt, or one after a release, got the claim. */
     CLAIMED,
-    /** An attempt met an operation that is completed: the stored answer was given again, or there is none (result-unavailable). */
+    /**
+     * An attempt met an operation that is completed: the stored answer was given again, or there is none (result-unavailable), or it
+     * cannot be read, and {@link #STORAGE_ERROR} follows.
+     */
     REPLAYED,
     /** An attempt met one that still runs. */
     IN_PROGRESS,

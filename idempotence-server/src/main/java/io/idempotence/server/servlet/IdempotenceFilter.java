@@ -14,7 +14,6 @@ import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
-import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
@@ -222,19 +221,12 @@ public final class IdempotenceFilter implements Filter {
         return switch (request.getDispatcherType()) {
             case REQUEST -> true;
             // Let through by this one: the handler has run.
-            case ASYNC -> letThroughBy == null && patterns != null && coversOriginalPath(patterns, request);
+            case ASYNC ->
+                letThroughBy == null
+                        && patterns != null
+                        && patterns.stream().anyMatch(pattern -> pattern.covers(request));
             default -> false;
         };
-    }
-
-    /** Where the caller sent a request that is dispatched now: a handler may dispatch it to a path of ours after it ran. */
-    private static boolean coversOriginalPath(List<UrlPattern> patterns, HttpServletRequest request) {
-        Object servletPath = request.getAttribute(AsyncContext.ASYNC_SERVLET_PATH);
-        Object pathInfo = request.getAttribute(AsyncContext.ASYNC_PATH_INFO);
-        String path = servletPath == null && pathInfo == null
-                ? UrlPattern.path(request.getServletPath(), request.getPathInfo())
-                : UrlPattern.path((String) servletPath, (String) pathInfo);
-        return patterns.stream().anyMatch(pattern -> pattern.covers(path));
     }
 
     /** A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected (promise P6). */
@@ -291,7 +283,7 @@ public final class IdempotenceFilter implements Filter {
                     if (decision instanceof Decision.Run run) {
                         run(run.execution(), request, received.body(), response, chain);
                     } else if (decision instanceof Decision.Replay replay) {
-                        replay(replay.result(), response);
+                        replay(call.id(), replay.result(), response);
                     } else if (decision instanceof Decision.Refuse refuse) {
                         problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
                     }
@@ -317,12 +309,12 @@ public final class IdempotenceFilter implements Filter {
         exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
     }
 
-    private void replay(byte[] result, HttpServletResponse response) throws IOException {
+    private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
         try {
             Replay.give(result, response);
         } catch (CorruptRecordException e) {
-            LOG.warn("a stored answer cannot be read, the request was refused and nothing ran", e);
-            problems.refuse(response, Refusal.STORAGE_UNAVAILABLE, Duration.ofSeconds(1), null);
+            Decision.Refuse refuse = idempotence.unreadable(id, e);
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
         }
     }
 

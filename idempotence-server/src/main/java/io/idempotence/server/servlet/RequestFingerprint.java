@@ -20,8 +20,8 @@ import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What makes two requests the same (rule 7): method, path with its variables, query in canonical order, media type without
- * parameters, and the body without its content coding and multipart boundary. Each piece has its length in front.
+ * What makes two requests the same (rule 7): method, the caller's path with its variables, its query in canonical order, media
+ * type without parameters, and the body without its content coding and multipart boundary. Each piece has its length in front.
  */
 final class RequestFingerprint {
     private final FieldDigest digest = new FieldDigest();
@@ -82,8 +82,8 @@ final class RequestFingerprint {
 
     private void head(HttpServletRequest request) {
         add(request.getMethod());
-        add(request.getRequestURI());
-        List<String[]> query = canonical(request.getQueryString());
+        add(CallersPath.uri(request));
+        List<String[]> query = canonical(CallersPath.query(request));
         add(Integer.toString(query.size()));
         for (String[] parameter : query) {
             add(parameter[0]);

@@ -5,7 +5,6 @@ import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Which requests a pattern covers: as in a filter mapping (Jakarta Servlet 6, section 12.2), and a name in braces stands for
@@ -77,13 +76,9 @@ final class UrlPattern {
         return Stream.of(pattern, pattern.endsWith("/") ? pattern.substring(0, pattern.length() - 1) : pattern + "/");
     }
 
+    /** Where the caller sent it counts: a handler may dispatch it to a path of ours after it ran. */
     boolean covers(HttpServletRequest request) {
-        return covers(path(request.getServletPath(), request.getPathInfo()));
-    }
-
-    /** A path as patterns see it. */
-    static String path(@Nullable String servletPath, @Nullable String pathInfo) {
-        return (servletPath == null ? "" : servletPath) + (pathInfo == null ? "" : pathInfo);
+        return covers(CallersPath.inContext(request));
     }
 
     boolean covers(String path) {

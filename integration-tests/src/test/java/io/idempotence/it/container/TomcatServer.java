@@ -27,6 +27,7 @@ public final class TomcatServer implements ServletServer {
         Connector connector = new Connector();
         connector.setProperty("address", "127.0.0.1");
         connector.setPort(0);
+        connector.setAllowTrace(true);
         connector.setProperty("compression", compressing ? "on" : "off");
         connector.addUpgradeProtocol(new Http2Protocol());
         tomcat.setConnector(connector);

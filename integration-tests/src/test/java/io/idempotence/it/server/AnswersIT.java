@@ -7,6 +7,7 @@ import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
@@ -285,6 +286,38 @@ class AnswersIT extends FilterTestBase {
                 .doesNotContain("set-cookie", "x-ratelimit-remaining", "x-trace-id", "www-authenticate");
         assertThat(second.headers().firstValue("X-Payment")).contains("p");
         assertSameAnswer(first, second);
+    }
+
+    @Test
+    @DisplayName("Rule 10: nobody can configure that headers of one caller, connection or moment are replayed")
+    void headersThatMustNotBeReplayedCannotBeKept() {
+        IdempotenceFilter.Builder filter = IdempotenceFilter.builder(idempotence());
+        for (String name : List.of(
+                "Set-Cookie",
+                "SET-COOKIE",
+                "Date",
+                "Connection",
+                "Keep-Alive",
+                "Transfer-Encoding",
+                "Trailer",
+                "Upgrade",
+                "TE",
+                "Content-Length",
+                "Proxy-Authenticate",
+                "WWW-Authenticate",
+                "Authorization",
+                "Retry-After",
+                "Idempotent-Replayed",
+                "Idempotency-Refusal")) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> filter.keepHeaders("X-Payment", name))
+                    .withMessageContaining(name);
+        }
+        for (String none : List.of("", "Set-Cookie:", "X Payment", "X-Payment\r\nSet-Cookie")) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> filter.keepHeaders(none))
+                    .withMessageContaining("is none");
+        }
     }
 
     @Test

@@ -16,9 +16,11 @@ import io.idempotence.server.servlet.RequestScope;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.http.HttpServletRequest;
 import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
@@ -242,6 +244,60 @@ class OperationsIT extends FilterTestBase {
                 });
         assertThat(isReplayed(server, "/payments/1")).isTrue();
         assertThat(ran).hasValue(1);
+    }
+
+    /** A server in which a filter in front dispatches all requests to one path, unless they say that they go straight on. */
+    private ServletServer serveDispatchedElsewhere(UnaryOperator<IdempotenceFilter.Builder> options) {
+        Idempotence idempotence = idempotence();
+        return start((request, response) -> answer(response, 500, "broken"), context -> {
+            inFront(context, (request, response, chain) -> {
+                if (((HttpServletRequest) request).getHeader("X-Straight-On") == null) {
+                    request.startAsync().dispatch("/v2?routed=yes");
+                } else {
+                    chain.doFilter(request, response);
+                }
+            });
+            options.apply(IdempotenceFilter.builder(idempotence)).build().install(context, "/payments/*");
+        });
+    }
+
+    @Test
+    @DisplayName(
+            "P5, rule 7: of a request that a filter in front dispatches elsewhere its own path and query are compared")
+    void ofARequestThatAFilterInFrontDispatchesElsewhereItsOwnPathAndQueryAreCompared() {
+        ServletServer server = serveDispatchedElsewhere(filter -> filter.policy(STORES_ALL));
+        String path = "/payments/a%20b?to=7&at=8";
+        post(server.uri(path), id, "{}");
+        for (String other : List.of("/payments/b?to=7&at=8", "/payments/a%20b?to=9&at=8", "/payments/a%20b")) {
+            assertThat(refusal(post(server.uri(other), id, "{}"))).as(other).isEqualTo("key-reused");
+        }
+        assertThat(replayed(post(server.uri(path), id, "{}"))).isTrue();
+        String without = "/payments/c";
+        post(server.uri(without), id + "c", "{}");
+        assertThat(refusal(post(server.uri(without + "?routed=yes"), id + "c", "{}")))
+                .isEqualTo("key-reused");
+        assertThat(replayed(post(server.uri(without), id + "c", "{}"))).isTrue();
+    }
+
+    @Test
+    @DisplayName("Rule 7: a request is the same whether a filter in front dispatches it or not")
+    void aRequestIsTheSameWhetherAFilterInFrontDispatchesItOrNot() {
+        ServletServer server = serveDispatchedElsewhere(filter -> filter.policy(STORES_ALL));
+        for (String path : List.of("/payments/a%20b;c=d?to=7&at=8", "/payments", "/payments/1?")) {
+            post(server.uri(path), id + path.length(), "{}");
+            assertThat(replayed(post(server.uri(path), id + path.length(), "{}", "X-Straight-On", "yes")))
+                    .as(path)
+                    .isTrue();
+        }
+    }
+
+    @Test
+    void theOperationOfARequestThatAFilterInFrontDispatchesElsewhereIsThatOfItsOwnPath() {
+        ServletServer server =
+                serveDispatchedElsewhere(filter -> filter.operation("POST /payments/refunds/*", STORES_ALL)
+                        .operation("/v2", IdempotencePolicy.defaults()));
+        assertThat(isReplayed(server, "/payments/refunds/1")).isTrue();
+        assertThat(isReplayed(server, "/payments/1")).isFalse();
     }
 
     @Test

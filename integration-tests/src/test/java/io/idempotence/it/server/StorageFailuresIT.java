@@ -8,12 +8,16 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.StorageKey;
 import java.net.http.HttpResponse;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
 
 /** Storages and listeners that fail in ways of their own. Those that Redis fails in are in {@code io.idempotence.it.fault}. */
 @DisplayName("Storage failures (rule 5)")
@@ -51,6 +55,30 @@ class StorageFailuresIT extends FilterTestBase {
         await().until(() -> replayed(call(server)));
         assertSameAnswer(first, call(server));
         assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T20, P6: a stored answer that cannot be read is refused and reported, and nothing runs")
+    void aStoredAnswerThatCannotBeReadIsRefusedAndReported() {
+        AtomicReference<StorageKey> key = new AtomicReference<>();
+        ServletServer server = serve((request, response) -> {
+            key.set(IdempotenceFilter.execution(request).orElseThrow().key());
+            answer(response, 201, "paid");
+        });
+        assertThat(call(server).statusCode()).isEqualTo(201);
+        try (Jedis jedis = redis.server().jedis()) {
+            // The first byte of the answer, which is behind the head of the record: of a kind that this version does
+            // not know.
+            jedis.setrange(key.get().value(), 54, "~");
+        }
+        HttpResponse<byte[]> second = call(server);
+        assertThat(second.statusCode()).isEqualTo(503);
+        assertThat(refusal(second)).isEqualTo("storage-unavailable");
+        assertThat(second.headers().firstValue("Retry-After")).contains("1");
+        assertThat(replayed(second)).isFalse();
+        assertThat(runs).hasValue(1);
+        assertThat(events)
+                .containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED, IdempotenceEvent.STORAGE_ERROR);
     }
 
     @Test
