@@ -362,6 +362,8 @@ public final class Idempotence implements AutoCloseable {
      * @return what to do instead of the {@link Decision.Replay}
      */
     public Decision.Refuse unreadable(IdempotenceId id, CorruptRecordException cause) {
+        Objects.requireNonNull(id, "id");
+        Objects.requireNonNull(cause, "cause");
         return refused(id, "a stored result cannot be read, its attempt was refused", cause);
     }
 

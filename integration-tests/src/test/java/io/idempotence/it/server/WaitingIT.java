@@ -98,10 +98,23 @@ class WaitingIT {
 
     private ServletServer serve(
             Handler handler, boolean async, FilterInFront inFront, UnaryOperator<IdempotenceFilter.Builder> options) {
+        return serve(idempotence(), handler, async, inFront, options);
+    }
+
+    private Idempotence idempotence() {
         Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
                 .listener((event, which) -> events.add(event))
                 .build();
         toClose.add(idempotence);
+        return idempotence;
+    }
+
+    private ServletServer serve(
+            Idempotence idempotence,
+            Handler handler,
+            boolean async,
+            FilterInFront inFront,
+            UnaryOperator<IdempotenceFilter.Builder> options) {
         ServletServer server = container.start(
                 context -> {
                     FilterRegistration.Dynamic front = context.addFilter("front", inFront::doFilter);
@@ -354,24 +367,13 @@ class WaitingIT {
     @Test
     @DisplayName("P6: nobody waits on a service that stops")
     void nobodyWaitsOnAServiceThatStops() throws Exception {
-        Idempotence idempotence = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()));
-        toClose.add(idempotence);
-        ServletServer server = container.start(
-                context -> {
-                    IdempotenceFilter.builder(idempotence)
-                            .maxWait(Duration.ofMinutes(10))
-                            .build()
-                            .install(context);
-                    ServletRegistration.Dynamic servlet =
-                            context.addServlet("handler", ServletServer.servlet(this::slow));
-                    servlet.setAsyncSupported(true);
-                    servlet.addMapping("/*");
-                },
-                null);
-        toClose.add(server);
+        Idempotence idempotence = idempotence();
+        ServletServer server = serve(
+                idempotence, this::slow, true, WaitingIT::passOn, filter -> filter.maxWait(Duration.ofMinutes(10)));
         first(server);
         CompletableFuture<HttpResponse<byte[]>> duplicate = duplicate(server, "wait=600");
-        await().until(() -> commands() >= 3);
+        awaitDuplicates(1);
+        await("only the first attempt is on a thread").until(() -> threadsOfTheContainerInTheFilter() == 1);
         idempotence.close();
 
         HttpResponse<byte[]> answer = duplicate.orTimeout(30, TimeUnit.SECONDS).join();
