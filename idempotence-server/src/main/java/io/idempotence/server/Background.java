@@ -45,6 +45,7 @@ final class Background implements AutoCloseable {
     private final Map<Runnable, IdempotenceId> waiting = new ConcurrentHashMap<>();
 
     private volatile boolean closed;
+    private volatile boolean timeIsOver;
 
     Background(Events events, String threadName) {
         this(events, threadName, 1, IdempotenceEvent.UNKNOWN);
@@ -158,7 +159,7 @@ final class Background implements AutoCloseable {
                 events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
             } catch (Throwable e) {
                 // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
-                if (last) {
+                if (last || timeIsOver) {
                     givenUp(attempt.id, "closed", e);
                 } else if (nanoTime.getAsLong() - attempt.giveUpAt < 0) {
                     Duration doubled = delay.multipliedBy(2);
@@ -219,9 +220,10 @@ final class Background implements AutoCloseable {
     }
 
     /** Waits for the end of what a pool has to do; what is not done by then is interrupted, and also what runs when the caller is. */
-    private static boolean isInterruptedBefore(long end, ThreadPoolExecutor pool) {
+    private boolean isInterruptedBefore(long end, ThreadPoolExecutor pool) {
         try {
             if (!pool.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                timeIsOver = true;
                 pool.shutdownNow();
             }
             return false;
