@@ -23,8 +23,12 @@ record FilterConfiguration(
         String problemBase) {
     /** The policy of the operation that a request asks for: the first that covers it. */
     IdempotencePolicy policyFor(HttpServletRequest request) {
+        if (operations.isEmpty()) {
+            return policy;
+        }
+        String path = CallersPath.inContext(request);
         for (Operation operation : operations) {
-            if (operation.covers(request)) {
+            if (operation.covers(request.getMethod(), path)) {
                 return operation.policy();
             }
         }

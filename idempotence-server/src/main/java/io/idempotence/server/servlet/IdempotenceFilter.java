@@ -222,11 +222,14 @@ public final class IdempotenceFilter implements Filter {
             case REQUEST -> true;
             // Let through by this one: the handler has run.
             case ASYNC ->
-                letThroughBy == null
-                        && patterns != null
-                        && patterns.stream().anyMatch(pattern -> pattern.covers(request));
+                letThroughBy == null && patterns != null && isCovered(CallersPath.inContext(request), patterns);
             default -> false;
         };
+    }
+
+    /** Where the caller sent a request counts: a handler may dispatch it to a path of ours after it ran. */
+    private static boolean isCovered(String callersPath, List<UrlPattern> patterns) {
+        return patterns.stream().anyMatch(pattern -> pattern.covers(callersPath));
     }
 
     /** A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected (promise P6). */

@@ -1,7 +1,6 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.server.IdempotencePolicy;
-import jakarta.servlet.http.HttpServletRequest;
 
 /**
  * Requests that share a policy.
@@ -9,7 +8,7 @@ import jakarta.servlet.http.HttpServletRequest;
  * @param method empty for all methods
  */
 record Operation(String method, UrlPattern pattern, IdempotencePolicy policy) {
-    boolean covers(HttpServletRequest request) {
-        return (method.isEmpty() || method.equals(request.getMethod())) && pattern.covers(request);
+    boolean covers(String requestMethod, String path) {
+        return (method.isEmpty() || method.equals(requestMethod)) && pattern.covers(path);
     }
 }

@@ -1,6 +1,5 @@
 package io.idempotence.server.servlet;
 
-import jakarta.servlet.http.HttpServletRequest;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -76,11 +75,7 @@ final class UrlPattern {
         return Stream.of(pattern, pattern.endsWith("/") ? pattern.substring(0, pattern.length() - 1) : pattern + "/");
     }
 
-    /** Where the caller sent it counts: a handler may dispatch it to a path of ours after it ran. */
-    boolean covers(HttpServletRequest request) {
-        return covers(CallersPath.inContext(request));
-    }
-
+    /** @param path as {@link CallersPath#inContext} has it */
     boolean covers(String path) {
         return paths.matcher(path).matches();
     }
