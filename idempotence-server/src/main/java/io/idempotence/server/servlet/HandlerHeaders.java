@@ -5,16 +5,12 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** Tells the headers that a handler sets from those of the container and of filters in front. */
 final class HandlerHeaders {
-    private static final Set<String> OF_THE_BODY = Set.of("content-type", "content-length");
-
     private final List<String> keptNames;
 
     /** The values from before the handler, of those headers that it has changed. */
@@ -29,9 +25,13 @@ final class HandlerHeaders {
 
     /** To be called before the handler changes a header. Type and length belong to the body: they are asked for when it is there. */
     void changing(@Nullable String name, HttpServletResponse container) {
-        if (name != null && !OF_THE_BODY.contains(name.toLowerCase(Locale.ROOT)) && !before.containsKey(name)) {
+        if (name != null && !isOfTheBody(name) && !before.containsKey(name)) {
             before.put(name, List.copyOf(container.getHeaders(name)));
         }
+    }
+
+    private static boolean isOfTheBody(String name) {
+        return name.equalsIgnoreCase("Content-Type") || name.equalsIgnoreCase("Content-Length");
     }
 
     /** To be called when the handler has ended with an error, and before the container hears of it. */
@@ -70,8 +70,9 @@ final class HandlerHeaders {
             headers.put(name, List.copyOf(container.getHeaders(name)));
         }
         headers.putAll(before);
-        // Theirs is thrown away.
-        headers.keySet().removeIf(name -> OF_THE_BODY.contains(name.toLowerCase(Locale.ROOT)));
+        // Their body is thrown away.
+        headers.remove("Content-Type");
+        headers.remove("Content-Length");
         container.reset();
         headers.forEach((name, values) -> {
             for (int i = 0; i < values.size(); i++) {
