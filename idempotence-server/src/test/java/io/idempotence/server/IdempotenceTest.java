@@ -27,6 +27,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -480,16 +481,18 @@ class IdempotenceTest {
         assertThat(runs).hasValue(1);
     }
 
+    private void damage(BiConsumer<Jedis, String> records) {
+        try (Jedis jedis = redis.jedis()) {
+            jedis.keys("*").forEach(key -> records.accept(jedis, key));
+        }
+    }
+
     /** T20 */
     @Test
     void anUnreadableRecordIsNeverExecuted() throws Exception {
         Idempotence idempotence = idempotence();
         idempotence.execute(id, this::work);
-        try (Jedis jedis = redis.jedis()) {
-            for (String key : jedis.keys("*")) {
-                jedis.set(key, "not a record");
-            }
-        }
+        damage((jedis, key) -> jedis.set(key, "not a record"));
         assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         assertThat(runs).hasValue(1);
     }
@@ -499,13 +502,9 @@ class IdempotenceTest {
     void aStoredResultThatCannotBeReadIsRefusedAndReported() throws Exception {
         Idempotence idempotence = idempotence();
         idempotence.execute(id, this::work);
-        try (Jedis jedis = redis.jedis()) {
-            for (String key : jedis.keys("*")) {
-                // The first byte of the result, which is behind the head of the record: of a kind that this version
-                // does not know.
-                jedis.setrange(key, 54, "~");
-            }
-        }
+        // The first byte of the result, which is behind the head of the record: of a kind that this version does not
+        // know.
+        damage((jedis, key) -> jedis.setrange(key, 54, "~"));
         assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         assertThat(runs).hasValue(1);
         assertThat(events)
