@@ -100,7 +100,8 @@ public final class IdempotenceClientEvent {
     /**
      * The number of attempts.
      *
-     * @return at least 1, but 0 for a call in doubt, such as a resumed one, that something above the client half kept from being made
+     * @return at least 1, but 0 for a call in doubt, such as a resumed one, that something above the client half kept from being
+     *     made
      */
     public int attempts() {
         return attempts;

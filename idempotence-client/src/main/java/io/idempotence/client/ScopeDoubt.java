@@ -89,18 +89,22 @@ public final class ScopeDoubt {
          * A request of it is about to leave, so from now on it may have been carried out: its caller may stop waiting and make it
          * again.
          *
-         * @param firstSentAt when its first request left
+         * @param firstSentAt when its first request left; the first that is told counts
+         * @throws NullPointerException if it is null
          */
         public void sent(Instant firstSentAt) {
             sent.putIfAbsent(this, Objects.requireNonNull(firstSentAt, "firstSentAt"));
         }
 
-        /** It ended, and leaves no doubt: it was not carried out, as far as its own requests tell. */
+        /** It ended, and leaves no doubt: it was not carried out, as far as its own requests tell. Nothing if it was not sent. */
         public void notCarriedOut() {
             sent.remove(this);
         }
 
-        /** It ended, and may have been carried out: every call begins in that doubt from now on, this one made again as well. */
+        /**
+         * It ended, and may have been carried out: every call begins in that doubt from now on, this one made again as well.
+         * Nothing if it was not sent.
+         */
         public void endedInDoubt() {
             Instant since = sent.get(this);
             if (since != null) {

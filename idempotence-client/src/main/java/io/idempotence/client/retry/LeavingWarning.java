@@ -8,6 +8,7 @@ public final class LeavingWarning {
     private final Logger log;
     private final AtomicBoolean told = new AtomicBoolean();
 
+    /** @param log of the client's public entry point, where an operator looks for it */
     public LeavingWarning(Logger log) {
         this.log = log;
     }
