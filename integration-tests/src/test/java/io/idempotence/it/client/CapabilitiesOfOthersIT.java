@@ -3,6 +3,7 @@ package io.idempotence.it.client;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -12,6 +13,9 @@ import feign.Capability;
 import feign.Client;
 import feign.Feign;
 import feign.FeignException;
+import feign.Request;
+import feign.Response;
+import feign.Target.HardCodedTarget;
 import feign.micrometer.MicrometerCapability;
 import io.github.resilience4j.bulkhead.Bulkhead;
 import io.github.resilience4j.bulkhead.BulkheadConfig;
@@ -27,13 +31,18 @@ import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.ByteArrayInputStream;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -217,6 +226,37 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertThat(timed("feign.Feign") + timed("feign.AsyncFeign")).isEqualTo(1);
         orders.tick();
         assertThat(Set.copyOf(ids())).hasSize(2);
+    }
+
+    /** What measures hands no cancellation down: the request goes on, and its answer is let go. */
+    @Test
+    void answerOfACancelledCallThatMetersKeepFromCancellingIsLetGo() {
+        CompletableFuture<Response> request = new CompletableFuture<>();
+        CountDownLatch closed = new CountDownLatch(1);
+        AsyncOrders orders = IdempotentFeign.install(
+                        AsyncFeign.builder()
+                                .client((sent, options, context) -> request)
+                                .addCapability(new MicrometerCapability(meters)),
+                        fast().build())
+                .target(new HardCodedTarget<>(AsyncOrders.class, "orders", provider.baseUrl()));
+        CompletableFuture<String> answer = orders.create("x");
+        answer.cancel(true);
+        assertThat(request).isNotDone();
+        request.complete(Response.builder()
+                .status(200)
+                .headers(Map.of())
+                .request(Request.create(Request.HttpMethod.POST, "/orders", Map.of(), null, null, null))
+                .body(
+                        new ByteArrayInputStream(new byte[] {'o', 'k'}) {
+                            @Override
+                            public void close() {
+                                closed.countDown();
+                            }
+                        },
+                        2)
+                .build());
+        awaitLatch(closed);
+        assertEnd(UNKNOWN, 1);
     }
 
     private long timed(String name) {
