@@ -30,9 +30,6 @@ final class Background implements AutoCloseable {
 
     static final int BYTES_PER_WRITE = 1024;
 
-    /** How many tasks for later may wait; one more runs at once, in the thread that brings it. */
-    static final int MOST_LATER = 10_000;
-
     private final Events events;
     private final LongSupplier nanoTime;
     private final Duration closing;
@@ -86,16 +83,8 @@ final class Background implements AutoCloseable {
         executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
-    /** Runs a task once, later, or when this is closed; at once if too many wait. */
-    void later(IdempotenceId id, Duration delay, Runnable task) {
-        if (waiting.size() < MOST_LATER) {
-            add(id, delay, task);
-        } else {
-            logging(task);
-        }
-    }
-
-    private void add(IdempotenceId id, Duration delay, Runnable task) {
+    /** Runs a task once, later, or when this is closed. */
+    void add(IdempotenceId id, Duration delay, Runnable task) {
         waiting.put(task, id);
         try {
             executor.schedule(() -> runOnce(task), delay.toNanos(), TimeUnit.NANOSECONDS);

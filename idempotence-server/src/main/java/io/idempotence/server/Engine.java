@@ -12,14 +12,12 @@ import java.util.stream.Stream;
  *
  * @param writes ends that the storage could not take when they were due
  * @param giveBacks of claims that may have been stored in vain; apart, because the ends of executions must not wait for them
- * @param errorPages answers that an error page may still change; apart, because a write may wait for a storage that is down
  */
 record Engine(
         IdempotenceStorage storage,
         Events events,
         Background writes,
         Background giveBacks,
-        Background errorPages,
         Leases leases,
         Waiters waiters)
         implements AutoCloseable {
@@ -36,7 +34,6 @@ record Engine(
                 new Background(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN),
                 // Nothing ran under what they give back: its outcome is no question.
                 new Background(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR),
-                new Background(events, "idempotence-error-pages"),
                 leases,
                 new Waiters(new Background(events, "idempotence-polls"), leases::isRunning, maxWaiting));
     }
@@ -53,9 +50,8 @@ record Engine(
     public void close() {
         waiters.close();
         leases.close();
-        List<Runnable> ends = Stream.of(errorPages, writes, giveBacks)
-                .map(Background::beginClose)
-                .toList();
+        List<Runnable> ends =
+                Stream.of(writes, giveBacks).map(Background::beginClose).toList();
         ends.forEach(Runnable::run);
         storage.close();
     }

@@ -14,7 +14,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish} counts.
+ * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish} or
+ * {@link #finishProvisionally} counts.
  */
 public final class Execution implements IdempotentExecution {
     private final Engine engine;
@@ -32,6 +33,8 @@ public final class Execution implements IdempotentExecution {
     private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean alarmed = new AtomicBoolean();
     private final AtomicBoolean finished = new AtomicBoolean();
+    private final AtomicBoolean replaceable = new AtomicBoolean();
+    private volatile boolean endIsPending;
     private volatile @Nullable Verdict decided;
     private volatile boolean overtaken;
     private volatile boolean releasedInTime;
@@ -154,12 +157,30 @@ public final class Execution implements IdempotentExecution {
      *     {@link Decision.Run}
      */
     public Optional<Decision> finish(Verdict byPolicy, byte[] result) {
+        return finish(byPolicy, result, false);
+    }
+
+    /**
+     * Records how the handler ended, like {@link #finish}. A result that is kept may be replaced once, by {@link #replace}: the
+     * application's error page may still change the response.
+     *
+     * @param byPolicy as in {@link #finish}
+     * @param result what later attempts get if the ID is kept and the result is not replaced; not changed afterwards
+     * @return as {@link #finish}
+     */
+    public Optional<Decision> finishProvisionally(Verdict byPolicy, byte[] result) {
+        return finish(byPolicy, result, true);
+    }
+
+    private Optional<Decision> finish(Verdict byPolicy, byte[] result, boolean provisional) {
         if (!finished.compareAndSet(false, true)) {
             return Optional.empty();
         }
         long start = engine.events().startOfOverhead();
         try {
-            return write(verdict(byPolicy), result);
+            Verdict verdict = verdict(byPolicy);
+            replaceable.set(provisional && verdict == Verdict.KEEP);
+            return write(verdict, result, provisional);
         } finally {
             engine.events()
                     .overhead(
@@ -174,20 +195,14 @@ public final class Execution implements IdempotentExecution {
     }
 
     /**
-     * Finishes in a while unless {@link #finish} is called before.
+     * Replaces the result that {@link #finishProvisionally} recorded. The first call counts; without a provisional result it does
+     * nothing. Never throws for a storage that fails, see {@link #finish}.
      *
-     * @param delay how long to wait
-     * @param byPolicy as in {@link #finish}
-     * @param result as in {@link #finish}
+     * @param result what later attempts get; not changed afterwards
+     * @return as {@link #finish}
      */
-    public void finishLater(Duration delay, Verdict byPolicy, byte[] result) {
-        engine.errorPages().later(id, delay, () -> {
-            if (finished.compareAndSet(false, true)) {
-                write(verdict(byPolicy), result);
-                // Nobody waited for the write.
-                engine.events().overhead(IdempotenceListener.Outcome.RUN, claimNanos);
-            }
-        });
+    public Optional<Decision> replace(byte[] result) {
+        return replaceable.compareAndSet(true, false) ? write(Verdict.KEEP, result, false) : Optional.empty();
     }
 
     /** Reports that the answer is too large to be kept. Finish with {@link StoredResponse#unavailable()} then. */
@@ -273,7 +288,7 @@ public final class Execution implements IdempotentExecution {
     }
 
     /** The lease is renewed until the end is written: a pending completion must not look abandoned (rule 5). */
-    private Optional<Decision> write(Verdict verdict, byte[] result) {
+    private Optional<Decision> write(Verdict verdict, byte[] result, boolean provisional) {
         if (verdict == Verdict.UNKNOWN) {
             engine.events().publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
         }
@@ -283,8 +298,13 @@ public final class Execution implements IdempotentExecution {
                 && takenOver
                 && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE
                 && (overtaken || decided != Verdict.RELEASE);
+        if (endIsPending) {
+            // The storage is down. The two writes may be made in either order: the provisional one replaces nothing.
+            writeLater(verdict, result, provisional);
+            return Optional.empty();
+        }
         try {
-            return insteadOfOwn(verdict, send(verdict, result));
+            return insteadOfOwn(verdict, send(verdict, result, provisional));
         } catch (CorruptRecordException e) {
             engine.leases().ended(this);
             engine.events()
@@ -294,16 +314,20 @@ public final class Execution implements IdempotentExecution {
                     .publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
             // Whoever runs by the time this is tried again began after this one had ended.
             releasedInTime = holds && verdict == Verdict.RELEASE;
-            int size = verdict == Verdict.KEEP ? result.length : 0;
-            engine.writes()
-                    .retry(
-                            id,
-                            size,
-                            policy.retention(),
-                            () -> send(verdict, result),
-                            () -> engine.leases().ended(this));
+            writeLater(verdict, result, provisional);
         }
         return insteadOfOwn(verdict, Optional.empty());
+    }
+
+    private void writeLater(Verdict verdict, byte[] result, boolean provisional) {
+        endIsPending = true;
+        engine.writes()
+                .retry(
+                        id,
+                        verdict == Verdict.KEEP ? result.length : 0,
+                        policy.retention(),
+                        () -> send(verdict, result, provisional),
+                        () -> engine.leases().ended(this));
     }
 
     /** A success that was not overtaken by an answer stands; a failure of somebody who was overtaken never does (T14). */
@@ -318,10 +342,16 @@ public final class Execution implements IdempotentExecution {
         return new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
     }
 
-    /** Those who wait here are told what is recorded, without asking the storage again. */
-    private Optional<Decision> send(Verdict verdict, byte[] result) {
+    /**
+     * Those who wait here are told what is recorded, without asking the storage again. Of a provisional result they are not told: it
+     * may be replaced in a moment, and their poll finds it if it is not.
+     */
+    private Optional<Decision> send(Verdict verdict, byte[] result, boolean provisional) {
         WriteResult written = switch (verdict) {
-            case KEEP -> engine.storage().complete(claim, result, policy.retention());
+            case KEEP ->
+                provisional
+                        ? engine.storage().completeProvisionally(claim, result, policy.retention())
+                        : engine.storage().complete(claim, result, policy.retention());
             case RELEASE -> abandons ? engine.abandon(claim) : engine.storage().release(claim, policy.retention());
             case UNKNOWN -> engine.storage().markUnknown(claim, policy.retention());
         };
@@ -329,7 +359,7 @@ public final class Execution implements IdempotentExecution {
         Optional<Decision> canonical = judge(written).map(Idempotence::ended);
         if (canonical.isPresent()) {
             tell(canonical.get());
-        } else if (!(written instanceof WriteResult.Fenced)) {
+        } else if (!provisional && !(written instanceof WriteResult.Fenced)) {
             tell(
                     switch (verdict) {
                         case KEEP -> Idempotence.ended(result);

@@ -50,7 +50,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>It has few threads of its own, all daemons that exist only while there is something to do: up to eight
  * {@code idempotence-writes} for ends that the storage could not take when they were due, one {@code idempotence-give-backs} for
- * claims whose answers got lost, one {@code idempotence-error-pages}, {@code idempotence-renewals} for the leases of running
+ * claims whose answers got lost, {@code idempotence-renewals} for the leases of running
  * handlers (one, and up to 16 more while several are due at once), and one {@code idempotence-polls} for duplicates that wait for
  * another process.
  *
@@ -585,6 +585,9 @@ public final class Idempotence implements AutoCloseable {
         try {
             return engine.storage().claim(request);
         } catch (StorageUnavailableException first) {
+            if (first.nothingWritten()) {
+                throw first;
+            }
             if (first.triedToGiveBack()) {
                 if (!first.hasGivenBack()) {
                     undo(id, request, mayClaimToUndo);

@@ -227,7 +227,7 @@ class BackgroundTest {
         retry(id, 0);
         assertThat(tries).hasValue(last + 1);
         assertThat(background.tryLater(Duration.ZERO, tries::incrementAndGet)).isFalse();
-        background.later(id, Duration.ofHours(1), ends::incrementAndGet);
+        background.add(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(ends).hasValue(1);
         assertThat(tries).hasValue(last + 1);
         assertThat(told).containsExactly("UNKNOWN order-1", "UNKNOWN order-1");
@@ -235,7 +235,7 @@ class BackgroundTest {
 
     @Test
     void whatIsForLaterIsDoneWhenItIsClosedUnlessItMayBeDropped() {
-        background.later(id, Duration.ofHours(1), ends::incrementAndGet);
+        background.add(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(background.tryLater(Duration.ofHours(1), tries::incrementAndGet))
                 .isTrue();
         background.close();
@@ -246,7 +246,7 @@ class BackgroundTest {
 
     @Test
     void aTaskThatFailsDoesNotStopTheOthers() {
-        background.later(id, Duration.ZERO, () -> {
+        background.add(id, Duration.ZERO, () -> {
             throw new IllegalStateException("a bug");
         });
         background.tryLater(Duration.ZERO, () -> {
@@ -270,10 +270,10 @@ class BackgroundTest {
             few.retry(id, 0, RETENTION, hangs, () -> {});
         }
         await().until(() -> hanging.get() == 3);
-        few.later(id, Duration.ofHours(1), hangs);
-        few.later(id, Duration.ofHours(1), hangs);
+        few.add(id, Duration.ofHours(1), hangs);
+        few.add(id, Duration.ofHours(1), hangs);
         for (int i = 0; i < 50; i++) {
-            few.later(id, Duration.ofHours(1), ends::incrementAndGet);
+            few.add(id, Duration.ofHours(1), ends::incrementAndGet);
         }
         few.close();
         assertThat(ends).hasValue(50);
@@ -312,23 +312,6 @@ class BackgroundTest {
     }
 
     @Test
-    @DisplayName("who brings more for later than may wait does it itself")
-    void moreThanMayWaitIsDoneAtOnce() {
-        for (int i = 0; i < Background.MOST_LATER; i++) {
-            background.later(id, Duration.ofHours(1), tries::incrementAndGet);
-        }
-        assertThat(tries).hasValue(0);
-        List<Thread> by = new CopyOnWriteArrayList<>();
-        background.later(id, Duration.ofHours(1), () -> by.add(Thread.currentThread()));
-        assertThat(by).containsExactly(Thread.currentThread());
-        background.later(id, Duration.ofHours(1), () -> {
-            throw new IllegalStateException("a bug");
-        });
-        background.close();
-        assertThat(tries).hasValue(Background.MOST_LATER);
-    }
-
-    @Test
     void whoClosesAndIsInterruptedStaysInterruptedAndTriesWhatWaits() throws Exception {
         CountDownLatch underWay = new CountDownLatch(1);
         CountDownLatch never = new CountDownLatch(1);
@@ -341,7 +324,7 @@ class BackgroundTest {
             }
         });
         underWay.await();
-        background.later(id, Duration.ofHours(1), tries::incrementAndGet);
+        background.add(id, Duration.ofHours(1), tries::incrementAndGet);
         Thread.currentThread().interrupt();
         background.close();
         assertThat(Thread.interrupted()).isTrue();

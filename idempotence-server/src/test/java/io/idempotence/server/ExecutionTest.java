@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Test;
 /** How an execution ends, and what its caller and the listener are told, by a clock that stands still. */
 class ExecutionTest {
     private static final byte[] OWN = StoredResult.value(new byte[] {1});
+    private static final byte[] PAGE = StoredResult.value(new byte[] {3});
     private static final byte[] OTHER = StoredResult.value(new byte[] {2});
     private static final Duration LEASE = Duration.ofMinutes(6);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.builder()
@@ -130,17 +131,72 @@ class ExecutionTest {
     }
 
     @Test
-    void finishesLaterUnlessItIsFinishedBefore() {
-        run().finishLater(Duration.ofMillis(1), Verdict.KEEP, OWN);
-        await().until(() -> told.contains("overhead of RUN"));
+    void aFailureIsRecordedAtOnceAndItsErrorPageReplacesItOnce() {
+        Execution execution = run();
+        assertThat(execution.finishProvisionally(Verdict.KEEP, OWN)).isEmpty();
         assertThat(state()).isEqualTo(RecordState.COMPLETED);
-        memory.delete(key);
-        Execution second = run();
-        second.finishLater(Duration.ofHours(1), Verdict.KEEP, OWN);
-        second.finish(Verdict.RELEASE, OWN);
-        idempotence.close();
+        assertReplays(OWN);
+
+        assertThat(execution.replace(PAGE)).isEmpty();
+        assertReplays(PAGE);
+        execution.replace(OWN);
+        execution.finish(Verdict.RELEASE, OWN);
+        assertReplays(PAGE);
+        assertThat(told).filteredOn("overhead of RUN"::equals).hasSize(1);
+    }
+
+    @Test
+    void whatIsNotKeptProvisionallyIsNeverReplaced() {
+        Execution released = run();
+        released.finishProvisionally(Verdict.RELEASE, OWN);
+        released.replace(PAGE);
         assertThat(state()).isEqualTo(RecordState.RELEASED);
-        assertThat(told).filteredOn("overhead of RUN"::equals).hasSize(2);
+
+        Execution kept = run();
+        kept.finish(Verdict.KEEP, OWN);
+        kept.replace(PAGE);
+        assertReplays(OWN);
+    }
+
+    @Test
+    @DisplayName("T22: an error page replaces a failure whose record is still pending, whichever is written first")
+    void anErrorPageReplacesAFailureWhoseRecordIsStillPending() {
+        for (Call lost : List.of(Call.COMPLETE_PROVISIONALLY, Call.COMPLETE)) {
+            fail(Call.COMPLETE_PROVISIONALLY, new StorageUnavailableException("the cable is out", null));
+            Execution execution = run();
+            execution.finishProvisionally(Verdict.KEEP, OWN);
+            assertThat(state()).isEqualTo(RecordState.IN_PROGRESS);
+            fail(lost, new StorageUnavailableException("the cable is out", null));
+            execution.replace(PAGE);
+            // Now the one of them that is not lost is made, and then the other.
+            long made = storage.count(Call.COMPLETE) + storage.count(Call.COMPLETE_PROVISIONALLY);
+            await().until(() -> storage.count(Call.COMPLETE) + storage.count(Call.COMPLETE_PROVISIONALLY) > made + 1);
+            storage.before((call, which) -> {});
+
+            await().untilAsserted(() -> assertReplays(PAGE));
+            memory.delete(key);
+        }
+    }
+
+    @Test
+    @DisplayName("T14: the page of a late owner never replaces the answer of the one that overtook it")
+    void theErrorPageOfALateOwnerReplacesNothing() {
+        Execution late = run();
+        clock.advance(LEASE);
+        late.finishProvisionally(Verdict.KEEP, OWN);
+        memory.delete(key);
+        run().finish(Verdict.KEEP, OTHER);
+
+        assertThat(late.replace(PAGE)).contains(new Decision.Replay(OTHER));
+        assertReplays(OTHER);
+        assertThat(told).filteredOn("FENCED"::equals).hasSize(1);
+    }
+
+    private void assertReplays(byte[] result) {
+        assertThat(claim())
+                .isInstanceOfSatisfying(
+                        Decision.Replay.class,
+                        replay -> assertThat(replay.result()).isEqualTo(result));
     }
 
     @Test

@@ -313,7 +313,7 @@ class IdempotenceTest {
         Events toTest = new Events((event, which) -> events.add(event));
         Background background = new Background(toTest, "idempotence-test");
         Waiters nobody = new Waiters(background, key -> false, 0);
-        Engine engine = new Engine(storage, toTest, background, background, background, new Leases(background), nobody);
+        Engine engine = new Engine(storage, toTest, background, background, new Leases(background), nobody);
         return new Execution(engine, IdempotentCall.of(id), claimed, left, policy);
     }
 

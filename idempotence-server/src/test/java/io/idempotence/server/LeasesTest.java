@@ -80,7 +80,7 @@ class LeasesTest {
     }
 
     private Execution execution(Claim claim, IdempotencePolicy policy) {
-        Engine engine = new Engine(storage, events, background, background, background, leases, waiters);
+        Engine engine = new Engine(storage, events, background, background, leases, waiters);
         return new Execution(
                 engine,
                 IdempotentCall.of(IdempotenceId.of("any")),

@@ -604,31 +604,47 @@ class StorageTroubleTest {
         }
     }
 
-    /** An answer whose error page never came is recorded on time, whatever other writes wait for. */
-    @Test
-    void aWriteThatHangsHoldsUpNoErrorPage() throws Exception {
-        CountDownLatch hangs = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
-        storage.before((call, which) -> {
-            if (call != Call.COMPLETE || !which.equals(key("order-1"))) {
-                return;
-            }
-            if (Thread.currentThread().getName().startsWith("idempotence-")) {
-                hangs.countDown();
-                awaitForEver(goOn);
-            }
-            throw unavailable();
-        });
-        Idempotence idempotence = idempotence();
-        idempotence.execute(id, this::work);
-        hangs.await();
+    // ---- claims that were not written
 
-        IdempotentCall call = IdempotentCall.of(id);
-        Decision.Run run = (Decision.Run) idempotence.claim(call, IdempotencePolicy.defaults());
-        run.execution().finishLater(Duration.ofMillis(10), Verdict.KEEP, StoredResult.nothing());
-        await().until(() -> memory.find(run.execution().key()).orElseThrow().state() == RecordState.COMPLETED);
-        storage.before((what, which) -> {});
-        goOn.countDown();
+    @Test
+    @DisplayName("T21: a claim that certainly wrote nothing is not sent again, and nothing is given back")
+    void aClaimThatWasNeverWrittenIsNeitherSentAgainNorGivenBack() throws Exception {
+        for (StorageUnavailableException certain : List.of(
+                StorageUnavailableException.notSent("no free connection", null),
+                StorageUnavailableException.refused("out of memory", null))) {
+            long before = storage.count(Call.CLAIM);
+            storage.before((call, which) -> {
+                throw certain;
+            });
+            Idempotence idempotence = idempotence();
+            assertThat(refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+            storage.before((call, which) -> {});
+            idempotence.close();
+
+            assertThat(storage.count(Call.CLAIM) - before).isEqualTo(1);
+            assertThat(memory.find(key)).isEmpty();
+        }
+        assertThat(idempotence().execute(id, this::work)).isEqualTo("run 1");
+    }
+
+    @Test
+    @DisplayName("T21: a claim whose answer was lost is given back although its second try was never sent")
+    void aClaimWhoseSecondTryWasNeverSentIsGivenBack() {
+        AtomicInteger claims = new AtomicInteger();
+        storage.before((call, which) -> {
+                    if (call == Call.CLAIM && claims.get() == 1) {
+                        claims.incrementAndGet();
+                        throw StorageUnavailableException.notSent("no free connection", null);
+                    }
+                })
+                .after((call, which) -> {
+                    if (call == Call.CLAIM && claims.getAndIncrement() == 0) {
+                        throw unavailable();
+                    }
+                });
+        assertThat(refusal(idempotence())).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        await().until(() -> memory.find(key).orElseThrow().state() == RecordState.RELEASED);
+        assertThat(runs).hasValue(0);
     }
 
     // ---- results

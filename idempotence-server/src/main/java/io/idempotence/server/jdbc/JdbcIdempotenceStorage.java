@@ -136,6 +136,18 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     }
 
     @Override
+    public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
+        long millis = Millis.checked("retention", retention);
+        return finish(
+                "complete provisionally",
+                claim,
+                Phase.PROVISIONAL,
+                result,
+                millis,
+                (before, now) -> StoredRecord.completeProvisionally(before, claim, result, now + millis));
+    }
+
+    @Override
     public WriteResult release(Claim claim, Duration retention) {
         long millis = Millis.checked("retention", retention);
         return finish(
@@ -218,7 +230,9 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 row = session.query(statements.look, id, Row::only);
             }
             StoredRecord before = settled ? row.settled() : row.stored();
-            if (before != null && before.phase() == Phase.COMPLETED && before.result() == null) {
+            if (before != null
+                    && (before.phase() == Phase.COMPLETED || before.phase() == Phase.PROVISIONAL)
+                    && before.result() == null) {
                 throw Row.corrupt("it is completed and has no result");
             }
             StoredRecord.Step<A> step = transition.from(before, row.now());

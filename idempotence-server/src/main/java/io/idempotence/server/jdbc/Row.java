@@ -100,6 +100,7 @@ record Row(
         return switch (phase) {
             case CLAIMED -> "P";
             case COMPLETED -> "C";
+            case PROVISIONAL -> "D";
             case RELEASED -> "R";
             case UNKNOWN -> "U";
         };
@@ -128,6 +129,7 @@ record Row(
         Phase phase = switch (state) {
             case "P" -> Phase.CLAIMED;
             case "C" -> Phase.COMPLETED;
+            case "D" -> Phase.PROVISIONAL;
             case "R" -> Phase.RELEASED;
             case "U" -> Phase.UNKNOWN;
             default -> throw corrupt("its state is wrong");
@@ -157,7 +159,7 @@ record Row(
         if (stored == null) {
             return applied(mark.fence, mark.fingerprint, mark.expiresAt);
         }
-        boolean answered = stored.phase() == Phase.COMPLETED;
+        boolean answered = stored.phase() == Phase.COMPLETED || stored.phase() == Phase.PROVISIONAL;
         boolean running = stored.phase() == Phase.CLAIMED && leaseUntil > now;
         return answered || running ? stored : applied(fence, stored.fingerprint(), expiresAt);
     }

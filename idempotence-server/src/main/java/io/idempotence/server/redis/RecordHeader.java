@@ -45,7 +45,7 @@ final class RecordHeader {
         int expectedBytes = switch (state) {
             case 'P', 'T', 'U' -> BYTES_WITH_LEASE;
             case 'R' -> BYTES;
-            case 'C' -> head.length;
+            case 'C', 'D' -> head.length;
             default -> -1;
         };
         if (head.length != expectedBytes) {
@@ -60,7 +60,7 @@ final class RecordHeader {
                     : retentionLeft.minusMillis(millis);
         }
         RecordState shown = switch (state) {
-            case 'C' -> RecordState.COMPLETED;
+            case 'C', 'D' -> RecordState.COMPLETED;
             case 'R' -> RecordState.RELEASED;
             case 'U' -> RecordState.UNKNOWN;
             default -> leaseLeft.toMillis() > 0 ? RecordState.IN_PROGRESS : RecordState.ABANDONED;

@@ -268,6 +268,12 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     }
 
     @Override
+    public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
+        byte[] record = RecordHeader.head('D', claim, result.length).put(result).array();
+        return write("complete provisionally", claim, record, Millis.checked("retention", retention));
+    }
+
+    @Override
     public WriteResult release(Claim claim, Duration retention) {
         byte[] record = RecordHeader.head('R', claim, 0).array();
         return write("release", claim, record, Millis.checked("retention", retention));

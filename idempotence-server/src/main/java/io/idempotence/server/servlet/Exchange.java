@@ -16,7 +16,6 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -38,9 +37,8 @@ final class Exchange {
      * How long an error page may take to come by. The container renders it after this filter has returned, and not every application has
      * one; until then later attempts are told that the first one still runs.
      */
-    private static final Duration ERROR_PAGE_PATIENCE = Duration.ofMillis(500);
-
     private final Execution execution;
+
     private final FilterConfiguration config;
     private final Problems problems;
     private final boolean seesDispatches;
@@ -315,15 +313,9 @@ final class Exchange {
             byPolicy = Verdict.UNKNOWN;
         }
         if (deferred instanceof HeldResponse.Deferred.Failure failure && execution.verdict(byPolicy) == Verdict.KEEP) {
-            if (execution.leaseMayBeOver()) {
-                // Whoever took over may have an answer: a page of ours must not be given in its place (T14).
-                if (!gave(execution.finish(byPolicy, error(failure.status(), failure.message())))) {
-                    response.deliver();
-                }
-                return;
+            if (!gaveInsteadOfErrorPage(byPolicy, failure.status(), failure.message())) {
+                response.deliver();
             }
-            awaitErrorPage(byPolicy, failure.status(), failure.message());
-            response.deliver();
             return;
         }
         byte[] result = execution.verdict(byPolicy) == Verdict.KEEP ? stored(deferred) : StoredResponse.unavailable();
@@ -358,21 +350,18 @@ final class Exchange {
                 ? Verdict.UNKNOWN
                 : execution.policy().ofException(exception);
         if (execution.verdict(byPolicy) == Verdict.KEEP) {
-            if (execution.leaseMayBeOver()) {
-                return gave(execution.finish(byPolicy, error(HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null)));
-            }
-            awaitErrorPage(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null);
-            return false;
+            return gaveInsteadOfErrorPage(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null);
         }
         boolean stillRuns = mayStillRun();
         Optional<Decision> instead = execution.finish(byPolicy, StoredResponse.unavailable());
         return !stillRuns && gave(instead);
     }
 
-    private void awaitErrorPage(Verdict byPolicy, int status, @Nullable String message) {
+    /** Records a failure that an error page may still change. True if the caller was given another answer instead (T14). */
+    private boolean gaveInsteadOfErrorPage(Verdict byPolicy, int status, @Nullable String message) {
         headers.atError(containerResponse);
-        awaitsErrorPage = true;
-        execution.finishLater(ERROR_PAGE_PATIENCE, byPolicy, error(status, message));
+        awaitsErrorPage = !gave(execution.finishProvisionally(byPolicy, error(status, message)));
+        return !awaitsErrorPage;
     }
 
     private byte[] error(int status, @Nullable String message) {
@@ -391,10 +380,10 @@ final class Exchange {
         HeldResponse page = new HeldResponse(response, config.maxResponseBody(), headers, this);
         chain.doFilter(request, page.forHandler());
         if (page.deferred() == null && !request.isAsyncStarted()) {
-            execution.finish(Verdict.KEEP, written(page));
+            execution.replace(written(page));
             page.deliver();
         } else {
-            // No page after all: what the handler asked for is recorded in a moment.
+            // No page after all: what the handler asked for is recorded.
             if (page.deferred() == null) {
                 page.stopHolding();
             }

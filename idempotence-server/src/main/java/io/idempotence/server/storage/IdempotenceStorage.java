@@ -61,8 +61,8 @@ public interface IdempotenceStorage extends AutoCloseable {
     ClaimResult claim(ClaimRequest request);
 
     /**
-     * Records the result of a claim (T10, T11, T14, T15). A lease that is over is no obstacle as long as nobody took the claim over. A
-     * completed record never changes. {@code Fenced} carries the canonical result only if it belongs to the claim's own fingerprint (P5).
+     * Records the result of a claim (T10, T11, T14, T15), or replaces the one that {@link #completeProvisionally} recorded under it
+     * (T24). A lease that is over is no obstacle as long as nobody took the claim over. Otherwise a completed record never changes. {@code Fenced} carries the canonical result only if it belongs to the claim's own fingerprint (P5).
      *
      * @param claim the right to run
      * @param result what later attempts get; opaque to the storage, not changed afterwards by the caller
@@ -73,6 +73,21 @@ public interface IdempotenceStorage extends AutoCloseable {
      * @throws CorruptRecordException see above
      */
     WriteResult complete(Claim claim, byte[] result, Duration retention);
+
+    /**
+     * Records a result that its owner may replace once, by {@link #complete} under the same claim (T23). Until then the record is
+     * completed like any other: attempts get this result, and nothing runs. On a record that its owner has completed already,
+     * provisionally or not, it changes nothing and answers {@code Done}.
+     *
+     * @param claim the right to run
+     * @param result what later attempts get unless it is replaced; opaque to the storage, not changed afterwards by the caller
+     * @param retention how long the record lives from now on; at least 1 ms
+     * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
+     * @throws IllegalArgumentException if {@code retention} is under 1 ms
+     * @throws StorageUnavailableException see above
+     * @throws CorruptRecordException see above
+     */
+    WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention);
 
     /**
      * Gives a claim back so that the next attempt may run (T12, T14, T16). Fingerprint and fence survive.

@@ -58,6 +58,13 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     }
 
     @Override
+    public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
+        long millis = Millis.checked("retention", retention);
+        return step(
+                claim.key(), (before, now) -> StoredRecord.completeProvisionally(before, claim, result, now + millis));
+    }
+
+    @Override
     public WriteResult release(Claim claim, Duration retention) {
         long millis = Millis.checked("retention", retention);
         return step(claim.key(), (before, now) -> StoredRecord.release(before, claim, now + millis));

@@ -3,28 +3,61 @@ package io.idempotence.server.storage;
 import io.idempotence.IdempotenceException;
 import org.jspecify.annotations.Nullable;
 
-/** The storage cannot say, or cannot be written. Nothing may be assumed about the record. Trying again may help. */
+/**
+ * The storage cannot say, or cannot be written. Trying again may help. Unless {@link #nothingWritten()} is true, nothing may be
+ * assumed about the record.
+ */
 public final class StorageUnavailableException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
-    private final boolean triedToGiveBack;
-    private final boolean hasGivenBack;
+    /** What is certain about the call that failed. */
+    private enum Certainty {
+        NONE,
+        NOT_SENT,
+        REFUSED,
+        GIVEN_BACK,
+        TO_GIVE_BACK
+    }
+
+    private final Certainty certainty;
 
     /**
-     * For implementations of {@link IdempotenceStorage}.
+     * For implementations of {@link IdempotenceStorage}: the call may or may not have taken effect.
      *
      * @param message which storage, what it did; without keys or passwords
      * @param cause the driver's exception, or null
      */
     public StorageUnavailableException(String message, @Nullable Throwable cause) {
-        this(message, cause, false, false);
+        this(message, cause, Certainty.NONE);
     }
 
-    private StorageUnavailableException(
-            String message, @Nullable Throwable cause, boolean triedToGiveBack, boolean hasGivenBack) {
+    private StorageUnavailableException(String message, @Nullable Throwable cause, Certainty certainty) {
         super(message, cause);
-        this.triedToGiveBack = triedToGiveBack;
-        this.hasGivenBack = hasGivenBack;
+        this.certainty = certainty;
+    }
+
+    /**
+     * For implementations that know that the call never left for the storage: no free connection in the pool, connection refused.
+     * {@link #nothingWritten()} is true.
+     *
+     * @param message which storage, what it did; without keys or passwords
+     * @param cause the driver's exception, or null
+     * @return the exception
+     */
+    public static StorageUnavailableException notSent(String message, @Nullable Throwable cause) {
+        return new StorageUnavailableException(message, cause, Certainty.NOT_SENT);
+    }
+
+    /**
+     * For implementations whose storage is well, and has refused this one write: it is full, for example. {@link #nothingWritten()}
+     * and {@link #refusedByStorage()} are true.
+     *
+     * @param message which storage, why it refused; without keys or passwords
+     * @param cause the driver's exception, or null
+     * @return the exception
+     */
+    public static StorageUnavailableException refused(String message, @Nullable Throwable cause) {
+        return new StorageUnavailableException(message, cause, Certainty.REFUSED);
     }
 
     /**
@@ -36,7 +69,25 @@ public final class StorageUnavailableException extends IdempotenceException {
      * @return the exception of {@link IdempotenceStorage#claim}
      */
     public static StorageUnavailableException givingBack(String message, @Nullable Throwable cause, boolean done) {
-        return new StorageUnavailableException(message, cause, true, done);
+        return new StorageUnavailableException(message, cause, done ? Certainty.GIVEN_BACK : Certainty.TO_GIVE_BACK);
+    }
+
+    /**
+     * True if the call certainly wrote nothing. A claim that failed so is neither sent again nor given back.
+     *
+     * @return true if made by {@link #notSent} or {@link #refused}
+     */
+    public boolean nothingWritten() {
+        return certainty == Certainty.NOT_SENT || certainty == Certainty.REFUSED;
+    }
+
+    /**
+     * True if the storage answered, and refused this write only. Such a failure is no outage: other calls may well succeed.
+     *
+     * @return true if made by {@link #refused}
+     */
+    public boolean refusedByStorage() {
+        return certainty == Certainty.REFUSED;
     }
 
     /**
@@ -44,10 +95,10 @@ public final class StorageUnavailableException extends IdempotenceException {
      * of the same owner that was asked for after it, and granted, would be freed while its work runs. So only another owner may ask
      * again.
      *
-     * @return false unless made by {@link #givingBack}
+     * @return true if made by {@link #givingBack}
      */
     public boolean triedToGiveBack() {
-        return triedToGiveBack;
+        return certainty == Certainty.GIVEN_BACK || certainty == Certainty.TO_GIVE_BACK;
     }
 
     /**
@@ -56,6 +107,6 @@ public final class StorageUnavailableException extends IdempotenceException {
      * @return what {@link #givingBack} was told
      */
     public boolean hasGivenBack() {
-        return hasGivenBack;
+        return certainty == Certainty.GIVEN_BACK;
     }
 }

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param takenOver whether the claim was taken from an abandoned owner, so that T2 can say it again
  * @param leaseUntil in ms of the clock, while claimed; since when, if unknown
  * @param expiresAt in ms of the clock
- * @param result null unless completed
+ * @param result null unless completed or provisional
  */
 public record StoredRecord(
         Phase phase,
@@ -33,6 +33,8 @@ public record StoredRecord(
         CLAIMED,
         /** Has a result. */
         COMPLETED,
+        /** Has a result that its owner may replace once. */
+        PROVISIONAL,
         /** Given back. */
         RELEASED,
         /** Marked unknown. */
@@ -64,7 +66,7 @@ public record StoredRecord(
             return new Step<>(new ClaimResult.Mismatch(), before);
         }
         return switch (before.phase) {
-            case COMPLETED -> new Step<>(new ClaimResult.Completed(resultOf(before)), before);
+            case COMPLETED, PROVISIONAL -> new Step<>(new ClaimResult.Completed(resultOf(before)), before);
             case UNKNOWN -> new Step<>(new ClaimResult.Unknown(), before);
             // The same owner once more is a packet that was under way for long (T2): whoever sent it waits for nothing
             // any more.
@@ -87,7 +89,7 @@ public record StoredRecord(
     }
 
     /**
-     * T10, T11, T14, T15.
+     * T10, T11, T14, T15, T24.
      *
      * @param before the record, or null
      * @param claim the right to run
@@ -98,6 +100,20 @@ public record StoredRecord(
     public static Step<WriteResult> complete(
             @Nullable StoredRecord before, Claim claim, byte[] result, long expiresAt) {
         return finish(before, claim, of(Phase.COMPLETED, claim, expiresAt, result));
+    }
+
+    /**
+     * T14, T15, T23.
+     *
+     * @param before the record, or null
+     * @param claim the right to run
+     * @param result what later attempts get unless it is replaced
+     * @param expiresAt in ms of the clock
+     * @return what {@link IdempotenceStorage#completeProvisionally} answers
+     */
+    public static Step<WriteResult> completeProvisionally(
+            @Nullable StoredRecord before, Claim claim, byte[] result, long expiresAt) {
+        return finish(before, claim, of(Phase.PROVISIONAL, claim, expiresAt, result));
     }
 
     /**
@@ -195,10 +211,12 @@ public record StoredRecord(
             return new Step<>(new WriteResult.StoredAfterLoss(), finished);
         }
         if (before.isOf(claim)) {
-            if (before.phase == Phase.CLAIMED) {
+            if (before.phase == Phase.CLAIMED
+                    || (before.phase == Phase.PROVISIONAL && finished.phase == Phase.COMPLETED)) {
                 return new Step<>(new WriteResult.Done(), finished);
             }
-            if (before.phase == finished.phase) {
+            if (before.phase == finished.phase
+                    || (before.phase == Phase.COMPLETED && finished.phase == Phase.PROVISIONAL)) {
                 return new Step<>(new WriteResult.Done(), before);
             }
         }
@@ -253,7 +271,7 @@ public record StoredRecord(
         Duration leaseLeft = open ? Duration.ofMillis(leaseUntil - now) : Duration.ZERO;
         RecordState state = switch (phase) {
             case CLAIMED -> leaseUntil > now ? RecordState.IN_PROGRESS : RecordState.ABANDONED;
-            case COMPLETED -> RecordState.COMPLETED;
+            case COMPLETED, PROVISIONAL -> RecordState.COMPLETED;
             case RELEASED -> RecordState.RELEASED;
             case UNKNOWN -> RecordState.UNKNOWN;
         };

@@ -1,6 +1,7 @@
 -- The tables of JdbcIdempotenceStorage on MySQL 8 or MariaDB 10.5 or later. Running it again changes nothing.
 -- Times are milliseconds since 1970 by the database's clock. Keys are case-sensitive: the collation matters.
--- state: P claimed, C completed, R released, U unknown. lease_until is since when if it is unknown, 0 if completed or released.
+-- state: P claimed, C completed, D completed provisionally, R released, U unknown. lease_until is since when if it is unknown, 0 if it is
+-- completed or released.
 CREATE TABLE IF NOT EXISTS idempotence_record (
   id          VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   format      SMALLINT   NOT NULL,

@@ -1,6 +1,7 @@
 -- The tables of JdbcIdempotenceStorage on PostgreSQL 10 or later. Running it again changes nothing.
 -- Times are milliseconds since 1970 by the database's clock. The collation makes keys sort by their bytes.
--- state: P claimed, C completed, R released, U unknown. lease_until is since when if it is unknown, 0 if completed or released.
+-- state: P claimed, C completed, D completed provisionally, R released, U unknown. lease_until is since when if it is unknown, 0 if it is
+-- completed or released.
 CREATE TABLE IF NOT EXISTS idempotence_record (
   id          VARCHAR(128) COLLATE "C" NOT NULL PRIMARY KEY,
   format      SMALLINT NOT NULL,

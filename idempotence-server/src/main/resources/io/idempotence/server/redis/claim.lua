@@ -38,7 +38,7 @@ local state, fence = string.sub(record, 2, 2), struct.unpack('>I4', record, 3)
 if string.sub(record, 23, 54) ~= string.sub(value, 23, 54) then
   return {'mismatch'}
 end
-if state == 'C' then
+if state == 'C' or state == 'D' then
   return {'completed', string.sub(record, 55)}
 end
 if state == 'U' then

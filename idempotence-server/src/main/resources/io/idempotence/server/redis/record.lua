@@ -1,10 +1,10 @@
 -- A record: a string, big-endian.
 --
 --   format u8 = 2 | state u8 | fence u32 | owner 16 bytes | fingerprint 32 bytes | for some states more
--- States: P claimed, T claimed by take-over, C completed, R released, U unknown. The time to live is the clock:
+-- States: P claimed, T claimed by take-over, C completed, D completed provisionally: its owner may replace the result once, R released, U unknown. The time to live is the clock:
 --   P, T  u64: the lease is over when no more than these ms are left to live
 --   U     u64: how many ms were left to live when it became unknown
---   C     the result
+--   C, D  the result
 -- Format 1 has the ms of Redis TIME in those two places, and is read for services that run side by side with an older version.
 
 -- What is answered for a key that holds no string; any other error is answered as it is.
@@ -21,7 +21,7 @@ local function corrupt(record)
   if #record < 54 then
     return redis.error_reply('IDEMCORRUPT it is too short')
   end
-  if #record ~= ({P = 62, T = 62, R = 54, U = 62, C = #record})[state] then
+  if #record ~= ({P = 62, T = 62, R = 54, U = 62, C = #record, D = #record})[state] then
     return redis.error_reply('IDEMCORRUPT its state or its length is wrong')
   end
 end

@@ -1,6 +1,6 @@
--- Completes (C), releases (R), marks unknown (U) or renews (L) a claim (T9 to T16).
+-- Completes (C), completes provisionally (D), releases (R), marks unknown (U) or renews (L) a claim (T9 to T16, T23, T24).
 -- KEYS[1] the record
--- ARGV    the record to be, its state 'C', 'R', 'U' or 'L', where L stands for the state it has and lacks the lease; retention, or for L the lease, in ms
+-- ARGV    the record to be, its state 'C', 'D', 'R', 'U' or 'L', where L stands for the state it has and lacks the lease; retention, or for L the lease, in ms
 -- Returns 1 if it was done, 2 if it was stored although the claim was lost, 3 if the claim is lost, 4 if it was overtaken; then a list of 4
 -- and the result if there is one.
 local key, value, millis = KEYS[1], ARGV[1], ARGV[2]
@@ -41,7 +41,7 @@ if type(record) == 'table' then
   return unreadable(record)
 end
 if not record then
-  if op == 'C' or op == 'U' then
+  if op == 'C' or op == 'D' or op == 'U' then
     return save() or 2
   end
   return 3
@@ -50,10 +50,13 @@ local damage = corrupt(record)
 if damage then
   return damage
 end
-if own and state == op then
+if own and state == 'D' and op == 'C' then
+  return save() or 1
+end
+if own and (state == op or (state == 'C' and op == 'D')) then
   return 1
 end
-if state == 'C' and string.sub(record, 23, 54) == string.sub(value, 23, 54) then
+if (state == 'C' or state == 'D') and string.sub(record, 23, 54) == string.sub(value, 23, 54) then
   return {4, string.sub(record, 55)}
 end
 return 4

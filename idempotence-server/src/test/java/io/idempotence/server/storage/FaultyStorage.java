@@ -11,6 +11,7 @@ public final class FaultyStorage implements IdempotenceStorage {
     public enum Call {
         CLAIM,
         COMPLETE,
+        COMPLETE_PROVISIONALLY,
         RELEASE,
         MARK_UNKNOWN,
         RENEW,
@@ -80,6 +81,12 @@ public final class FaultyStorage implements IdempotenceStorage {
     public WriteResult complete(Claim claim, byte[] result, Duration retention) {
         out(Call.COMPLETE, claim.key());
         return back(Call.COMPLETE, claim.key(), delegate.complete(claim, result, retention));
+    }
+
+    @Override
+    public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
+        out(Call.COMPLETE_PROVISIONALLY, claim.key());
+        return back(Call.COMPLETE_PROVISIONALLY, claim.key(), delegate.completeProvisionally(claim, result, retention));
     }
 
     @Override

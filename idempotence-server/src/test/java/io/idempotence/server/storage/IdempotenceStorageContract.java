@@ -310,6 +310,83 @@ public abstract class IdempotenceStorageContract {
     }
 
     @Test
+    void provisionalResultIsReplayed() {
+        assertThat(storage.completeProvisionally(claim(LONG), RESULT, RETENTION))
+                .isEqualTo(new WriteResult.Done());
+
+        assertReplays(RESULT);
+        assertState(RecordState.COMPLETED, 1);
+        assertThat(storage.resolve(key, 1, Resolution.NOT_APPLIED, RETENTION)).isFalse();
+    }
+
+    @Test
+    void ownerReplacesItsProvisionalResultOnce() {
+        Claim claim = claim(LONG);
+        storage.completeProvisionally(claim, RESULT, RETENTION);
+
+        assertThat(storage.complete(claim, OTHER_RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
+        assertReplays(OTHER_RESULT);
+        // Also when its answer got lost and it is sent again.
+        assertThat(storage.complete(claim, RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
+        assertReplays(OTHER_RESULT);
+        assertState(RecordState.COMPLETED, 1);
+    }
+
+    @Test
+    void provisionalResultThatComesLateReplacesNothing() {
+        Claim claim = claim(LONG);
+        storage.completeProvisionally(claim, RESULT, RETENTION);
+        assertThat(storage.completeProvisionally(claim, OTHER_RESULT, RETENTION))
+                .isEqualTo(new WriteResult.Done());
+        assertReplays(RESULT);
+
+        storage.complete(claim, RESULT, RETENTION);
+        assertThat(storage.completeProvisionally(claim, OTHER_RESULT, RETENTION))
+                .isEqualTo(new WriteResult.Done());
+        assertReplays(RESULT);
+    }
+
+    @Test
+    void provisionalResultIsChangedByItsOwnersCompletionOnly() {
+        Claim claim = claim(LONG);
+        storage.completeProvisionally(claim, RESULT, RETENTION);
+
+        assertFenced(storage.release(claim, RETENTION), RESULT);
+        assertFenced(storage.markUnknown(claim, RETENTION), RESULT);
+        assertFenced(storage.renew(claim, LONG), RESULT);
+        assertFenced(storage.complete(stranger(), OTHER_RESULT, RETENTION), RESULT);
+        assertFenced(storage.completeProvisionally(stranger(), OTHER_RESULT, RETENTION), RESULT);
+        assertFenced(storage.complete(withFence(claim, 2), OTHER_RESULT, RETENTION), RESULT);
+        storage.claim(takeOver(newOwner(), LONG));
+        assertReplays(RESULT);
+        assertState(RecordState.COMPLETED, 1);
+    }
+
+    @Test
+    void provisionalResultOfAVanishedRecordIsStoredAndMayBeReplaced() {
+        Claim claim = claim(LONG);
+        storage.delete(key);
+
+        assertThat(storage.completeProvisionally(claim, RESULT, RETENTION))
+                .isEqualTo(new WriteResult.StoredAfterLoss());
+        assertReplays(RESULT);
+        assertThat(storage.complete(claim, OTHER_RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
+        assertReplays(OTHER_RESULT);
+    }
+
+    @Test
+    void provisionalResultMayBeEmptyAndLivesAsLongAsAnyOther() {
+        Claim claim = claim(LONG);
+        storage.completeProvisionally(claim, new byte[0], SHORT);
+        assertReplays(new byte[0]);
+        letPass(SHORT);
+
+        assertThat(storage.find(key)).isEmpty();
+        assertThatThrownBy(() -> storage.completeProvisionally(claim, RESULT, Duration.ZERO))
+                .hasMessageContaining("1 ms");
+    }
+
+    @Test
     void completedRecordNeverChanges() {
         Claim claim = claim(LONG);
         storage.complete(claim, RESULT, RETENTION);

@@ -52,6 +52,6 @@ final class InTransactionModel extends StorageModel {
     }
 
     private boolean settled() {
-        return marked() && state != State.C && (state != State.P || leaseOver);
+        return marked() && state != State.C && state != State.D && (state != State.P || leaseOver);
     }
 }

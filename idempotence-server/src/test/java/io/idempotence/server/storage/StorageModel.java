@@ -9,6 +9,8 @@ class StorageModel {
         ABSENT,
         P,
         C,
+        /** Completed provisionally. */
+        D,
         R,
         U
     }
@@ -29,7 +31,7 @@ class StorageModel {
             return "mismatch";
         }
         return switch (state) {
-            case C -> "completed " + Arrays.toString(result);
+            case C, D -> "completed " + Arrays.toString(result);
             case U -> "unknown";
             case R -> by == owner ? "in progress" : claimed(by, of, fence + 1, false);
             case P -> {
@@ -66,11 +68,11 @@ class StorageModel {
             return "stored after loss";
         }
         if (by == owner && withFence == fence) {
-            if (state == State.P) {
+            if (state == State.P || (state == State.D && to == State.C)) {
                 end(to, by, withFence, with);
                 return "done";
             }
-            if (state == to) {
+            if (state == to || (state == State.C && to == State.D)) {
                 return "done";
             }
         }
@@ -130,7 +132,7 @@ class StorageModel {
         return switch (state) {
             case ABSENT -> "none";
             case P -> (leaseOver ? RecordState.ABANDONED : RecordState.IN_PROGRESS) + " " + fence;
-            case C -> RecordState.COMPLETED + " " + fence;
+            case C, D -> RecordState.COMPLETED + " " + fence;
             case R -> RecordState.RELEASED + " " + fence;
             case U -> RecordState.UNKNOWN + " " + fence;
         };

@@ -53,6 +53,7 @@ public abstract class StorageProperties {
         CLAIM_AGAIN,
         COMMIT,
         COMPLETE,
+        COMPLETE_PROVISIONALLY,
         RELEASE,
         MARK_UNKNOWN,
         RENEW,
@@ -140,6 +141,7 @@ public abstract class StorageProperties {
                 Tuple.of(3, Act.CLAIM_AGAIN),
                 Tuple.of(businessTransaction() == null ? 0 : 4, Act.COMMIT),
                 Tuple.of(4, Act.COMPLETE),
+                Tuple.of(3, Act.COMPLETE_PROVISIONALLY),
                 Tuple.of(5, Act.RELEASE),
                 Tuple.of(2, Act.MARK_UNKNOWN),
                 Tuple.of(2, Act.RENEW),
@@ -206,6 +208,8 @@ public abstract class StorageProperties {
             }
             case COMMIT -> commit(id, attempt);
             case COMPLETE -> finish(storage, id, attempt, StorageModel.State.C, step, new byte[] {(byte) number});
+            case COMPLETE_PROVISIONALLY ->
+                finish(storage, id, attempt, StorageModel.State.D, step, new byte[] {(byte) number});
             case RELEASE -> finish(storage, id, attempt, StorageModel.State.R, step, null);
             case MARK_UNKNOWN -> finish(storage, id, attempt, StorageModel.State.U, step, null);
             case RENEW -> renew(storage, id, attempt, step, LONG);
@@ -281,6 +285,7 @@ public abstract class StorageProperties {
                 () -> said(
                         switch (to) {
                             case C -> storage.complete(claim, result, retention);
+                            case D -> storage.completeProvisionally(claim, result, retention);
                             case R -> storage.release(claim, retention);
                             default -> storage.markUnknown(claim, retention);
                         }),

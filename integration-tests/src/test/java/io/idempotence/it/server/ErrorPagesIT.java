@@ -1,7 +1,7 @@
 package io.idempotence.it.server;
 
+import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.replayed;
-import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -26,6 +26,19 @@ class ErrorPagesIT extends FilterTestBase {
         assertThat(first.statusCode()).isEqualTo(404);
         awaitReplay(server, first);
         assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T23: sendError is recorded before its caller sees it")
+    void sendErrorIsRecordedBeforeItsCallerSeesIt() {
+        ServletServer server = serve((request, response) -> response.sendError(422, "no such account"));
+        for (int i = 0; i < 20; i++) {
+            HttpResponse<byte[]> first = post(server.uri("/payments"), "order-" + i, "{}");
+            HttpResponse<byte[]> second = post(server.uri("/payments"), "order-" + i, "{}");
+            assertThat(second.statusCode()).isEqualTo(422);
+            assertSameAnswer(first, second);
+        }
+        assertThat(runs).hasValue(20);
     }
 
     @Test
