@@ -59,10 +59,10 @@ final class ConfigLoader {
         }
     }
 
-    /** The other half's and the tests' settings are not ours to judge. */
+    /** The settings of the other half, of the operator's tool and of the tests are not ours to judge. */
     private static boolean inOurName(String key) {
         String lower = key.toLowerCase(Locale.ROOT);
-        return lower.matches("idempotence[._-].*") && !lower.matches("idempotence\\.(server|test)\\..*");
+        return lower.matches("idempotence[._-].*") && !lower.matches("idempotence\\.(server|cli|test)\\..*");
     }
 
     private void property(String spelling, String text, String source) {
@@ -95,16 +95,15 @@ final class ConfigLoader {
         throw new IdempotenceConfigException(spelling, source, "unknown; " + nearest(name, PREFIX, names()));
     }
 
+    /** Every program in a container sees its variables: only those under our prefix are ours to judge. */
     private void environment(Map<String, String> environment) {
         for (Map.Entry<String, String> variable : new TreeMap<>(environment).entrySet()) {
-            if (variable.getKey().startsWith(ENVIRONMENT_PREFIX)) {
-                variable(variable.getKey(), variable.getValue());
-            } else if (variable.getKey().startsWith("IDEMPOTENCE_")
-                    && !variable.getKey().startsWith("IDEMPOTENCE_SERVER_")) {
+            String name = variable.getKey();
+            if (name.startsWith(ENVIRONMENT_PREFIX)) {
+                variable(name, variable.getValue());
+            } else if ((name + "_").regionMatches(true, 0, ENVIRONMENT_PREFIX, 0, ENVIRONMENT_PREFIX.length())) {
                 throw new IdempotenceConfigException(
-                        variable.getKey(),
-                        "environment variable",
-                        "unknown; settings begin with " + ENVIRONMENT_PREFIX);
+                        name, "environment variable", "unknown; settings begin with " + ENVIRONMENT_PREFIX);
             }
         }
     }

@@ -385,11 +385,26 @@ class IdempotenceClientConfigTest {
     }
 
     @Test
-    void variableInOurNameButUnknownIsRefused() {
-        assertThatThrownBy(() -> ConfigLoader.load(
-                        getClass().getClassLoader(), new Properties(), Map.of("IDEMPOTENCE_DEADLINE", "3s")))
+    void variablesOfTheOperatorsToolDoNotStopAConsumer() {
+        Map<String, String> environment = Map.of(
+                "IDEMPOTENCE_CLI_REDIS", "redis.example:6379",
+                "IDEMPOTENCE_CLI_JDBC_PASSWORD", "secret",
+                "IDEMPOTENCE_REDIS", "redis.example:6379",
+                "IDEMPOTENCE_SERVER_LEASE", "30s",
+                "IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS", "6");
+        assertThat(load("", Map.of(), environment).maxAttempts()).isEqualTo(6);
+        assertThat(load("", Map.of("idempotence.cli.redis", "redis.example:6379"), Map.of())
+                        .maxAttempts())
+                .isEqualTo(3);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"IDEMPOTENCE_CLIENT_COLOUR", "IDEMPOTENCE_CLIENT", "idempotence_client_deadline"})
+    void unknownVariableUnderTheClientsPrefixIsRefusedWithTheFix(String variable) {
+        assertThatThrownBy(() -> load("", Map.of(), Map.of(variable, "3s")))
                 .isInstanceOf(IdempotenceConfigException.class)
-                .hasMessageContaining("IDEMPOTENCE_DEADLINE");
+                .hasMessageContaining(variable)
+                .hasMessageContaining("IDEMPOTENCE_CLIENT_");
     }
 
     @ParameterizedTest

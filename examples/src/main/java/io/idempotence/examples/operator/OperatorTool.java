@@ -8,7 +8,7 @@ import java.io.FileOutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
-import java.util.function.UnaryOperator;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -48,13 +48,12 @@ public final class OperatorTool {
     private final PrintStream out;
     private final PrintStream err;
     private final Terminal terminal;
-    private final UnaryOperator<@Nullable String> environment;
+    private final Map<String, String> environment;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")
     private boolean help;
 
-    private OperatorTool(
-            PrintStream out, PrintStream err, Terminal terminal, UnaryOperator<@Nullable String> environment) {
+    private OperatorTool(PrintStream out, PrintStream err, Terminal terminal, Map<String, String> environment) {
         this.out = out;
         this.err = err;
         this.terminal = terminal;
@@ -69,17 +68,13 @@ public final class OperatorTool {
     public static void main(String[] args) {
         PrintStream out = new PrintStream(
                 new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)), false, StandardCharsets.UTF_8);
-        int exitCode = run(out, System.err, Terminal.system(), System::getenv, args);
+        int exitCode = run(out, System.err, Terminal.system(), System.getenv(), args);
         out.flush();
         System.exit(exitCode);
     }
 
     static int run(
-            PrintStream out,
-            PrintStream err,
-            Terminal terminal,
-            UnaryOperator<@Nullable String> environment,
-            String... args) {
+            PrintStream out, PrintStream err, Terminal terminal, Map<String, String> environment, String... args) {
         return new CommandLine(new OperatorTool(out, err, terminal, environment))
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
@@ -134,7 +129,7 @@ public final class OperatorTool {
         return terminal;
     }
 
-    UnaryOperator<@Nullable String> environment() {
+    Map<String, String> environment() {
         return environment;
     }
 }

@@ -7,18 +7,24 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.sql.DriverManager;
 import java.sql.SQLException;
-import java.util.function.UnaryOperator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import redis.clients.jedis.DefaultJedisClientConfig;
 
 /** Which storage, and as whom. */
 final class StorageOptions {
-    private static final String REDIS = "IDEMPOTENCE_REDIS";
-    private static final String REDIS_PASSWORD = "IDEMPOTENCE_REDIS_PASSWORD";
+    /** No other program reads variables under this prefix: the tool's settings must not disturb a service beside it. */
+    private static final String PREFIX = "IDEMPOTENCE_CLI_";
 
-    private static final String JDBC = "IDEMPOTENCE_JDBC";
-    private static final String JDBC_PASSWORD = "IDEMPOTENCE_JDBC_PASSWORD";
+    private static final String REDIS = PREFIX + "REDIS";
+    private static final String REDIS_PASSWORD = PREFIX + "REDIS_PASSWORD";
+
+    private static final String JDBC = PREFIX + "JDBC";
+    private static final String JDBC_PASSWORD = PREFIX + "JDBC_PASSWORD";
+    private static final List<String> VARIABLES = List.of(REDIS, REDIS_PASSWORD, JDBC, JDBC_PASSWORD);
 
     private static final int CONNECT_MILLIS = 2_000;
     private static final int ANSWER_MILLIS = 5_000;
@@ -72,25 +78,30 @@ final class StorageOptions {
      *
      * @throws IllegalArgumentException if the options are wrong; the message holds no password
      */
-    IdempotenceStorage open(UnaryOperator<@Nullable String> environment) {
+    IdempotenceStorage open(Map<String, String> environment) {
+        for (String name : new TreeSet<>(environment.keySet())) {
+            if (name.startsWith(PREFIX) && !VARIABLES.contains(name)) {
+                throw new IllegalArgumentException("the variable " + name + " is unknown; known are " + VARIABLES);
+            }
+        }
         String where = redis;
         String url = jdbc;
         if (where == null && url == null) {
-            where = environment.apply(REDIS);
-            url = environment.apply(JDBC);
+            where = environment.get(REDIS);
+            url = environment.get(JDBC);
         }
         if (where != null && url != null) {
             throw new IllegalArgumentException("the records are in one place: give --redis or --jdbc");
         }
         if (url != null) {
-            return database(url, environment.apply(JDBC_PASSWORD));
+            return database(url, environment.get(JDBC_PASSWORD));
         }
         if (where == null || where.isBlank()) {
             throw new IllegalArgumentException(
                     "say where the records are: --redis host:port or --jdbc URL, or the variable " + REDIS + " or "
                             + JDBC);
         }
-        String password = environment.apply(REDIS_PASSWORD);
+        String password = environment.get(REDIS_PASSWORD);
         RedisIdempotenceStorage.Builder builder =
                 where.contains("://") ? ofUri(where, password) : ofAddresses(where, password);
         if (sentinel != null) {

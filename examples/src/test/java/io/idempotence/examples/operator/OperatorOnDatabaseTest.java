@@ -32,7 +32,8 @@ class OperatorOnDatabaseTest {
 
     private final String url = "jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1";
     private final DriverDataSource database = new DriverDataSource(url, "sa", "open-sesame");
-    private final Map<String, String> environment = new HashMap<>(Map.of("IDEMPOTENCE_JDBC_PASSWORD", "open-sesame"));
+    private final Map<String, String> environment =
+            new HashMap<>(Map.of("IDEMPOTENCE_CLI_JDBC_PASSWORD", "open-sesame"));
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
 
@@ -128,7 +129,7 @@ class OperatorOnDatabaseTest {
         assertThat(execute("stats", "--jdbc", url, "--jdbc-user", "sa", "--jdbc-table", "other"))
                 .isEqualTo(2);
         assertThat(text(err)).contains("missing");
-        environment.put("IDEMPOTENCE_JDBC_PASSWORD", "wrong-sesame");
+        environment.put("IDEMPOTENCE_CLI_JDBC_PASSWORD", "wrong-sesame");
         assertThat(run("stats")).isEqualTo(3);
     }
 
@@ -162,7 +163,7 @@ class OperatorOnDatabaseTest {
         err.reset();
         PrintStream stdout = new PrintStream(out, true, StandardCharsets.UTF_8);
         PrintStream stderr = new PrintStream(err, true, StandardCharsets.UTF_8);
-        return OperatorTool.run(stdout, stderr, Terminal.system(), environment::get, args);
+        return OperatorTool.run(stdout, stderr, Terminal.system(), environment, args);
     }
 
     private static String text(ByteArrayOutputStream bytes) {

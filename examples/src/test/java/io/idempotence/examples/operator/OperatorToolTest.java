@@ -76,8 +76,8 @@ class OperatorToolTest {
 
     @BeforeEach
     void open() {
-        environment.put("IDEMPOTENCE_REDIS", address);
-        environment.put("IDEMPOTENCE_REDIS_PASSWORD", PASSWORD);
+        environment.put("IDEMPOTENCE_CLI_REDIS", address);
+        environment.put("IDEMPOTENCE_CLI_REDIS_PASSWORD", PASSWORD);
         storage = RedisIdempotenceStorage.connect(URI.create("redis://:open%2Fsesame%4042@" + address));
         admin = IdempotenceAdmin.of(storage, namespace);
     }
@@ -423,7 +423,7 @@ class OperatorToolTest {
     @Test
     void storageThatDoesNotAnswerIsThree() throws IOException {
         try (ServerSocket closed = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
-            environment.put("IDEMPOTENCE_REDIS", "127.0.0.1:" + closed.getLocalPort());
+            environment.put("IDEMPOTENCE_CLI_REDIS", "127.0.0.1:" + closed.getLocalPort());
         }
         assertThat(run("stats")).isEqualTo(3);
         assertThat(errors()).contains("cannot be used");
@@ -431,7 +431,7 @@ class OperatorToolTest {
 
     @Test
     void wrongPasswordIsThreeAndStaysSecret() {
-        environment.put("IDEMPOTENCE_REDIS_PASSWORD", "wrong-sesame");
+        environment.put("IDEMPOTENCE_CLI_REDIS_PASSWORD", "wrong-sesame");
 
         assertThat(run("stats")).isEqualTo(3);
         assertThat(errors()).contains("denies the user or the password");
@@ -441,10 +441,23 @@ class OperatorToolTest {
     void takesThePasswordFromTheUriOrTheVariable() {
         assertThat(run("stats", "--redis", "redis://" + address)).isZero();
 
-        environment.remove("IDEMPOTENCE_REDIS_PASSWORD");
+        environment.remove("IDEMPOTENCE_CLI_REDIS_PASSWORD");
         assertThat(run("stats", "--redis", "redis://:open%2Fsesame%4042@" + address))
                 .isZero();
         assertThat(run("stats", "--redis", address)).isEqualTo(3);
+    }
+
+    @Test
+    void misspelledVariableOfTheToolIsAUsageErrorAndThoseOfOthersAreIgnored() {
+        environment.put("IDEMPOTENCE_CLIENT_DEADLINE", "3s");
+        environment.put("IDEMPOTENCE_REDIS", "elsewhere:1");
+        assertThat(run("stats")).isZero();
+
+        environment.put("IDEMPOTENCE_CLI_REDIS_PASSWROD", "open-sesame");
+        assertThat(run("stats")).isEqualTo(2);
+        assertThat(errors())
+                .contains("IDEMPOTENCE_CLI_REDIS_PASSWROD", "IDEMPOTENCE_CLI_REDIS_PASSWORD")
+                .doesNotContain("open-sesame");
     }
 
     @Test
@@ -514,8 +527,8 @@ class OperatorToolTest {
 
     private int execute(PrintStream stream, String... args) {
         err.reset();
-        int code = OperatorTool.run(
-                stream, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment::get, args);
+        int code =
+                OperatorTool.run(stream, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment, args);
         stream.flush();
         return code;
     }
