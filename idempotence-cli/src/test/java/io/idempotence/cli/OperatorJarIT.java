@@ -1,11 +1,12 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.examples.RedisForATest;
 import io.idempotence.server.Idempotence;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,7 +14,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** The jar that operators run: what it is made of is enough for what the commands do. */
+/** The runnable jar holds everything its commands need. */
 class OperatorJarIT {
     @Test
     void findsAndCountsByItself() throws Exception {
@@ -31,12 +32,50 @@ class OperatorJarIT {
         }
     }
 
-    /** Without a driver on its class path: one is added beside it, as the documentation says. */
     @Test
-    void knowsDatabasesToo() throws Exception {
+    void findsRecordsInPostgreSqlWithItsOwnDriver() throws Exception {
+        try (EmbeddedPostgres postgres = EmbeddedPostgres.start()) {
+            String url = postgres.getJdbcUrl("postgres", "postgres");
+            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(postgres.getPostgresDatabase())
+                    .createIfMissing()
+                    .build();
+            try (Idempotence idempotence = Idempotence.over(storage)) {
+                idempotence.execute(new IdempotenceId("order-7"), () -> "paid");
+            }
+
+            assertThat(run("find", "order-7", "--jdbc", url))
+                    .contains("execute  completed")
+                    .endsWith("exit 0");
+        }
+    }
+
+    @Test
+    void hasTheDriverOfMariaDb() throws Exception {
+        assertThat(run("stats", "--jdbc", "jdbc:mariadb://127.0.0.1:1/orders?password=sesame"))
+                .contains("jdbc:mariadb://127.0.0.1:1/orders cannot be used")
+                .doesNotContain("sesame")
+                .endsWith("exit 3");
+    }
+
+    @Test
+    void saysHowToAddTheDriverOfAnotherDatabase() throws Exception {
         assertThat(run("stats", "--jdbc", "jdbc:nobody://host/db"))
-                .contains("no driver on the class path")
+                .contains("java -cp idempotence.jar:driver.jar")
                 .endsWith("exit 2");
+    }
+
+    @Test
+    void namesTheAddressOfAStorageThatCannotBeReached() throws Exception {
+        assertThat(run("stats", "--redis", "127.0.0.1:1"))
+                .contains("127.0.0.1:1 cannot be used")
+                .endsWith("exit 3");
+    }
+
+    @Test
+    void printsItsVersion() throws Exception {
+        assertThat(run("--version"))
+                .startsWith("idempotence " + System.getProperty("project.version"))
+                .endsWith("exit 0");
     }
 
     private static String run(String... args) throws Exception {

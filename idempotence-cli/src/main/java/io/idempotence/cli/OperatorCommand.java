@@ -1,4 +1,4 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -8,29 +8,15 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParentCommand;
 
-/** What all commands share: storage, namespace, output. */
+/** A command: opens the storage, works on one namespace, and prints what it found. */
 abstract class OperatorCommand implements Callable<Integer> {
     private static final Duration BETWEEN_PROGRESS = Duration.ofSeconds(2);
 
     @ParentCommand
     private @Nullable OperatorTool tool;
-
-    @Mixin
-    private final StorageOptions storage = new StorageOptions();
-
-    @Option(
-            names = "--namespace",
-            paramLabel = "<name>",
-            description =
-                    "The service, as in Idempotence.builder(...).namespace(...). Default: default, or that of --key.")
-    private @Nullable String namespace;
-
-    @Option(names = "--json", description = "JSON instead of a table.")
-    private boolean json;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
     private boolean help;
@@ -39,12 +25,13 @@ abstract class OperatorCommand implements Callable<Integer> {
     public final Integer call() {
         String service = namespace(namespaceOfKey());
         check();
-        try (IdempotenceStorage opened = storage.open(tool().environment())) {
-            return run(IdempotenceAdmin.of(opened, service), new Output(tool().out(), json));
+        try (IdempotenceStorage opened = tool().openStorage()) {
+            return run(IdempotenceAdmin.of(opened, service), tool().output());
         }
     }
 
     private String namespace(Optional<String> ofKey) {
+        String namespace = tool().namespace();
         if (namespace != null && ofKey.isPresent() && !ofKey.get().equals(namespace)) {
             throw new IllegalArgumentException(
                     "--key is of namespace " + ofKey.get() + ", not of --namespace " + namespace);

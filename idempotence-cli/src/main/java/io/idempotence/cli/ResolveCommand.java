@@ -1,4 +1,4 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;

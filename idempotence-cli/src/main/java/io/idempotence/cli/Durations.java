@@ -1,4 +1,4 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import java.time.Duration;
 import java.util.regex.Matcher;

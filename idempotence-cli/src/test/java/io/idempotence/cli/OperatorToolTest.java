@@ -1,11 +1,10 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.idempotence.IdempotenceId;
-import io.idempotence.examples.RedisForATest;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotencePolicy;
@@ -114,6 +113,19 @@ class OperatorToolTest {
             assertThat(run("find", "order-7", "--kind", "request")).isEqualTo(1);
             assertThat(errors()).contains("--principal");
         }
+    }
+
+    @Test
+    void takesConnectionOptionsBeforeAndAfterTheCommand() {
+        claim(admin.requestKey(new IdempotenceId("order-7"), ""), RETENTION);
+        environment.remove("IDEMPOTENCE_CLI_REDIS");
+
+        assertThat(runAnywhere("--redis", address, "--namespace", namespace, "--json", "find", "order-7"))
+                .isZero();
+        String before = output();
+        assertThat(runAnywhere("find", "order-7", "--json", "--namespace", namespace, "--redis", address))
+                .isZero();
+        assertThat(output()).isNotEmpty().hasSameSizeAs(before);
     }
 
     @Test

@@ -1,6 +1,7 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
@@ -12,8 +13,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ScopeType;
 
 /**
  * {@code idempotence}, for the people who run a service: finds one record, lists uncertain ones, resolves or deletes one, counts them.
@@ -31,6 +34,7 @@ import picocli.CommandLine.ParameterException;
             DeleteCommand.class,
             StatsCommand.class
         },
+        versionProvider = Version.class,
         synopsisSubcommandLabel = "(find | list | resolve | delete | stats)",
         exitCodeListHeading = "Exit codes:%n",
         exitCodeList = {
@@ -50,8 +54,25 @@ public final class OperatorTool {
     private final Terminal terminal;
     private final Map<String, String> environment;
 
+    @Mixin
+    private final StorageOptions storage = new StorageOptions();
+
+    @Option(
+            scope = ScopeType.INHERIT,
+            names = "--namespace",
+            paramLabel = "<name>",
+            description =
+                    "The service, as in Idempotence.builder(...).namespace(...). Default: default, or that of --key.")
+    private @Nullable String namespace;
+
+    @Option(scope = ScopeType.INHERIT, names = "--json", description = "JSON instead of a table.")
+    private boolean json;
+
     @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")
     private boolean help;
+
+    @Option(names = "--version", versionHelp = true, description = "Print the version and exit.")
+    private boolean version;
 
     private OperatorTool(PrintStream out, PrintStream err, Terminal terminal, Map<String, String> environment) {
         this.out = out;
@@ -117,8 +138,17 @@ public final class OperatorTool {
                 .replaceAll("(?i)(password=)[^\\s&;'\"]*", "$1...");
     }
 
-    PrintStream out() {
-        return out;
+    IdempotenceStorage openStorage() {
+        return storage.open(environment);
+    }
+
+    @Nullable
+    String namespace() {
+        return namespace;
+    }
+
+    Output output() {
+        return new Output(out, json);
     }
 
     PrintStream err() {

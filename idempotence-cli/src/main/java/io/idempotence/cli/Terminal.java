@@ -1,7 +1,8 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
-import io.idempotence.examples.console.Consoles;
 import java.io.Console;
+import java.lang.reflect.Method;
+import org.jspecify.annotations.Nullable;
 
 /** Where a person can be asked. */
 interface Terminal {
@@ -16,7 +17,7 @@ interface Terminal {
         return new Terminal() {
             @Override
             public boolean isThere() {
-                return Consoles.isTerminal();
+                return isTerminal(System.console());
             }
 
             @Override
@@ -26,5 +27,20 @@ interface Terminal {
                 return answer != null && answer.strip().matches("(?i)y|yes");
             }
         };
+    }
+
+    /** From Java 22 on there may be a console without a terminal; it says so itself. Before, there is none. */
+    private static boolean isTerminal(@Nullable Console console) {
+        if (console == null) {
+            return false;
+        }
+        try {
+            Method isTerminal = Console.class.getMethod("isTerminal");
+            return Boolean.TRUE.equals(isTerminal.invoke(console));
+        } catch (NoSuchMethodException beforeJava22) {
+            return true;
+        } catch (ReflectiveOperationException e) {
+            return false;
+        }
     }
 }

@@ -1,4 +1,4 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;

@@ -1,4 +1,4 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,8 +1,9 @@
-package io.idempotence.examples.operator;
+package io.idempotence.cli;
 
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.sql.DriverManager;
@@ -12,6 +13,7 @@ import java.util.Map;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ScopeType;
 import redis.clients.jedis.DefaultJedisClientConfig;
 
 /** Which storage, and as whom. */
@@ -30,6 +32,7 @@ final class StorageOptions {
     private static final int ANSWER_MILLIS = 5_000;
 
     @Option(
+            scope = ScopeType.INHERIT,
             names = "--redis",
             paramLabel = "<where>",
             description = "host:port; host:port;host:port for a Cluster; redis:// or rediss:// URI."
@@ -37,36 +40,51 @@ final class StorageOptions {
                     + " or into the URI in " + REDIS + ", where no process list shows it.")
     private @Nullable String redis;
 
-    @Option(names = "--redis-user", paramLabel = "<name>", description = "The Redis user, unless the URI names one.")
+    @Option(
+            scope = ScopeType.INHERIT,
+            names = "--redis-user",
+            paramLabel = "<name>",
+            description = "The Redis user, unless the URI names one.")
     private @Nullable String redisUser;
 
     @Option(
+            scope = ScopeType.INHERIT,
             names = "--sentinel",
             paramLabel = "<primary>",
             description = "--redis names Sentinels, which know the primary under this name.")
     private @Nullable String sentinel;
 
     @Option(
+            scope = ScopeType.INHERIT,
             names = "--jdbc",
             paramLabel = "<url>",
             description = "A database instead of Redis: its JDBC URL. Default: the variable " + JDBC
                     + ", unless Redis is named. The password goes into " + JDBC_PASSWORD
-                    + ". The driver must be on the class path.")
+                    + ". The drivers of PostgreSQL and MariaDB are built in.")
     private @Nullable String jdbc;
 
-    @Option(names = "--jdbc-user", paramLabel = "<name>", description = "The database user, unless the URL names one.")
+    @Option(
+            scope = ScopeType.INHERIT,
+            names = "--jdbc-user",
+            paramLabel = "<name>",
+            description = "The database user, unless the URL names one.")
     private @Nullable String jdbcUser;
 
     @Option(
+            scope = ScopeType.INHERIT,
             names = "--jdbc-table",
             paramLabel = "<table>",
             description = "The table of the records. Default: idempotence_record.")
     private @Nullable String jdbcTable;
 
-    @Option(names = "--in-transaction", description = "The service uses the database in transaction.")
+    @Option(
+            scope = ScopeType.INHERIT,
+            names = "--in-transaction",
+            description = "The service uses the database in transaction.")
     private boolean inTransaction;
 
     @Option(
+            scope = ScopeType.INHERIT,
             names = "--jdbc-applied-table",
             paramLabel = "<table>",
             description =
@@ -115,7 +133,8 @@ final class StorageOptions {
             DriverManager.getDriver(url);
         } catch (SQLException e) {
             throw new IllegalArgumentException(
-                    "no driver on the class path knows the URL of --jdbc; it begins with jdbc:, and the driver's jar is needed too");
+                    "no driver knows the URL of --jdbc; built in are jdbc:postgresql: and jdbc:mariadb:. For another database run"
+                            + " java -cp idempotence.jar:driver.jar io.idempotence.cli.OperatorTool");
         }
         JdbcIdempotenceStorage.Builder builder =
                 JdbcIdempotenceStorage.builder(new DriverDataSource(url, jdbcUser, password));
@@ -130,9 +149,16 @@ final class StorageOptions {
         }
         try {
             return builder.build();
+        } catch (StorageUnavailableException e) {
+            throw new StorageUnavailableException(withoutParameters(url) + " cannot be used: " + e.getMessage(), e);
         } catch (IllegalStateException e) {
             throw new IllegalArgumentException(e.getMessage(), e);
         }
+    }
+
+    /** Parameters may hold a password. */
+    private static String withoutParameters(String url) {
+        return url.replaceFirst("[?;].*", "");
     }
 
     private RedisIdempotenceStorage.Builder ofAddresses(String addresses, @Nullable String password) {

@@ -1,0 +1,14 @@
+package io.idempotence.cli;
+
+import java.util.Objects;
+import picocli.CommandLine.IVersionProvider;
+
+/** The version in the jar's manifest. */
+final class Version implements IVersionProvider {
+    @Override
+    public String[] getVersion() {
+        String version = Objects.requireNonNullElse(
+                OperatorTool.class.getPackage().getImplementationVersion(), "(not run from its jar)");
+        return new String[] {"idempotence " + version, "Java " + Runtime.version()};
+    }
+}
