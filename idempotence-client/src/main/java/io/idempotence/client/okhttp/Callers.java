@@ -12,7 +12,7 @@ final class Callers implements EventListener.Factory {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
 
     private final EventListener.Factory delegate;
-    private final WeakIdentityMap<Call, Caller> callers = new WeakIdentityMap<>();
+    private final WeakIdentityMap<Call, MadeCall> calls = new WeakIdentityMap<>();
     private final AtomicBoolean told = new AtomicBoolean();
 
     Callers(EventListener.Factory delegate) {
@@ -21,21 +21,22 @@ final class Callers implements EventListener.Factory {
 
     @Override
     public EventListener create(Call call) {
-        callers.put(call, Caller.current(call.request()));
+        calls.put(call, new MadeCall(Caller.current(call.request())));
         return delegate.create(call);
     }
 
-    /**
-     * Of this thread first: a call may be made here and executed there. An interceptor above may have the call carried out more
-     * than once, so who made it is known as long as the call is.
-     */
-    Caller of(Call call) {
-        Caller made = callers.get(call);
-        if (made == null && told.compareAndSet(false, true)) {
+    /** An interceptor in front may proceed more than once, so a call is remembered for as long as anybody holds it. */
+    MadeCall of(Call call) {
+        MadeCall made = calls.get(call);
+        if (made != null) {
+            return made;
+        }
+        if (told.compareAndSet(false, true)) {
             LOG.warn("Another event listener was set after IdempotentOkHttp.install: calls that are enqueued inside an"
                     + " IdempotenceScope will NOT carry its ID; call IdempotentOkHttp.install(builder) last");
         }
-        Caller here = Caller.current(call.request());
-        return made == null ? here : here.or(made);
+        MadeCall unknown = new MadeCall(Caller.NOBODY);
+        calls.put(call, unknown);
+        return unknown;
     }
 }

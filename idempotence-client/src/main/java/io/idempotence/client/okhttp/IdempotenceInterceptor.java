@@ -1,5 +1,7 @@
 package io.idempotence.client.okhttp;
 
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.client.IdempotenceScope;
@@ -13,7 +15,7 @@ import okhttp3.Request;
 import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
-/** Runs each call of a client as a logical call. An application interceptor; {@link WireInterceptor} is its other half. */
+/** Runs each call that carries an ID as a logical call. An application interceptor; {@link WireInterceptor} is its other half. */
 final class IdempotenceInterceptor implements Interceptor {
     private final OkHttpTargets targets;
     private final Callers callers;
@@ -28,21 +30,22 @@ final class IdempotenceInterceptor implements Interceptor {
     @Override
     public Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
-        if (isWebSocket(request)) {
-            // There is no answer to wait for, and OkHttp asks no event listener.
-            return chain.proceed(request);
+        if (HttpMethods.isSafe(request.method())) {
+            return withoutId(chain, withoutKey(request));
         }
-        Caller caller = callers.of(chain.call());
+        MadeCall made = callers.of(chain.call());
+        Caller caller = Caller.current(chain.call().request()).or(made.caller());
         LayerAbove above = caller.layerAbove();
         if (above != null) {
-            // An attempt already, of the Feign half: it has its ID, and is tried again there.
+            // An attempt already, of the Feign half: it has its ID, and is retried there.
             return PassedRequest.send(chain, above, wire);
         }
-        if (HttpMethods.isSafe(request.method())) {
-            caller = Caller.NOBODY;
-        }
         OkHttpTarget target = target(request);
-        OkHttpCall call = new OkHttpCall(chain, target, caller, wire);
+        if (!target.givesId(request)) {
+            return withoutId(chain, request);
+        }
+        CallIdentity identity = made.identity(request, request.headers(IDEMPOTENCY_KEY));
+        OkHttpCall call = new OkHttpCall(chain, target, caller, identity, wire);
         try {
             return run(call, target.retry());
         } catch (ErrorAnswerException e) {
@@ -51,12 +54,20 @@ final class IdempotenceInterceptor implements Interceptor {
             throw e;
         } catch (Throwable e) {
             throw new IOException(e);
+        } finally {
+            call.keepBody();
         }
     }
 
-    /** Sockets are opened with GET; anything else with such a header is a request as any other. */
-    private static boolean isWebSocket(Request request) {
-        return request.method().equals("GET") && "websocket".equalsIgnoreCase(request.header("Upgrade"));
+    private static Request withoutKey(Request request) {
+        return request.header(IDEMPOTENCY_KEY) == null
+                ? request
+                : request.newBuilder().removeHeader(IDEMPOTENCY_KEY).build();
+    }
+
+    /** As if there were no client half, but that calls made on the way are outside of the caller's scope. */
+    private static Response withoutId(Chain chain, Request request) throws IOException {
+        return IdempotenceScope.<Response, IOException>outside(() -> chain.proceed(request));
     }
 
     /** Under the name of a host, settings are first looked at here. */

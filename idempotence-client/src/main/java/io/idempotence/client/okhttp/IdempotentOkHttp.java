@@ -14,56 +14,61 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}, which can add PUT and
  * DELETE), and other calls whose caller gives an {@code Idempotency-Key} header, but never GET, HEAD, OPTIONS and TRACE: from
- * those the header is taken off.
+ * those the header is removed. A call without an ID behaves as if nothing were installed: no retries, no deadline, no event,
+ * and OkHttp's own responses, exceptions and redirects.
  *
  * <p><b>Which ID:</b> the caller's header, else {@link io.idempotence.client.IdempotenceScope}, else derived from the {@link
  * io.idempotence.InboundRequest} whose handler makes the call, else a new one. Scope and request are
  * those of the thread that executes the call, else those of the thread that made it with {@code newCall}, so {@code enqueue}
- * inside a scope carries its ID. Within a scope, the same call is the same HTTP method and the same URL without its query.
+ * inside a scope carries its ID. Within a scope, the same call is the same HTTP method and the same URL without its query. One
+ * {@code Call} keeps its ID and its doubt when an interceptor in front proceeds again with the same method and path, whatever the
+ * host and the query.
  *
- * <p><b>What is tried again:</b> as with Feign: requests that certainly were not sent; with an ID, or where the HTTP method is
- * safe, also I/O failures after connecting and the statuses of {@link IdempotenceClientConfig#statuses()} unless the answer is
- * a stored one. An execution in progress is polled within the attempt. Attempts, waits and polls end at {@link
- * IdempotenceClientConfig#deadline()}, or shortly before the client's {@code callTimeout} if that is shorter; timeouts of an
- * attempt, and with them those of its answer's body, are cut to what is left. Use a client without idempotence for streams that
- * pause for longer. What OkHttp sends again by itself carries the same ID and is part of the attempt.
+ * <p><b>What is retried:</b> as with Feign: requests that certainly were not sent, I/O failures after connecting, and the
+ * statuses of {@link IdempotenceClientConfig#statuses()} unless the response is a stored one. An execution in progress is polled
+ * within the attempt. Attempts, waits and polls end at {@link IdempotenceClientConfig#deadline()}, or shortly before the client's
+ * {@code callTimeout} if that is shorter; timeouts of an attempt, and with them those of its response's body, are cut to what is
+ * left. Use a client without idempotence for streams that pause for longer. What OkHttp sends again by itself carries the same ID
+ * and is part of the attempt.
  *
- * <p><b>Bodies</b> of calls with an ID are written once and repeated byte by byte, up to 1 MiB; longer ones are written by
- * their {@code RequestBody} for each attempt and must come out equal. A body that {@code isOneShot()} or {@code isDuplex()}
- * cannot be sent again: once its writing began there is no further attempt.
+ * <p><b>Bodies</b> are written by their {@code RequestBody} straight to the wire. Up to 1 MiB is captured meanwhile and repeated byte
+ * by byte. A longer body of known length is written again for each attempt. A longer body of unknown length, and one that
+ * {@code isOneShot()} or {@code isDuplex()}, is sent once: after that there is no further attempt. Only inside an {@link
+ * io.idempotence.InboundRequest}, a body of known length up to 1 MiB is read before it is sent, because its content is part of the
+ * derived ID; for others, the order of equal calls is.
  *
  * <p><b>How a call ends</b> (promise P7), from {@code execute()} or in the callback of {@code enqueue}:
  *
  * <ul>
- *   <li>with an answer, error statuses included, as OkHttp does; answers tried again are closed. That its body can be read to
- *       the end is not known yet: if it breaks off, make the call again under the same ID.
+ *   <li>with a response, error statuses included, as OkHttp does; responses that were retried are closed. That its body can be
+ *       read to the end is not known yet: if it breaks off, make the call again under the same ID.
  *   <li>with {@link RequestRefusedException}, if the server half refused.
- *   <li>with {@link OutcomeUnknownException}, if a call with an ID may have been carried out and nothing after settled it. A
+ *   <li>with {@link OutcomeUnknownException}, if the call may have been executed and nothing after settled it. A
  *       status that a login or a gateway may have given before the operation saw the request (401, 403, 404, 413 and the like), or one of
- *       {@link IdempotenceClientConfig#statuses()}, does not settle an earlier attempt unless it is a stored answer.
- *   <li>with the usual {@code IOException}, if nothing was sent, or if the call carried no ID. A header that is no ID, an ID
- *       that two calls would share, an interceptor that changes the ID, and settings for the URL's host that do not fit each other
- *       are {@code IOException}s, too.
+ *       {@link IdempotenceClientConfig#statuses()}, does not settle an earlier attempt unless it is a stored response.
+ *   <li>with the usual {@code IOException}, if nothing was sent, or if the request body failed, so that the request was not
+ *       complete. A header that is no ID, an ID that two calls would share, an interceptor that changes the ID, a body that cannot be
+ *       written again, and settings for the URL's host that do not fit each other are {@code IOException}s, too.
  * </ul>
  *
  * <p>{@code Call.cancel()} and an interrupt end the call at once; there is no further attempt, and an interrupted thread keeps its
  * flag. If {@code callTimeout} itself ends the call, OkHttp throws its {@code InterruptedIOException}, whose cause is one of
  * the above.
  *
- * <p><b>Redirects:</b> the ID stays on redirects within an origin (scheme, host and port). To another origin, and on a GET that
- * a POST was redirected to, it is taken off; another origin does not know it, so a call that was sent there without it is not
- * tried again, nor sent again by OkHttp itself. While an earlier attempt may have been carried out, a redirect that takes it off
- * is not followed, and the outcome stays unknown; but for the GET after a redirect that the server half had stored. The GET's
- * answer is the call's, also if it is a login page.
+ * <p><b>Redirects:</b> a call with an ID is not redirected to another origin (scheme, host or port): the 3xx is its response, and
+ * one warning names the origin. Within the origin OkHttp follows as usual: 307 and 308 keep request and ID, 301, 302 and 303
+ * lead to a GET without an ID, whose response is the call's, also if it is a login page. While an earlier attempt may have
+ * been executed, such a GET is not sent unless its redirect was a stored response, and the outcome stays unknown.
  *
- * <p><b>Web sockets</b> pass untouched: opening one is no call here, and is not tried again.
+ * <p><b>Web sockets</b> pass untouched.
  *
  * <p><b>Putting it together:</b> call {@code install} once, after {@code eventListener} or {@code eventListenerFactory}, which
- * it wraps. Interceptors added before see the call once and no ID; those added after see each attempt with its ID and must
- * not change it. A Feign client with {@link io.idempotence.client.feign.IdempotentFeign} over this client keeps its own ID and
- * retries, unless an {@code AsyncClient} or {@code Client} that is not Feign's own hands the request to another thread: then
- * install one of the two only. What is called on the way, such as a token that an authenticator fetches, is a call of its own. Do
- * not wrap the dispatcher's executor so that it hands scopes on: a thread that ends one call starts the next one.
+ * it wraps. Interceptors added before see the call once and no ID; those added after see each attempt with its ID and must not
+ * change it, and no {@code Location} of a redirect that is not followed. A Feign client with {@link
+ * io.idempotence.client.feign.IdempotentFeign} over this client keeps its own ID and retries, unless an {@code AsyncClient} or
+ * {@code Client} that is not Feign's own hands the request to another thread: then install one of the two only. What is called
+ * on the way, such as a token that an authenticator fetches, is a call of its own. Do not wrap the dispatcher's executor so
+ * that it hands scopes on: a thread that ends one call starts the next one.
  */
 public final class IdempotentOkHttp {
     private IdempotentOkHttp() {}

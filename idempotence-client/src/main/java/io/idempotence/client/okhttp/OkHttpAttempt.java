@@ -20,27 +20,33 @@ import org.jspecify.annotations.Nullable;
 
 /** One request of an attempt, with those that OkHttp makes of it: redirects, and what it sends again by itself. */
 final class OkHttpAttempt {
+    private static final String LOCATION = "Location";
+
     private final WireInterceptor wire;
     private final Observation seen;
     private final LogicalCall logical;
     private final @Nullable String header;
-    private final boolean passed;
+    private final @Nullable RepeatableBody body;
     private volatile @Nullable Request asked;
     private volatile @Nullable Request first;
-    private volatile @Nullable Request last;
+    private volatile @Nullable String withheldLocation;
     private volatile boolean mayHaveRun;
 
     /**
      * @param header the ID's line, or null if there is none or it is not this half's
-     * @param passed it is of a layer above, which may have redirected it
+     * @param body what the request sends, or null if that is nothing or not this half's
      */
     OkHttpAttempt(
-            WireInterceptor wire, Observation seen, LogicalCall logical, @Nullable String header, boolean passed) {
+            WireInterceptor wire,
+            Observation seen,
+            LogicalCall logical,
+            @Nullable String header,
+            @Nullable RepeatableBody body) {
         this.wire = wire;
         this.seen = seen;
         this.logical = logical;
         this.header = header;
-        this.passed = passed;
+        this.body = body;
     }
 
     /** Sends {@code request}; each exchange that comes of it passes {@link #exchange}. */
@@ -48,7 +54,7 @@ final class OkHttpAttempt {
         asked = request;
         wire.began(chain.call(), this);
         try {
-            Response response = chain.proceed(request);
+            Response response = whole(chain.proceed(request));
             answered(response);
             return response;
         } catch (NotSendableException e) {
@@ -57,10 +63,12 @@ final class OkHttpAttempt {
             if (mayHaveRun) {
                 seen.mayHaveBeenSentBefore();
             }
-            seen.failed(e);
+            if (!isFaulty()) {
+                seen.failed(e);
+            }
             throw e;
         } catch (RuntimeException | Error e) {
-            seen.broken(first == null);
+            seen.broken(first == null || (isFaulty() && !mayHaveRun));
             throw e;
         } finally {
             wire.ended(chain.call());
@@ -75,35 +83,29 @@ final class OkHttpAttempt {
         if (isOfAnInterceptor(request)) {
             return chain.proceed(request);
         }
-        Request leaving = request;
-        Request before = first;
-        if (before == null) {
-            check(request);
-            first = request;
-            if (passed && logical.id() != null && !isSafe(request) && request.header(IDEMPOTENCY_KEY) == null) {
-                seen.leavesWithoutId();
-            }
-        } else {
-            leaving = redirected(before, request);
-        }
-        last = leaving;
+        Request leaving = prepared(request);
+        withheldLocation = null;
         seen.started();
         try {
             Response response = chain.proceed(leaving);
             answered(response);
             // A redirect of the same request says itself that nothing was done here.
             mayHaveRun |= response.code() != 307 && response.code() != 308;
-            String retryAfter = response.header("Retry-After");
-            if (seen.hasLeftWithoutId() && response.code() == 503 && retryAfter != null && retryAfter.matches("0+")) {
-                // OkHttp would send again, and here the caller is to have the answer.
-                return response.newBuilder().removeHeader("Retry-After").build();
-            }
-            return response;
+            return mayBeFollowed(leaving, response) ? response : withoutLocation(response);
         } catch (IOException e) {
-            mayHaveRun = true;
-            seen.failed(e);
+            if (isFaulty() || e instanceof NotSendableException) {
+                seen.broken(true);
+            } else {
+                mayHaveRun = true;
+                seen.failed(e);
+            }
             throw e;
         }
+    }
+
+    /** True if its own body kept the request from being complete. */
+    private boolean isFaulty() {
+        return body != null && body.isFaulty();
     }
 
     /**
@@ -125,66 +127,56 @@ final class OkHttpAttempt {
         seen.answered(response.code(), headers);
     }
 
-    /** It carries this call's ID and no other (promise P1). */
-    private void check(Request request) throws NotSendableException {
+    /** It carries this call's ID and no other (promise P1), but for the GET that a redirect makes of it, which carries none. */
+    private Request prepared(Request request) throws NotSendableException {
+        Request before = first;
+        if (before == null) {
+            first = request;
+        } else if (isSafe(request) && !isSafe(before)) {
+            // What was asked for may have been executed, whatever comes of the GET.
+            seen.mayHaveBeenSentBefore();
+            return request.newBuilder()
+                    .removeHeader(IDEMPOTENCY_KEY)
+                    .removeHeader(IDEMPOTENCY_ATTEMPT)
+                    .build();
+        }
         if (header != null && !request.headers(IDEMPOTENCY_KEY).equals(List.of(header))) {
             throw new NotSendableException(
                     "another interceptor or an authenticator changed the Idempotency-Key of this call; remove it, or give"
                             + " the ID as a header of the request or with IdempotenceScope");
         }
-    }
-
-    /** The ID is for the origin it was made for, and not for the GET that a redirect makes of a POST. */
-    private Request redirected(Request before, Request request) throws NotSendableException {
-        Request sent = last;
-        boolean carried = sent != null && sent.header(IDEMPOTENCY_KEY) != null;
-        boolean becameSafe = isSafe(request) && !isSafe(before);
-        boolean keepsId = !becameSafe && origin(before.url()).equals(origin(request.url()));
-        if (carried && !keepsId) {
-            leavesTheId(request, becameSafe);
-        } else if (!carried && seen.hasLeftWithoutId() && !isSafe(request)) {
-            goesOnWithoutId();
-        }
-        if (keepsId) {
-            check(request);
-            return request;
-        }
-        return request.newBuilder()
-                .removeHeader(IDEMPOTENCY_KEY)
-                .removeHeader(IDEMPOTENCY_ATTEMPT)
-                .build();
+        return request;
     }
 
     /**
-     * In doubt, what is sent without the ID may be carried out twice; and what a GET brings tells nothing, unless the redirect to
-     * it was stored.
+     * An ID is for the origin that the call was made to. And while an earlier attempt is in doubt, the GET that follows a redirect
+     * does not tell what became of it, unless that redirect was stored.
      */
-    private void leavesTheId(Request request, boolean becameSafe) throws NotSendableException {
-        boolean inDoubt = logical.isInDoubt() || seen.hasEarlierDoubt();
-        if (inDoubt && !(becameSafe && seen.isReplayed())) {
-            seen.redirectNotFollowed();
-            throw new NotSendableException("a redirect that drops the ID was not followed, as the request may have been"
-                    + " carried out before");
+    private boolean mayBeFollowed(Request request, Response response) {
+        String location = response.isRedirect() ? response.header(LOCATION) : null;
+        HttpUrl target = location == null ? null : request.url().resolve(location);
+        if (target == null || request.header(IDEMPOTENCY_KEY) == null) {
+            return true;
         }
-        if (becameSafe) {
-            // What was asked for was carried out, whatever comes of the GET.
-            seen.mayHaveBeenSentBefore();
-        } else {
-            seen.leavesWithoutId();
-            wire.leaving().leavesWithoutId(request.url().host());
+        if (!origin(target).equals(origin(request.url()))) {
+            wire.redirectNotFollowed(target);
+            return false;
         }
+        boolean becomesGet = response.code() != 307 && response.code() != 308;
+        return !becomesGet || seen.isReplayed() || !(logical.isInDoubt() || seen.hasEarlierDoubt());
     }
 
-    /**
-     * Another redirect, or a login. What OkHttp sends again, because the answer got lost or was no final one, would be carried
-     * out twice.
-     */
-    private void goesOnWithoutId() throws NotSendableException {
-        int status = seen.status();
-        if (status == 0 || status == 408 || status == 503) {
-            seen.mayHaveBeenSentBefore();
-            throw new NotSendableException("a request that left without its ID is not sent again");
-        }
+    /** OkHttp follows no redirect that does not say where to. */
+    private Response withoutLocation(Response response) {
+        withheldLocation = response.header(LOCATION);
+        return response.newBuilder().removeHeader(LOCATION).build();
+    }
+
+    private Response whole(Response response) {
+        String location = withheldLocation;
+        return location == null || !response.isRedirect()
+                ? response
+                : response.newBuilder().header(LOCATION, location).build();
     }
 
     private static boolean isSafe(Request request) {

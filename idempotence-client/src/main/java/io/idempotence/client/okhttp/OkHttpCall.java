@@ -10,16 +10,17 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.Deadline;
 import io.idempotence.client.retry.Exchange;
-import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.time.Duration;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import okhttp3.HttpUrl;
 import okhttp3.Interceptor.Chain;
 import okhttp3.MediaType;
 import okhttp3.Request;
@@ -27,7 +28,7 @@ import okhttp3.RequestBody;
 import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
-/** A logical call made through OkHttp. Its attempts run one after the other, in one thread. */
+/** A logical call made through OkHttp, with an ID. Its attempts run one after the other, in one thread. */
 final class OkHttpCall implements Exchange {
     private static final IdempotencyKeyHeader GRAMMAR = IdempotencyKeyHeader.standard();
 
@@ -40,15 +41,17 @@ final class OkHttpCall implements Exchange {
     private final Chain chain;
     private final OkHttpTarget target;
     private final Caller caller;
+    private final CallIdentity identity;
     private final WireInterceptor wire;
     private final LogicalCall logical;
-    private @Nullable Request first;
     private @Nullable String header;
+    private @Nullable RepeatableBody body;
 
-    OkHttpCall(Chain chain, OkHttpTarget target, Caller caller, WireInterceptor wire) {
+    OkHttpCall(Chain chain, OkHttpTarget target, Caller caller, CallIdentity identity, WireInterceptor wire) {
         this.chain = chain;
         this.target = target;
         this.caller = caller;
+        this.identity = identity;
         this.wire = wire;
         this.logical = target.open(deadline(chain, target.config()));
     }
@@ -70,132 +73,140 @@ final class OkHttpCall implements Exchange {
         return own.compareTo(config.deadline()) < 0 ? own : config.deadline();
     }
 
+    /** Remembers what was sent of the body, for an interceptor in front that proceeds again. */
+    void keepBody() {
+        identity.keep(body);
+    }
+
     @Override
     public @Nullable Object send(int attempt, Observation seen) throws IOException {
-        Request request = first;
-        if (request == null) {
-            request = describe(chain.request());
-            first = request;
+        if (header == null) {
+            header = describe(chain.request());
         }
+        checkWanted();
         Chain clipped = clip(chain, logical.deadline());
+        Request request = prepared(header, attempt, clipped, seen);
         logical.countRequest();
-        return new OkHttpAttempt(wire, seen, logical, header, false)
-                .send(clipped, prepared(request, attempt, clipped, seen));
+        return new OkHttpAttempt(wire, seen, logical, header, body).send(clipped, request);
     }
 
-    /** The first request says what the call is. */
-    private Request describe(Request request) throws IOException {
-        IdempotenceClientConfig config = target.config();
-        boolean safe = HttpMethods.isSafe(request.method());
+    /**
+     * The first request says what the call is.
+     *
+     * @return the line of its ID
+     */
+    private String describe(Request request) throws IOException {
         List<String> given = request.headers(IDEMPOTENCY_KEY);
-        boolean carriesId = !safe
-                && (!given.isEmpty()
-                        || config.methods().contains(request.method().toUpperCase(Locale.ROOT)));
-        if (!carriesId) {
-            logical.describe(null, safe);
-            return given.isEmpty()
-                    ? request
-                    : request.newBuilder().removeHeader(IDEMPOTENCY_KEY).build();
-        }
-        RequestBody body = request.body();
-        Request frozen = body == null
-                ? request
-                : request.newBuilder()
-                        .method(request.method(), frozen(body, request, given))
-                        .build();
-        IdempotenceId id;
-        try {
-            id = given.isEmpty() ? ownId(frozen) : givenId(given, frozen);
-        } catch (RuntimeException e) {
-            // Nothing was sent, and anything but an IOException would end a thread of the dispatcher.
-            throw new NotSendableException(e);
-        }
-        header = given.isEmpty() ? GRAMMAR.format(id, config.headerStyle()) : given.get(0);
-        logical.describe(id, false);
-        return frozen;
+        byte @Nullable [] content = content(request, given);
+        IdempotenceId id = id(request, given, () -> usualId(request, content));
+        return given.isEmpty() ? GRAMMAR.format(id, target.config().headerStyle()) : given.get(0);
     }
 
-    private RequestBody frozen(RequestBody body, Request request, List<String> given) throws IOException {
+    /** Takes the body, and what of it is known before it is sent. */
+    private byte @Nullable [] content(Request request, List<String> given) throws IOException {
         try {
-            return Bodies.freeze(body);
+            checkWanted();
+            RequestBody source = request.body();
+            if (source == null) {
+                return null;
+            }
+            RepeatableBody taken = identity.body(source);
+            body = taken;
+            taken.checkWritable();
+            return caller.inbound() == null || isMultipart(taken.type()) ? null : taken.content(this::checkWanted);
         } catch (IOException | RuntimeException e) {
             notMade(request, given);
             throw e;
         }
     }
 
-    /** Its body cannot be written. Of an earlier call in doubt, that says nothing. */
+    /** Nothing of it is sent. Of an earlier call in doubt, that says nothing. */
     private void notMade(Request request, List<String> given) throws NotSendableException {
-        IdempotenceScope scope = caller.scope();
-        if (scope == null || scope.doubt().since().isEmpty()) {
-            return;
+        if (!scope(given).doubt().since().isEmpty()) {
+            id(request, given, () -> {
+                throw new IllegalStateException("a call in doubt has an ID");
+            });
         }
+    }
+
+    /** That of the caller, unless the request has an ID of its own that is not resumed there. */
+    private IdempotenceScope scope(List<String> given) throws NotSendableException {
+        IdempotenceScope callers = caller.scope();
         try {
-            if (given.isEmpty() || scope.includes(GRAMMAR.parse(given).orElseThrow())) {
-                logical.describe(idOf(scope, request, null), false);
-            }
+            return callers != null && (given.isEmpty() || callers.includes(parsed(given))) ? callers : identity.scope();
         } catch (RuntimeException e) {
             throw new NotSendableException(e);
         }
     }
 
-    private IdempotenceId givenId(List<String> lines, Request request) throws IOException {
-        IdempotenceId id = GRAMMAR.parse(lines).orElseThrow();
-        IdempotenceScope scope = caller.scope();
-        return scope != null && scope.includes(id) ? ownId(request) : id;
+    private static IdempotenceId parsed(List<String> given) {
+        return GRAMMAR.parse(given).orElseThrow();
     }
 
-    private IdempotenceId ownId(Request request) throws IOException {
-        RequestBody body = request.body();
-        byte @Nullable [] bytes =
-                caller.inbound() == null || body == null || isMultipart(body) ? null : Bodies.bytes(body);
-        IdempotenceScope scope = caller.scope();
-        return scope == null ? usualId(request, bytes) : idOf(scope, request, bytes);
+    /** Nothing is sent if it fails, and anything but an {@link IOException} would end a thread of the dispatcher. */
+    private IdempotenceId id(Request request, List<String> given, Supplier<IdempotenceId> usual)
+            throws NotSendableException {
+        IdempotenceScope scope = scope(given);
+        try {
+            IdempotenceId id = scope.idFor(
+                    scope == identity.scope() ? "this call" : name(request),
+                    target.config(),
+                    given.isEmpty() ? usual : () -> parsed(given));
+            logical.isWithin(scope);
+            logical.describe(id, false);
+            return id;
+        } catch (RuntimeException e) {
+            throw new NotSendableException(e);
+        }
     }
 
-    private IdempotenceId idOf(IdempotenceScope scope, Request request, byte @Nullable [] bytes) {
-        String url = request.url()
-                .newBuilder()
-                .username("")
-                .password("")
-                .query(null)
-                .fragment(null)
-                .build()
-                .toString();
-        IdempotenceId id = scope.idFor(request.method() + " " + url, target.config(), () -> usualId(request, bytes));
-        logical.isWithin(scope);
-        return id;
+    /** Within a scope, the same call is the same method and URL, whatever the query. */
+    private static String name(Request request) {
+        HttpUrl.Builder url = request.url().newBuilder().username("").password("");
+        return request.method() + " " + url.query(null).fragment(null).build();
     }
 
-    private IdempotenceId usualId(Request request, byte @Nullable [] body) {
+    private IdempotenceId usualId(Request request, byte @Nullable [] content) {
         InboundRequest inbound = caller.inbound();
         if (inbound == null) {
             return target.config().generator().generateId();
         }
         String query = request.url().encodedQuery();
         String path = request.url().encodedPath() + (query == null ? "" : "?" + query);
-        return inbound.idOfNextCall(target.client(), request.method(), path, body);
+        return inbound.idOfNextCall(target.client(), request.method(), path, content);
     }
 
     /** It has a random boundary in it. */
-    private static boolean isMultipart(RequestBody body) {
-        MediaType type = body.contentType();
+    private static boolean isMultipart(@Nullable MediaType type) {
         return type != null && type.type().equals("multipart");
     }
 
-    private Request prepared(Request request, int attempt, Chain clipped, Observation seen) {
+    private Request prepared(String line, int attempt, Chain clipped, Observation seen) {
+        Request request = chain.request();
         Request.Builder prepared = request.newBuilder();
-        RequestBody body = request.body();
-        if (body != null && Bodies.isOnce(body)) {
-            prepared.method(request.method(), Bodies.watched(body, seen));
+        RepeatableBody sent = body;
+        if (sent != null) {
+            prepared.method(request.method(), new AttemptBody(sent, seen, this::isGivenUp));
         }
-        String line = header;
-        if (line != null) {
-            prepared.header(IDEMPOTENCY_KEY, line).header(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
-            logical.waitPreference(clipped.readTimeoutMillis(), request.headers(PREFER))
-                    .ifPresent(wait -> prepared.addHeader(PREFER, wait));
-        }
+        prepared.header(IDEMPOTENCY_KEY, line).header(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
+        logical.waitPreference(clipped.readTimeoutMillis(), request.headers(PREFER))
+                .ifPresent(wait -> prepared.addHeader(PREFER, wait));
         return prepared.build();
+    }
+
+    /** Nobody waits for it any more. */
+    private boolean isGivenUp() {
+        return isCanceled() || logical.deadline().isOver();
+    }
+
+    /** As OkHttp says it. */
+    private void checkWanted() throws IOException {
+        if (isCanceled()) {
+            throw new IOException("Canceled");
+        }
+        if (logical.deadline().isOver()) {
+            throw new InterruptedIOException("timeout");
+        }
     }
 
     /** 0 means no limit to OkHttp, so at least a millisecond stays. */
@@ -248,13 +259,10 @@ final class OkHttpCall implements Exchange {
             throw new IllegalStateException("only calls with an ID end in the unknown");
         }
         int attempts = logical.attempts();
-        String advice = logical.hasLeftWithoutId()
-                ? "it was redirected to another origin, which does not know its ID, so a call with the same ID may carry it out again"
-                : "call again with the same ID";
         return new OutcomeUnknownException(
                 "it is not known whether " + chain.request().method() + " "
-                        + chain.request().url().redact() + " was carried out, after " + attempts
-                        + (attempts == 1 ? " attempt; " : " attempts; ") + advice,
+                        + chain.request().url().redact() + " was executed, after " + attempts
+                        + (attempts == 1 ? " attempt; " : " attempts; ") + "call again with the same ID",
                 id,
                 attempts,
                 logical.firstSentAt(),

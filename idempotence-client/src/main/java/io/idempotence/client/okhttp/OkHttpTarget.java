@@ -1,11 +1,15 @@
 package io.idempotence.client.okhttp;
 
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Retries;
 import java.time.Duration;
+import java.util.Locale;
+import okhttp3.Request;
 
 /** The calls of one HTTP method to one client: their name, settings, budget and retries. */
 final class OkHttpTarget {
@@ -29,6 +33,12 @@ final class OkHttpTarget {
 
     IdempotenceClientConfig config() {
         return config;
+    }
+
+    /** True if a request of an unsafe method carries an ID: its caller's own, or as the settings say. */
+    boolean givesId(Request request) {
+        return request.header(IDEMPOTENCY_KEY) != null
+                || config.methods().contains(request.method().toUpperCase(Locale.ROOT));
     }
 
     /** As the registry has it now. */

@@ -16,7 +16,7 @@ final class PassedRequest {
             seen.mayHaveBeenSentBefore();
         }
         try {
-            return new OkHttpAttempt(wire, seen, above.call(), null, true).send(chain, chain.request());
+            return new OkHttpAttempt(wire, seen, above.call(), null, null).send(chain, chain.request());
         } finally {
             above.seen().learnFrom(seen);
         }

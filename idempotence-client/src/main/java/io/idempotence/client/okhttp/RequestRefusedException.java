@@ -38,7 +38,7 @@ public final class RequestRefusedException extends IOException {
     /**
      * The ID every attempt carried.
      *
-     * @return the ID, or empty if the call carried none, as with {@link Refusal#KEY_MISSING}
+     * @return the ID, never empty: a call without an ID is not refused but gets the response as it is
      */
     public Optional<IdempotenceId> id() {
         return Optional.ofNullable(idValue).map(IdempotenceId::new);

@@ -135,8 +135,8 @@ public final class BehaviourServer implements AutoCloseable {
         return new RawRequest(head.toString(), new byte[0]);
     }
 
-    /** By its length, or by its chunks. */
-    static byte[] readBody(RawRequest request, InputStream in) throws IOException {
+    /** The body of a request whose head was read: by its length, or by its chunks. */
+    public static byte[] readBody(RawRequest request, InputStream in) throws IOException {
         String length = request.header("Content-Length");
         if (length != null) {
             return whole(in, Integer.parseInt(length));

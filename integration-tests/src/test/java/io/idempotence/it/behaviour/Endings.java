@@ -1,11 +1,19 @@
 package io.idempotence.it.behaviour;
 
+import java.net.SocketTimeoutException;
+
 /** How calls end, as texts that can be compared. */
 public final class Endings {
     private Endings() {}
 
-    /** Types and messages of an exception, its causes and what it suppressed. */
+    /**
+     * Types and messages of an exception, its causes and what it suppressed. A read timeout is one whoever notices it first: the
+     * socket, or a timer of the client.
+     */
     public static String of(Throwable thrown) {
+        if (thrown instanceof SocketTimeoutException) {
+            return thrown.getClass().getName();
+        }
         StringBuilder text = new StringBuilder(thrown.getClass().getName() + ": " + thrown.getMessage());
         for (Throwable suppressed : thrown.getSuppressed()) {
             text.append(" [suppressed ").append(of(suppressed)).append(']');

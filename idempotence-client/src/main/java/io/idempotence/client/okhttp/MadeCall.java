@@ -1,0 +1,31 @@
+package io.idempotence.client.okhttp;
+
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import okhttp3.Request;
+
+/**
+ * An {@link okhttp3.Call} as it was made: by whom, and what its requests carry.
+ *
+ * <p>An interceptor in front may proceed more than once. With the same method and path that is the same logical call sent again,
+ * whatever the host and the query; anything else, such as a token that it fetches, is a call of its own.
+ */
+final class MadeCall {
+    private final Caller caller;
+    private final ConcurrentMap<String, CallIdentity> identities = new ConcurrentHashMap<>();
+
+    MadeCall(Caller caller) {
+        this.caller = caller;
+    }
+
+    Caller caller() {
+        return caller;
+    }
+
+    /** @param key the lines of the request's own ID, empty if it has none */
+    CallIdentity identity(Request request, List<String> key) {
+        String name = request.method() + " " + request.url().encodedPath() + " " + String.join("\n", key);
+        return identities.computeIfAbsent(name, absent -> new CallIdentity());
+    }
+}

@@ -1,0 +1,261 @@
+package io.idempotence.client.okhttp;
+
+import java.io.IOException;
+import java.lang.ref.WeakReference;
+import java.net.ProtocolException;
+import java.util.function.BooleanSupplier;
+import okhttp3.MediaType;
+import okhttp3.RequestBody;
+import okio.Buffer;
+import okio.BufferedSink;
+import okio.ByteString;
+import okio.ForwardingSink;
+import okio.Okio;
+import okio.Sink;
+import okio.Timeout;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request body that the application's {@link RequestBody} writes once, to the wire, and that is repeated byte by byte from what
+ * was captured meanwhile. A body with a time or a random part in it would otherwise be another request under the same ID.
+ *
+ * <p>A body longer than the limit is not captured. If its length is known, the application's body writes it each time, as OkHttp
+ * lets it do. If not, it can be sent once: nothing tells whether its source can be read again.
+ */
+final class RepeatableBody {
+    private static final long LIMIT = 1024 * 1024;
+
+    private final WeakReference<RequestBody> given;
+    private final @Nullable MediaType type;
+    private final long length;
+    private final boolean duplex;
+    private final boolean oneShot;
+
+    /** Null once it is not needed: whoever remembers this body must not hold on to what belongs to the application. */
+    private @Nullable RequestBody source;
+
+    private @Nullable ByteString captured;
+    private boolean faulty;
+
+    /** @throws IOException if the body cannot tell its length */
+    RepeatableBody(RequestBody given) throws IOException {
+        this.given = new WeakReference<>(given);
+        this.source = given;
+        this.type = given.contentType();
+        this.length = given.contentLength();
+        this.duplex = given.isDuplex();
+        this.oneShot = given.isOneShot();
+    }
+
+    boolean isOf(RequestBody body) {
+        return given.get() == body;
+    }
+
+    @Nullable
+    MediaType type() {
+        return type;
+    }
+
+    long length() {
+        return length;
+    }
+
+    boolean isDuplex() {
+        return duplex;
+    }
+
+    /** False once it was written and cannot be written again. */
+    boolean isWritable() {
+        return source != null || captured != null;
+    }
+
+    /** @throws NotSendableException if it is not writable any more */
+    void checkWritable() throws NotSendableException {
+        if (!isWritable()) {
+            throw spent();
+        }
+    }
+
+    private static NotSendableException spent() {
+        return new NotSendableException("the request body was sent before and cannot be written again: it is one-shot,"
+                + " of unknown length and longer than " + LIMIT
+                + " bytes, or was not read to its end; give the call a body"
+                + " that can be written again, or make a new call with the same ID");
+    }
+
+    /** True if it can be written once at most, from the beginning or by now. */
+    boolean isOneShot() {
+        return oneShot || !isWritable();
+    }
+
+    /** True once the application's own body is not needed any more. */
+    boolean isDetached() {
+        return source == null;
+    }
+
+    /**
+     * True if the last writing ended too early, or too late, for a reason of its own: its source failed, or it has another length
+     * than it says. Then the request is not complete, whatever the wire did.
+     */
+    boolean isFaulty() {
+        return faulty;
+    }
+
+    /**
+     * Its content, captured before it is sent if need be. Only where the source is sure to be finite and is read in full
+     * anyway: its length is known and within the limit, and it may be written more than once.
+     *
+     * @param stillWanted throws if the caller has gone; asked before each part
+     * @return null if the content is not known before it is sent
+     */
+    byte @Nullable [] content(Step stillWanted) throws IOException {
+        if (oneShot || duplex || length < 0 || length > LIMIT) {
+            return null;
+        }
+        if (captured == null) {
+            writeTo(Okio.buffer(new NowhereSink(stillWanted)), () -> true);
+        }
+        ByteString content = captured;
+        return content == null ? null : content.toByteArray();
+    }
+
+    /**
+     * Writes it.
+     *
+     * @param givenUp whether the caller has gone, so that nothing is captured any more after the wire broke
+     * @throws IOException what the wire or the source threw
+     */
+    void writeTo(BufferedSink wire, BooleanSupplier givenUp) throws IOException {
+        faulty = false;
+        ByteString content = captured;
+        RequestBody from = source;
+        if (content != null) {
+            faulty = length >= 0 && content.size() != length;
+            wire.write(content);
+        } else if (from == null) {
+            throw spent();
+        } else {
+            if (length <= LIMIT || oneShot || duplex) {
+                source = null;
+            }
+            if (duplex) {
+                from.writeTo(wire);
+            } else {
+                writeTo(new Tee(wire, givenUp), from);
+            }
+        }
+    }
+
+    private void writeTo(Tee tee, RequestBody from) throws IOException {
+        boolean returned = false;
+        try {
+            BufferedSink sink = Okio.buffer(tee);
+            from.writeTo(sink);
+            if (sink.isOpen()) {
+                sink.emit();
+            }
+            returned = true;
+        } finally {
+            faulty = tee.endedBySource(returned);
+        }
+        captured = tee.captured();
+        IOException broken = tee.broken;
+        if (broken != null) {
+            throw broken;
+        }
+    }
+
+    /** Passes on to the wire, and captures. When the wire breaks, the source is read to its end so that it can be repeated. */
+    private final class Tee implements Sink {
+        private final BufferedSink wire;
+        private final BooleanSupplier givenUp;
+        private @Nullable Buffer copy = oneShot || length > LIMIT ? null : new Buffer();
+        private @Nullable IOException broken;
+        private long count;
+        private long passed;
+
+        Tee(BufferedSink wire, BooleanSupplier givenUp) {
+            this.wire = wire;
+            this.givenUp = givenUp;
+        }
+
+        @Override
+        public void write(Buffer bytes, long byteCount) throws IOException {
+            count += byteCount;
+            if (length >= 0 && count > length) {
+                throw new ProtocolException("expected " + length + " bytes but received " + count);
+            }
+            Buffer into = copy;
+            if (into != null && count <= LIMIT) {
+                bytes.copyTo(into, 0, byteCount);
+            } else {
+                copy = null;
+            }
+            long rest = bytes.size() - byteCount;
+            pass(() -> wire.write(bytes, byteCount));
+            bytes.skip(bytes.size() - rest);
+            passed += byteCount;
+        }
+
+        private void pass(Step step) throws IOException {
+            try {
+                if (broken == null) {
+                    step.run();
+                }
+            } catch (IOException e) {
+                broken = e;
+            }
+            if (broken != null && (copy == null || givenUp.getAsBoolean())) {
+                throw broken;
+            }
+        }
+
+        @Override
+        public void flush() throws IOException {
+            pass(wire::flush);
+        }
+
+        /** By a body that closes its sink, as one that compresses does. */
+        @Override
+        public void close() throws IOException {
+            pass(wire::close);
+        }
+
+        @Override
+        public Timeout timeout() {
+            return wire.timeout();
+        }
+
+        /** Once as many bytes have left as were announced, the request may be complete, whatever the source does after that. */
+        boolean endedBySource(boolean returned) {
+            boolean asAnnounced = returned && (length < 0 || count == length);
+            return broken == null && !asAnnounced && (length < 0 || passed < Math.max(1, length));
+        }
+
+        @Nullable
+        ByteString captured() {
+            Buffer all = copy;
+            return all == null ? null : all.snapshot();
+        }
+    }
+
+    /** Something that may fail. */
+    interface Step {
+        void run() throws IOException;
+    }
+
+    private static final class NowhereSink extends ForwardingSink {
+        private final Step stillWanted;
+
+        NowhereSink(Step stillWanted) {
+            super(Okio.blackhole());
+            this.stillWanted = stillWanted;
+        }
+
+        @Override
+        public void write(Buffer bytes, long byteCount) throws IOException {
+            stillWanted.run();
+            super.write(bytes, byteCount);
+        }
+    }
+}

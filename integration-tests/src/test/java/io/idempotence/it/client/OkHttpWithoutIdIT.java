@@ -1,0 +1,196 @@
+package io.idempotence.it.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
+import io.idempotence.it.behaviour.Behaviour;
+import io.idempotence.it.behaviour.BehaviourServer;
+import io.idempotence.it.behaviour.Endings;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
+import okhttp3.Authenticator;
+import okhttp3.Call;
+import okhttp3.Callback;
+import okhttp3.Cookie;
+import okhttp3.CookieJar;
+import okhttp3.Credentials;
+import okhttp3.HttpUrl;
+import okhttp3.MediaType;
+import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+import okio.BufferedSink;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** A call that carries no ID is as if there were no client half: what the caller gets, and what goes over the wire. */
+class OkHttpWithoutIdIT {
+    private static final List<String> METHODS = List.of("GET", "POST", "PUT", "DELETE");
+
+    /** What the caller got, and what the server received. */
+    private record Run(List<String> endings, List<String> requests) {}
+
+    static Stream<Arguments> script() {
+        return Stream.of(Behaviour.values())
+                .flatMap(behaviour -> METHODS.stream().map(method -> Arguments.of(behaviour, method)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("script")
+    void callWithoutAnIdIsAsWithoutTheClientHalf(Behaviour behaviour, String method) {
+        try (BehaviourServer server = BehaviourServer.start(behaviour)) {
+            Run without = run(server, behaviour, plain(behaviour), method, OkHttpWithoutIdIT::execute);
+            Run with = run(server, behaviour, installed(behaviour), method, OkHttpWithoutIdIT::execute);
+            assertThat(with).isEqualTo(without);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void enqueuedCallWithoutAnIdIsAsWithoutTheClientHalf(Behaviour behaviour) {
+        try (BehaviourServer server = BehaviourServer.start(behaviour)) {
+            Run without = run(server, behaviour, plain(behaviour), "POST", OkHttpWithoutIdIT::enqueue);
+            Run with = run(server, behaviour, installed(behaviour), "POST", OkHttpWithoutIdIT::enqueue);
+            assertThat(with).isEqualTo(without);
+        }
+    }
+
+    private static OkHttpClient.Builder plain(Behaviour behaviour) {
+        return new OkHttpClient.Builder()
+                .readTimeout(behaviour.isLate() ? Duration.ofMillis(300) : Duration.ofSeconds(20))
+                .cookieJar(new Cookies())
+                .authenticator(LOGIN);
+    }
+
+    /** No call of it carries an ID: POST neither, as settings can say. */
+    private static OkHttpClient.Builder installed(Behaviour behaviour) {
+        return IdempotentOkHttp.install(
+                plain(behaviour),
+                IdempotenceClientConfig.builder()
+                        .methods("PATCH")
+                        .waitBound(Duration.ofMillis(1))
+                        .build());
+    }
+
+    private static Run run(
+            BehaviourServer server, Behaviour behaviour, OkHttpClient.Builder builder, String method, Sending sending) {
+        OkHttpClient client = builder.build();
+        List<String> endings = new ArrayList<>();
+        try {
+            for (int call = 0; call < behaviour.calls(); call++) {
+                RequestBody body = method.equals("GET") ? null : new Body(behaviour.requestBytes());
+                endings.add(sending.ending(client.newCall(new Request.Builder()
+                        .url(server.url())
+                        .method(method, body)
+                        .build())));
+            }
+        } finally {
+            client.dispatcher().executorService().shutdown();
+            client.connectionPool().evictAll();
+        }
+        return new Run(endings, server.takeRequests());
+    }
+
+    private interface Sending {
+        String ending(Call call);
+    }
+
+    private static String execute(Call call) {
+        try (Response response = call.execute()) {
+            return ending(response);
+        } catch (IOException | RuntimeException e) {
+            return Endings.of(e);
+        }
+    }
+
+    private static String enqueue(Call call) {
+        CompletableFuture<String> ending = new CompletableFuture<>();
+        call.enqueue(new Callback() {
+            @Override
+            public void onFailure(Call failed, IOException e) {
+                ending.complete(Endings.of(e));
+            }
+
+            @Override
+            public void onResponse(Call answered, Response response) {
+                try (response) {
+                    ending.complete(ending(response));
+                }
+            }
+        });
+        try {
+            return ending.get(60, TimeUnit.SECONDS);
+        } catch (InterruptedException | ExecutionException | TimeoutException e) {
+            throw new AssertionError("the call does not end", e);
+        }
+    }
+
+    private static String ending(Response response) {
+        String body;
+        try {
+            body = Endings.of(response.body().string());
+        } catch (IOException e) {
+            body = Endings.of(e);
+        }
+        int before = 0;
+        for (Response prior = response.priorResponse(); prior != null; prior = prior.priorResponse()) {
+            before++;
+        }
+        return response + "\n" + response.headers() + body + "\n" + before + " responses before";
+    }
+
+    /** Of unknown length, and written anew each time. */
+    private static final class Body extends RequestBody {
+        private final int length;
+
+        Body(int length) {
+            this.length = length;
+        }
+
+        @Override
+        public MediaType contentType() {
+            return MediaType.get("text/plain");
+        }
+
+        @Override
+        public void writeTo(BufferedSink sink) throws IOException {
+            for (int i = 0; i < length; i++) {
+                sink.writeByte('a' + i % 26);
+            }
+        }
+    }
+
+    private static final Authenticator LOGIN =
+            (route, response) -> response.request().header("Authorization") == null
+                    ? response.request()
+                            .newBuilder()
+                            .header("Authorization", Credentials.basic("me", "secret"))
+                            .build()
+                    : null;
+
+    private static final class Cookies implements CookieJar {
+        private final ConcurrentHashMap<String, Cookie> kept = new ConcurrentHashMap<>();
+
+        @Override
+        public void saveFromResponse(HttpUrl url, List<Cookie> cookies) {
+            cookies.forEach(cookie -> kept.put(cookie.name(), cookie));
+        }
+
+        @Override
+        public List<Cookie> loadForRequest(HttpUrl url) {
+            return kept.values().stream().filter(cookie -> cookie.matches(url)).toList();
+        }
+    }
+}
