@@ -6,6 +6,7 @@ import io.idempotence.client.ScopeDoubt;
 import io.idempotence.http.Refusal;
 import java.time.Instant;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -128,7 +129,13 @@ final class CallSteps {
 
     /** The first attempt's execution still runs: asking again costs no attempt, only time. */
     private Step poll(Ended ended) {
-        long asked = RetryAfter.millis(ended.seen, Instant.now()).orElse(0);
+        // Each waits for an execution of its own, so a crowd is none, and every millisecond counts.
+        long asked = RetryAfter.jittered(
+                ended.seen,
+                Instant.now(),
+                0,
+                call.deadline(),
+                () -> ThreadLocalRandom.current().nextDouble());
         long wait = asked > 0 ? asked : nextPollMillis;
         if (Thread.currentThread().isInterrupted() || !call.deadline().outlasts(wait)) {
             return endAttempt(ended);

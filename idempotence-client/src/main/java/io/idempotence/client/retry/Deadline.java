@@ -29,6 +29,11 @@ public final class Deadline {
 
     /** True if there is time for an attempt after a wait. */
     public boolean outlasts(long waitMillis) {
-        return millisLeft() - LEAST_MILLIS >= waitMillis;
+        return longestWait() >= waitMillis;
+    }
+
+    /** How long a wait may be for an attempt to follow, in milliseconds; negative if there is no time for one. */
+    long longestWait() {
+        return millisLeft() - LEAST_MILLIS;
     }
 }

@@ -6,6 +6,7 @@ import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.time.format.DateTimeParseException;
 import java.util.OptionalLong;
+import java.util.function.DoubleSupplier;
 
 /** Reads how long a server asks to wait (RFC 9110, section 10.2.3, and its twin in milliseconds). */
 final class RetryAfter {
@@ -13,6 +14,24 @@ final class RetryAfter {
     private static final long VERY_LONG = Long.MAX_VALUE / 4;
 
     private RetryAfter() {}
+
+    /**
+     * Milliseconds to wait for what the server asks: never less, and more by a random share of its time, so that a crowd that was
+     * sent away together does not come back together.
+     *
+     * @param leastSpread how far apart the crowd is spread at least, in milliseconds; a fifth of the time if that is more
+     * @param deadline cuts the spread, but not the time asked for
+     * @param random from 0 to 1
+     * @return 0 if the answer does not say, or says that there is nothing to wait for
+     */
+    static long jittered(Observation seen, Instant now, long leastSpread, Deadline deadline, DoubleSupplier random) {
+        long asked = millis(seen, now).orElse(0);
+        if (asked == 0 || !deadline.outlasts(asked)) {
+            return asked;
+        }
+        long spread = Math.max(leastSpread, asked / 5);
+        return asked + Math.round(Math.max(0, Math.min(spread, deadline.longestWait() - asked)) * random.getAsDouble());
+    }
 
     /** Milliseconds to wait, 0 or more; empty if the answer does not say, or says it in no form we know. */
     static OptionalLong millis(Observation seen, Instant now) {

@@ -6,6 +6,8 @@ import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.idempotence.client.RetryBudget;
 import java.time.Instant;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.DoubleSupplier;
 import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,6 +22,12 @@ final class RetryDecision {
     private static final Logger LOG = LoggerFactory.getLogger(RetryDecision.class);
     private static final Current<RetryDecision> CURRENT = new Current<>();
     private static final long STOP = -1;
+
+    /** Of the callers that a server sends away at once. */
+    private static final long LEAST_SPREAD_MILLIS = 250;
+
+    private static final DoubleSupplier RANDOM =
+            () -> ThreadLocalRandom.current().nextDouble();
 
     private final Outcome outcome;
     private final Observation seen;
@@ -62,7 +70,8 @@ final class RetryDecision {
         if (interval < 0) {
             return STOP;
         }
-        long wait = Math.max(interval, RetryAfter.millis(seen, Instant.now()).orElse(0));
+        long asked = RetryAfter.jittered(seen, Instant.now(), LEAST_SPREAD_MILLIS, deadline, RANDOM);
+        long wait = Math.max(interval, asked);
         return deadline.outlasts(wait) && budget.trySpend() ? wait : STOP;
     }
 

@@ -16,7 +16,12 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.LongSummaryStatistics;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What listeners hear, and what metrics make of it. */
@@ -209,5 +214,31 @@ class EventsTest extends FeignTestBase {
                         .timer()
                         .count())
                 .isEqualTo(2_000);
+    }
+
+    /** Sixty-four callers that were sent away together came back within 31 ms of each other. */
+    @Test
+    void crowdThatAnOverloadedServerSentAwayDoesNotComeBackAtOnce() {
+        int crowd = 64;
+        for (int i = 0; i < crowd; i++) {
+            server.answer(Reply.status(503).header("Retry-After-Ms", "100"));
+        }
+        Orders orders = orders(fast().maxAttempts(10).build());
+        ExecutorService threads = Executors.newFixedThreadPool(crowd);
+        try {
+            CompletableFuture.allOf(IntStream.range(0, crowd)
+                            .mapToObj(i -> CompletableFuture.runAsync(() -> orders.create("x" + i), threads))
+                            .toArray(CompletableFuture[]::new))
+                    .join();
+        } finally {
+            threads.shutdownNow();
+        }
+        LongSummaryStatistics waits = attempts.stream()
+                .flatMap(attempt -> attempt.waitBeforeNext().stream())
+                .mapToLong(Duration::toMillis)
+                .summaryStatistics();
+        assertThat(waits.getCount()).isEqualTo(crowd);
+        assertThat(waits.getMin()).isGreaterThanOrEqualTo(100);
+        assertThat(waits.getMax() - waits.getMin()).isGreaterThan(100);
     }
 }
