@@ -358,7 +358,7 @@ public final class IdempotenceClientConfig {
 
     /**
      * How long the server half remembers an ID. Attempts end before that, and {@link
-     * IdempotenceClient#resume(io.idempotence.IdempotenceId, java.time.Instant, IdempotenceScope.Work)} refuses after it.
+     * IdempotenceScope#resume(io.idempotence.IdempotenceId, java.time.Instant, IdempotenceScope.Work)} refuses after it.
      *
      * @return 24 h by default, which is the server half's default
      */

@@ -6,15 +6,15 @@ import java.time.Instant;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives one ID to the logical call made inside it.
+ * Decides the ID of the logical call made inside it.
  *
  * <p>This is how a retry above the client keeps its ID (promise P1): a restarted job, a consumed message, {@code @Retry} on
  * business code.
@@ -23,49 +23,99 @@ import org.jspecify.annotations.Nullable;
  * Order order = IdempotenceScope.with(job.id(), () -> orders.create(draft));
  * }</pre>
  *
- * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and
- * sends the ID again; unless the first one certainly was not carried out, the second begins in that doubt; if a redirect took the
- * first one to another origin, which does not know the ID, the second is an {@link IllegalStateException}. Any other protected
- * call inside is an {@link IllegalStateException}, as two calls never share an ID (promise P1): give it a scope of its own. Calls
- * that carry no ID (GET, or PUT without {@code @Idempotent}) and calls with an own header argument leave the scope alone, unless
- * it is one of {@link IdempotenceClient#resume}.
+ * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and sends
+ * the ID again; unless the first one certainly was not executed, the second begins in doubt. If a redirect took the first one to
+ * another origin, which does not know the ID, the second is an {@link IllegalStateException}. Any other protected call inside is an
+ * {@link IllegalStateException}, as two calls never share an ID (promise P1): give it a scope of its own. Calls that carry no ID
+ * (GET, or PUT without {@code @Idempotent}) leave the scope alone. The caller's own header argument comes before the scope's ID,
+ * but not before that of {@link #resume}.
+ *
+ * <p>Scopes compose. The innermost ID counts and holds until the exit of its scope. Every {@link #saving saver} around the call gets
+ * the ID in effect. A call inside {@link #resume} is in doubt; another ID inside it is an {@link IllegalStateException}, and nothing
+ * is sent.
  *
  * <p>A scope holds for the calling thread, from entry to exit, and in other threads only for work that is {@link #carried(Runnable)
- * carried} there. Scopes nest: the inner one
- * holds until its exit, then the outer one again. Calls made <em>by</em> a call, such as an interceptor fetching a token,
- * are outside.
+ * carried} there. Calls made <em>by</em> a call, such as an interceptor fetching a token, are outside.
  */
 public final class IdempotenceScope {
     private static final ThreadLocal<@Nullable IdempotenceScope> CURRENT = new ThreadLocal<>();
 
-    private final UnaryOperator<IdempotenceId> saver;
-    private final @Nullable IdempotenceId given;
-    private final boolean resumed;
-    private final ReentrantLock taking = new ReentrantLock();
-    private volatile @Nullable Taken taken;
-    private final ScopeDoubt doubt;
+    private final @Nullable IdempotenceScope outer;
+    private final @Nullable Saver saver;
+    private final @Nullable IdempotenceId resumed;
+    private final ScopeHistory history;
+    private volatile boolean asked;
 
+    /**
+     * Inside the scope of this thread.
+     *
+     * @param given the ID, or null if the call gets it as it would without this scope
+     * @param firstSentAt when a call that is in doubt was first sent under {@code given}, or null if none was
+     * @param saver gets the ID, or null
+     */
     private IdempotenceScope(
             @Nullable IdempotenceId given,
-            boolean resumed,
-            @Nullable Instant resumedFrom,
-            UnaryOperator<IdempotenceId> saver) {
-        this.given = given;
-        this.resumed = resumed;
-        this.doubt = new ScopeDoubt(resumedFrom);
-        this.saver = saver;
+            @Nullable Instant firstSentAt,
+            @Nullable Consumer<? super IdempotenceId> saver) {
+        this.outer = CURRENT.get();
+        this.saver = saver == null ? null : new Saver(saver);
+        this.resumed = firstSentAt == null ? null : given;
+        if (given == null) {
+            this.history = outer == null ? new ScopeHistory(null) : outer.history;
+        } else {
+            checkResumed(outer, given, firstSentAt == null ? "IdempotenceScope.with" : "IdempotenceScope.resume");
+            this.history = historyIn(outer, given);
+        }
+        if (firstSentAt != null) {
+            history.mayHaveBeenExecuted(firstSentAt);
+        }
     }
 
-    /** @param firstSentAt when a call that is in doubt was first sent under the ID */
-    static IdempotenceScope resuming(IdempotenceId id, Instant firstSentAt) {
-        return new IdempotenceScope(
-                Objects.requireNonNull(id, "id"),
-                true,
-                Objects.requireNonNull(firstSentAt, "firstSentAt"),
-                UnaryOperator.identity());
+    /** The two would share the ID, so they share what is known of it. */
+    private static ScopeHistory historyIn(@Nullable IdempotenceScope outer, IdempotenceId given) {
+        for (IdempotenceScope scope = outer; scope != null; scope = scope.outer) {
+            if (scope.history.has(given)) {
+                return scope.history;
+            }
+        }
+        return new ScopeHistory(given);
     }
 
-    private record Taken(String call, IdempotenceId id) {}
+    private static void checkResumed(@Nullable IdempotenceScope innermost, IdempotenceId id, String giver) {
+        for (IdempotenceScope scope = innermost; scope != null; scope = scope.outer) {
+            if (scope.resumed != null && !scope.resumed.equals(id)) {
+                throw new IllegalStateException(giver + " has another ID than the IdempotenceScope.resume around it, so"
+                        + " nothing was sent; make the resumed call with the ID that is resumed, and other calls outside"
+                        + " of IdempotenceScope.resume");
+            }
+        }
+    }
+
+    /** Hands one ID over, once. Another thread that makes the same call waits until that is done. */
+    private static final class Saver {
+        private final Consumer<? super IdempotenceId> consumer;
+        private final ReentrantLock saving = new ReentrantLock();
+        private @Nullable IdempotenceId saved;
+
+        Saver(Consumer<? super IdempotenceId> consumer) {
+            this.consumer = consumer;
+        }
+
+        void save(IdempotenceId id) {
+            saving.lock();
+            try {
+                if (saved == null) {
+                    consumer.accept(id);
+                    saved = id;
+                } else if (!saved.equals(id)) {
+                    throw new IllegalStateException("this IdempotenceScope.saving has saved the ID of another call, so"
+                            + " nothing was sent; give each call its own IdempotenceScope.saving");
+                }
+            } finally {
+                saving.unlock();
+            }
+        }
+    }
 
     /**
      * Work that may throw.
@@ -93,10 +143,10 @@ public final class IdempotenceScope {
      * @param <X> what it throws
      * @return what {@code work} returns
      * @throws X what {@code work} throws
+     * @throws IllegalStateException inside {@link #resume} of another ID; {@code work} is not run
      */
     public static <T extends @Nullable Object, X extends Throwable> T with(IdempotenceId id, Work<T, X> work) throws X {
-        return inside(
-                new IdempotenceScope(Objects.requireNonNull(id, "id"), false, null, UnaryOperator.identity()), work);
+        return inside(new IdempotenceScope(Objects.requireNonNull(id, "id"), null, null), work);
     }
 
     /**
@@ -104,6 +154,7 @@ public final class IdempotenceScope {
      *
      * @param id the ID
      * @param work makes the call
+     * @throws IllegalStateException inside {@link #resume} of another ID; {@code work} is not run
      */
     public static void with(IdempotenceId id, Runnable work) {
         Work<Boolean, RuntimeException> returning = () -> {
@@ -114,17 +165,18 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Does work whose logical call gets its ID as usual, and has it saved before anything is sent.
+     * Does work whose logical call gets its ID as it would without this scope, and has it saved before anything is sent.
      *
      * <p>For a job that must not lose its ID in a crash: {@code saver} writes it where the job will find it, and the restarted job
-     * calls {@link IdempotenceClient#resume} with it. The saver runs once, before the first request, in the thread in which the
-     * call takes its ID. That is the calling thread, except for OkHttp's {@code enqueue} (a thread of its dispatcher, perhaps
-     * after this method has returned) and below a layer that hands Feign calls to other threads. So a saver does not rely on what
-     * is bound to a thread, such as a transaction.
+     * calls {@link #resume} with it. The saver gets the ID that is sent: a new one, that of a scope around or inside this one, or the
+     * caller's own header argument. It runs once, before the first request, in the thread in which the call takes its ID. That is the
+     * calling thread, except for OkHttp's {@code enqueue} (a thread of its dispatcher, perhaps after this method has returned) and
+     * below a layer that hands Feign calls to other threads. So a saver does not rely on what is bound to a thread, such as a
+     * transaction.
      *
      * @param saver stores the ID; if it throws, nothing is sent and the call ends with what it threw, with OkHttp as the cause of
-     *     an {@link java.io.IOException}
-     * @param work makes the call
+     *     an {@link java.io.IOException}. The same call made again in this scope has the same ID, and it is offered again
+     * @param work makes the call; a second call with another ID is an {@link IllegalStateException}, and it is not sent
      * @param <T> what it returns
      * @param <X> what it throws
      * @return what {@code work} returns
@@ -132,13 +184,51 @@ public final class IdempotenceScope {
      */
     public static <T extends @Nullable Object, X extends Throwable> T saving(
             Consumer<? super IdempotenceId> saver, Work<T, X> work) throws X {
-        Objects.requireNonNull(saver, "saver");
-        return inside(
-                new IdempotenceScope(null, false, null, id -> {
-                    saver.accept(id);
-                    return id;
-                }),
-                work);
+        return inside(new IdempotenceScope(null, null, Objects.requireNonNull(saver, "saver")), work);
+    }
+
+    /**
+     * Asks later what became of a call: makes it again under the ID it had, if the server half can still know it.
+     *
+     * <p>The ID is that of an {@link OutcomeUnknown}, or one that {@link #saving} stored before a crash. The call must be the same:
+     * the same method of the same client with the same arguments, or the server half refuses it as {@code key-reused}. If the first
+     * one was executed, its response comes back; if not, it is executed now; in either case once.
+     *
+     * <p>What cannot tell about the first one (no connection, 401, 503, most refusals, an interceptor, a body that cannot be written,
+     * a circuit breaker of Resilience4j around a Feign client) leaves it as unknown as it was: the call ends with an {@link
+     * OutcomeUnknown} again, and not as it would if it were made for the first time.
+     *
+     * <p>The call is one that takes its ID in this thread, or in work {@link #carried(Runnable) carried} from it: a Feign call, also
+     * one that returns a future, or OkHttp's {@code execute}. With OkHttp's {@code enqueue}, use {@link #with(IdempotenceId, Work)}.
+     * That knows nothing of an earlier call, so two things are the caller's then: a failure to send says "not sent" of this request
+     * only, and nothing is refused when the server half may have forgotten the ID.
+     *
+     * <p>What is in front of the client half and throws without asking it ends the call with what it threw: an OkHttp interceptor
+     * that was added before, anything around the Feign proxy, an {@code Error}. That cannot tell about the first call either.
+     *
+     * @param id the call's ID
+     * @param firstSentAt when it was first sent, or shortly before: {@link OutcomeUnknown#firstSentAt()}, or the time at which
+     *     the ID was saved
+     * @param call makes the same call again, and no other that carries an ID
+     * @param <T> what it returns
+     * @param <X> what it throws
+     * @return what {@code call} returns
+     * @throws X what {@code call} throws; again an {@link OutcomeUnknown} if the doubt is still there
+     * @throws IllegalStateException inside a {@code resume} of another ID; if {@code call} returned without a call that carries an ID;
+     *     or, from the call and with nothing sent, if it has another ID, or if {@link IdempotenceClientConfig#serverRetention()} will
+     *     be over before its deadline: the server half may have forgotten the ID and would execute the call again, so only the
+     *     business data can tell
+     */
+    public static <T extends @Nullable Object, X extends Throwable> T resume(
+            IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {
+        IdempotenceScope scope = new IdempotenceScope(
+                Objects.requireNonNull(id, "id"), Objects.requireNonNull(firstSentAt, "firstSentAt"), null);
+        T result = inside(scope, Objects.requireNonNull(call, "call"));
+        if (!scope.asked) {
+            throw new IllegalStateException("nothing was asked: no call that carries an ID was made in this thread;"
+                    + " make the same call again, with the same client");
+        }
+        return result;
     }
 
     /**
@@ -149,19 +239,11 @@ public final class IdempotenceScope {
      */
     public static Runnable carried(Runnable task) {
         Objects.requireNonNull(task, "task");
-        Callable<Boolean> carried = carried(() -> {
+        Carrier carrier = new Carrier();
+        return () -> carrier.<Boolean, RuntimeException>run(() -> {
             task.run();
             return true;
         });
-        return () -> {
-            try {
-                carried.call();
-            } catch (RuntimeException e) {
-                throw e;
-            } catch (Exception e) {
-                throw new IllegalStateException("a Runnable throws no checked exception", e);
-            }
-        };
     }
 
     /**
@@ -173,16 +255,39 @@ public final class IdempotenceScope {
      */
     public static <T extends @Nullable Object> Callable<T> carried(Callable<T> task) {
         Objects.requireNonNull(task, "task");
-        IdempotenceScope scope = CURRENT.get();
-        InboundRequest request = InboundRequest.current().orElse(null);
-        return () -> {
+        Carrier carrier = new Carrier();
+        return () -> carrier.run(task::call);
+    }
+
+    /**
+     * Carries this thread's scope, and its {@link InboundRequest}, to where {@code task} will run, for what retries or times
+     * futures, such as {@code Retry.decorateCompletionStage}.
+     *
+     * @param task begins what the stage is the end of
+     * @param <T> what the stage comes to
+     * @param <S> the stage
+     * @return the same in the scope and request of now
+     */
+    public static <T extends @Nullable Object, S extends CompletionStage<T>> Supplier<S> carried(Supplier<S> task) {
+        Objects.requireNonNull(task, "task");
+        Carrier carrier = new Carrier();
+        return () -> carrier.<S, RuntimeException>run(task::get);
+    }
+
+    /** The scope and the request of the thread that made it. */
+    private static final class Carrier {
+        private final @Nullable IdempotenceScope scope = CURRENT.get();
+        private final @Nullable InboundRequest request =
+                InboundRequest.current().orElse(null);
+
+        <T extends @Nullable Object, X extends Throwable> T run(Work<T, X> work) throws X {
             Runnable leave = request == null ? () -> {} : request.enter();
             try {
-                return inside(scope, task::call);
+                return inside(scope, work);
             } finally {
                 leave.run();
             }
-        };
+        }
     }
 
     /**
@@ -220,100 +325,72 @@ public final class IdempotenceScope {
     }
 
     /**
-     * This scope's ID for one call, which takes it. For integrations. Thread-safe.
+     * Begins a call in this scope. For integrations. Thread-safe.
      *
      * @param call names the client and the method
      * @param config the call's settings
-     * @param usual makes the ID that the call would have without a scope
-     * @return the ID
-     * @throws IllegalStateException if another call took it, if an earlier call under it is in doubt and {@link
-     *     IdempotenceClientConfig#serverRetention()} will be over before this one's deadline, or if a redirect
-     *     took a call under it to another origin
+     * @param own the ID in the caller's header argument, or null if there is none
+     * @param usual makes the ID that the call would have without a scope or header
+     * @param alone keeps what is known of a call whose header argument is the ID of no scope
+     * @return the call, with its ID
+     * @throws IllegalStateException if another call took the ID, if {@code own} is not the ID that is resumed, if an earlier call
+     *     under the ID is in doubt and {@link IdempotenceClientConfig#serverRetention()} will be over before this one's deadline, or if a
+     *     redirect took a call under it to another origin
      */
-    public IdempotenceId idFor(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
-        doubt.checkThatNoneLeft();
-        checkRetention(config);
-        Taken by = taken;
-        if (by == null) {
-            by = take(call, usual);
+    public ScopeHistory.Call begin(
+            String call,
+            IdempotenceClientConfig config,
+            @Nullable IdempotenceId own,
+            Supplier<IdempotenceId> usual,
+            ScopeHistory alone) {
+        ScopeHistory of = own == null ? history : historyOf(own, alone);
+        ScopeHistory.Call begun = of == alone ? alone.begin(config, own, usual) : of.begin(call, config, own, usual);
+        for (IdempotenceScope scope = this; scope != null; scope = scope.outer) {
+            if (scope.saver != null) {
+                scope.saver.save(begun.id());
+            }
         }
-        if (!call.equals(by.call)) {
-            throw new IllegalStateException("this IdempotenceScope's ID was taken by " + by.call + ", so " + call
-                    + " cannot carry it too; give each call its own IdempotenceScope.with(id, ...)");
+        for (IdempotenceScope scope = this; scope != null; scope = scope.outer) {
+            scope.asked = true;
         }
-        return by.id;
+        return begun;
+    }
+
+    private ScopeHistory historyOf(IdempotenceId own, ScopeHistory alone) {
+        checkResumed(this, own, "the call's own Idempotency-Key header");
+        for (IdempotenceScope scope = this; scope != null; scope = scope.outer) {
+            if (scope.history.isOf(own)) {
+                return scope.history;
+            }
+        }
+        return alone;
     }
 
     /**
-     * Whether a call that got an ID of its own from its caller, as a header, is within this scope all the same. For integrations.
+     * Whether a call made here asks what became of an earlier one. For integrations.
      *
-     * @param own the ID in the header
-     * @return true if this is a resumed scope and {@code own} its ID: {@link #idFor} gives it then; false outside of {@link
-     *     IdempotenceClient#resume}
-     * @throws IllegalStateException if this is a resumed scope of another ID
-     */
-    public boolean includes(IdempotenceId own) {
-        if (resumed && !own.equals(given)) {
-            throw new IllegalStateException("this call's own Idempotency-Key header is not the ID that is resumed;"
-                    + " make the same call with the same ID, or make this one outside of IdempotenceClient.resume");
-        }
-        return resumed;
-    }
-
-    /**
-     * Whether this is a scope of {@link IdempotenceClient#resume}, which a call with an ID of its own is within as well. For
-     * integrations.
-     *
-     * @return true if it is
+     * @return true inside {@link #resume}
      */
     public boolean isResumed() {
-        return resumed;
-    }
-
-    private Taken take(String call, Supplier<IdempotenceId> usual) {
-        taking.lock();
-        try {
-            Taken by = taken;
-            if (by == null) {
-                by = new Taken(call, saver.apply(given != null ? given : usual.get()));
-                taken = by;
+        for (IdempotenceScope scope = this; scope != null; scope = scope.outer) {
+            if (scope.resumed != null) {
+                return true;
             }
-            return by;
-        } finally {
-            taking.unlock();
         }
-    }
-
-    /** An ID that the server half has forgotten would be a new one to it. */
-    private void checkRetention(IdempotenceClientConfig config) {
-        Instant firstSentAt = doubt.since().orElse(null);
-        if (firstSentAt == null) {
-            return;
-        }
-        Instant forgotten = firstSentAt.plus(config.serverRetention());
-        if (Instant.now().plus(config.deadline()).isAfter(forgotten)) {
-            throw new IllegalStateException("this ID was first sent at " + firstSentAt
-                    + ", and the server half may forget it at " + forgotten
-                    + " (idempotence.client.server-retention), so the call could be carried out again;"
-                    + " look into the business data");
-        }
+        return false;
     }
 
     /**
-     * What is known of the calls that are made within this scope. For integrations.
+     * Whether a call under this scope's ID may have been executed. For integrations.
      *
-     * @return always the same
+     * @return true if the next one begins in doubt
      */
-    public ScopeDoubt doubt() {
-        return doubt;
+    public boolean isInDoubt() {
+        return history.isInDoubt();
     }
 
-    boolean isTaken() {
-        return taken != null;
-    }
-
-    static <T extends @Nullable Object, X extends Throwable> T inside(@Nullable IdempotenceScope scope, Work<T, X> work)
-            throws X {
+    private static <T extends @Nullable Object, X extends Throwable> T inside(
+            @Nullable IdempotenceScope scope, Work<T, X> work) throws X {
         IdempotenceScope outer = CURRENT.get();
         set(scope);
         try {

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * A logical call ended and it is not known whether the operation was carried out (promise P7).
  *
  * <p>Implemented by the exceptions that say so. Keep the {@link #id()}: the same call made again under it, with {@link
- * IdempotenceClient#resume} or the header argument, is answered with the first one's result or carried out once, as long as the
+ * IdempotenceScope#resume} or the header argument, is answered with the first one's result or carried out once, as long as the
  * server half remembers the ID (its retention, 24 hours by default). After that it would be carried out as a new one: look into
  * the business data instead. If an execution broke off at the server, asking again ends in the unknown again until a person or a
  * rule there has decided.
@@ -23,7 +23,7 @@ public interface OutcomeUnknown {
 
     /**
      * When the first request of the call left, by this machine's clock: the server half may forget the ID its retention later.
-     * Keep it with the ID. Of a resumed call, the time that {@link IdempotenceClient#resume} got, so that asking again and again
+     * Keep it with the ID. Of a resumed call, the time that {@link IdempotenceScope#resume} got, so that asking again and again
      * does not move it.
      *
      * @return the time

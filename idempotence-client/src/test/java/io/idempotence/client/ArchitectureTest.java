@@ -61,9 +61,9 @@ class ArchitectureTest {
             .should(readTheWallClockOutsideOf(
                     "io.idempotence.client.retry.CallSteps.poll",
                     "io.idempotence.client.retry.RetryDecision.waitOrStop",
-                    "io.idempotence.client.retry.LogicalCall.<init>",
-                    "io.idempotence.client.retry.LogicalCall.countRequest",
-                    "io.idempotence.client.IdempotenceScope.checkRetention"));
+                    "io.idempotence.client.ScopeHistory$Call.<init>",
+                    "io.idempotence.client.ScopeHistory$Call.sent",
+                    "io.idempotence.client.ScopeHistory.checkRetention"));
 
     private static ArchCondition<JavaClass> readTheWallClockOutsideOf(String... places) {
         return new ArchCondition<>("read the wall clock elsewhere") {

@@ -3,8 +3,10 @@ package io.idempotence.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceScope.Work;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
@@ -13,9 +15,14 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -25,9 +32,17 @@ class IdempotenceScopeTest {
     private static final IdempotenceClientConfig CONFIG = IdempotenceClientConfig.defaults();
 
     private static IdempotenceId idFor(String call) {
-        return IdempotenceScope.current().orElseThrow().idFor(call, CONFIG, () -> {
+        return idFor(call, () -> {
             throw new AssertionError("the scope has an ID");
         });
+    }
+
+    private static IdempotenceId idFor(String call, Supplier<IdempotenceId> usual) {
+        return begin(call, usual).id();
+    }
+
+    private static ScopeHistory.Call begin(String call, Supplier<IdempotenceId> usual) {
+        return IdempotenceScope.current().orElseThrow().begin(call, CONFIG, null, usual, ScopeHistory.ofOneCall());
     }
 
     @Test
@@ -139,67 +154,134 @@ class IdempotenceScopeTest {
     void savingScopeSavesTheUsualIdOnceBeforeItIsUsed() {
         List<IdempotenceId> saved = new ArrayList<>();
         IdempotenceScope.saving(saved::add, () -> {
-            IdempotenceScope scope = IdempotenceScope.current().orElseThrow();
             assertThat(saved).isEmpty();
-            assertThat(scope.idFor("x", CONFIG, () -> B)).isEqualTo(B);
+            assertThat(idFor("x", () -> B)).isEqualTo(B);
             assertThat(saved).containsExactly(B);
-            assertThat(scope.idFor("x", CONFIG, () -> A)).isEqualTo(B);
+            assertThat(idFor("x", () -> A)).isEqualTo(B);
             return null;
         });
         assertThat(saved).containsExactly(B);
     }
 
     @Test
-    void idThatCouldNotBeSavedIsNotUsed() {
+    void idThatCouldNotBeSavedIsNotUsedUntilItIs() {
+        List<IdempotenceId> offered = new ArrayList<>();
         IdempotenceScope.<@Nullable Object, RuntimeException>saving(
                 id -> {
-                    if (id.equals(A)) {
+                    offered.add(id);
+                    if (offered.size() == 1) {
                         throw new IllegalStateException("disk full");
                     }
                 },
                 () -> {
-                    IdempotenceScope scope = IdempotenceScope.current().orElseThrow();
-                    assertThatThrownBy(() -> scope.idFor("x", CONFIG, () -> A)).hasMessage("disk full");
-                    assertThat(scope.isTaken()).isFalse();
-                    assertThat(scope.idFor("x", CONFIG, () -> B)).isEqualTo(B);
+                    assertThatThrownBy(() -> idFor("x", () -> A)).hasMessage("disk full");
+                    assertThat(idFor("x", () -> B)).isEqualTo(A);
                     return null;
                 });
+        assertThat(offered).containsExactly(A, A);
+    }
+
+    /** Whoever resumes it later finds one ID. */
+    @Test
+    void savingScopeSavesNoSecondId() {
+        List<IdempotenceId> saved = new ArrayList<>();
+        IdempotenceScope.<@Nullable Object, RuntimeException>saving(saved::add, () -> {
+            IdempotenceScope.with(A, () -> idFor("x"));
+            assertThatThrownBy(() -> IdempotenceScope.with(B, () -> idFor("x")))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("IdempotenceScope.saving");
+            return null;
+        });
+        assertThat(saved).containsExactly(A);
+    }
+
+    @Test
+    void scopesOfOneIdAreTakenByOneCall() {
+        IdempotenceScope.with(A, () -> {
+            IdempotenceScope.with(A, () -> idFor("x"));
+            assertThatThrownBy(() -> idFor("y"))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("taken by x");
+        });
+    }
+
+    /** What asks in another thread asks all the same. */
+    @Test
+    void resumedCallMayBeMadeInCarriedWork() throws Exception {
+        ExecutorService pool = Executors.newSingleThreadExecutor();
+        try {
+            Work<IdempotenceId, Exception> asking = () ->
+                    pool.submit(IdempotenceScope.carried(() -> idFor("x"))).get();
+            assertThat(IdempotenceScope.resume(A, Instant.now(), asking)).isEqualTo(A);
+        } finally {
+            pool.shutdownNow();
+        }
+    }
+
+    /** The retry of a future runs its supplier on threads of its own. */
+    @Test
+    void carriedSupplierOfAStageIsInTheScopeOfItsCarrier() {
+        ScheduledExecutorService timers = Executors.newSingleThreadScheduledExecutor();
+        AtomicInteger runs = new AtomicInteger();
+        try {
+            Supplier<CompletionStage<IdempotenceId>> asked = IdempotenceScope.with(
+                    A,
+                    () -> IdempotenceScope.carried(() -> runs.incrementAndGet() < 3
+                            ? CompletableFuture.failedFuture(new IOException("lost"))
+                            : CompletableFuture.completedFuture(idFor("x"))));
+            assertThat(Retry.ofDefaults("outer")
+                            .executeCompletionStage(timers, asked)
+                            .toCompletableFuture()
+                            .join())
+                    .isEqualTo(A);
+            assertThat(IdempotenceScope.current()).isEmpty();
+        } finally {
+            timers.shutdownNow();
+        }
     }
 
     /** The deadline counts: the last attempt must still find the record. */
     @Test
     void resumedIdIsGivenOutAsLongAsTheServerHalfKnowsItUntilTheDeadline() {
-        Instant now = Instant.now();
-        IdempotenceScope young =
-                IdempotenceScope.resuming(A, now.minus(Duration.ofHours(24)).plusSeconds(60));
-        assertThat(young.idFor("x", CONFIG, () -> B)).isEqualTo(A);
-        IdempotenceScope old =
-                IdempotenceScope.resuming(A, now.minus(Duration.ofHours(24)).plusSeconds(9));
-        assertThatThrownBy(() -> old.idFor("x", CONFIG, () -> B))
+        Instant forgotten = Instant.now().minus(Duration.ofHours(24));
+        assertThat(IdempotenceScope.resume(A, forgotten.plusSeconds(60), () -> idFor("x")))
+                .isEqualTo(A);
+        assertThatThrownBy(() -> IdempotenceScope.resume(A, forgotten.plusSeconds(9), () -> idFor("x")))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("idempotence.client.server-retention");
-        assertThat(old.isTaken()).isFalse();
     }
 
     @Test
     void doubtOfTheCallThatWasSentFirstOutlivesItsEnd() {
-        Instant now = Instant.now();
-        ScopeDoubt doubt = IdempotenceScope.with(
-                A, () -> IdempotenceScope.current().orElseThrow().doubt());
-        ScopeDoubt.Call first = doubt.newCall();
-        ScopeDoubt.Call second = doubt.newCall();
-        ScopeDoubt.Call third = doubt.newCall();
-        first.sent(now);
-        second.sent(now.plusSeconds(1));
-        third.sent(now.plusSeconds(2));
-        assertThat(first.sinceOthers()).contains(now.plusSeconds(1));
-        third.notCarriedOut();
-        second.endedInDoubt();
-        assertThat(first.sinceOthers()).contains(now.plusSeconds(1));
-        first.endedInDoubt();
-        doubt.newCall().endedInDoubt();
-        assertThat(first.sinceOthers()).contains(now);
-        assertThat(doubt.since()).contains(now);
+        IdempotenceScope.with(A, () -> {
+            ScopeHistory.Call first = begin("x", () -> A);
+            ScopeHistory.Call second = begin("x", () -> A);
+            assertThat(second.isInDoubt()).isFalse();
+            first.sent();
+            Instant sent = first.firstSentAt();
+            assertThat(first.isInDoubt()).isFalse();
+            assertThat(second.isInDoubt()).isTrue();
+            assertThat(second.firstSentAt()).isEqualTo(sent);
+            first.ended(true);
+            ScopeHistory.Call third = begin("x", () -> A);
+            assertThat(third.isInDoubt()).isTrue();
+            assertThat(third.firstSentAt()).isEqualTo(sent);
+        });
+    }
+
+    @Test
+    void callThatCertainlyWasNotExecutedLeavesNoDoubt() {
+        IdempotenceScope.with(A, () -> {
+            ScopeHistory.Call first = begin("x", () -> A);
+            first.sent();
+            first.ended(false);
+            assertThat(begin("x", () -> A).isInDoubt()).isFalse();
+            ScopeHistory.Call answered = begin("x", () -> A);
+            answered.sent();
+            answered.answered();
+            answered.ended(false);
+            assertThat(begin("x", () -> A).isInDoubt()).isTrue();
+        });
     }
 
     private static <T> T unchecked(Callable<T> work) {

@@ -6,7 +6,6 @@ import feign.Target.HardCodedTarget;
 import feign.jackson.JacksonDecoder;
 import feign.jackson.JacksonEncoder;
 import feign.okhttp.OkHttpClient;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.examples.payments.api.Payment;
@@ -82,7 +81,7 @@ public final class PaymentJob {
         DueOrder.Sent sent = due.sent();
         return sent == null
                 ? IdempotenceScope.saving(id -> book.sends(order, id), () -> payments.pay(order))
-                : IdempotenceClient.resume(sent.id(), sent.at(), () -> payments.pay(order));
+                : IdempotenceScope.resume(sent.id(), sent.at(), () -> payments.pay(order));
     }
     // end::snippet[]
 }

@@ -5,7 +5,6 @@ import feign.Headers;
 import feign.Param;
 import feign.RequestLine;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.client.feign.RequestRefusedException;
@@ -71,7 +70,7 @@ public final class CheckoutSnippet {
             return look(order);
         }
         try {
-            return paid(order, IdempotenceClient.resume(call.id(), call.firstSentAt(), () -> payments.pay(order)));
+            return paid(order, IdempotenceScope.resume(call.id(), call.firstSentAt(), () -> payments.pay(order)));
         } catch (OutcomeUnknownException e) {
             return "We still do not know. Please do not pay again: look here in a minute.";
         } catch (RequestRefusedException e) {

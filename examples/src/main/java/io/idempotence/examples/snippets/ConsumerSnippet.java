@@ -5,7 +5,7 @@ import feign.jackson.JacksonDecoder;
 import feign.jackson.JacksonEncoder;
 import feign.okhttp.OkHttpClient;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.examples.payments.api.Payment;
@@ -37,7 +37,7 @@ public final class ConsumerSnippet {
 
     void askAgain(PaymentOrder order, Sent sent) { // minutes later, perhaps after a restart
         // The first answer, or the first payment.
-        paid(order, IdempotenceClient.resume(sent.id(), sent.at(), () -> payments.pay(order)));
+        paid(order, IdempotenceScope.resume(sent.id(), sent.at(), () -> payments.pay(order)));
     }
     // end::snippet[]
 

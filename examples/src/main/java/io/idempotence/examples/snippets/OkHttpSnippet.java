@@ -1,7 +1,6 @@
 package io.idempotence.examples.snippets;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
@@ -35,7 +34,7 @@ public final class OkHttpSnippet {
         Sent sent = open.get(order); // in the database, with the order
         try (Response response = sent == null
                 ? IdempotenceScope.saving(id -> open.put(order, new Sent(id, Instant.now())), () -> send(order))
-                : IdempotenceClient.resume(sent.id(), sent.at(), () -> send(order))) {
+                : IdempotenceScope.resume(sent.id(), sent.at(), () -> send(order))) {
             String body = response.body().string(); // may break off
             if (response.isSuccessful()) {
                 paid(order, body);

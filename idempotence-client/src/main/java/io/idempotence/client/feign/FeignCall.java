@@ -9,7 +9,6 @@ import feign.Request.HttpMethod;
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
-import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.client.retry.HttpMethods;
@@ -135,10 +134,7 @@ final class FeignCall {
 
     /** An encoder or an interceptor before this half failed. Of an earlier call in doubt, that says nothing. */
     void notMade(@Nullable MethodMetadata declared) {
-        if (reached
-                || declared == null
-                || scope == null
-                || scope.doubt().since().isEmpty()) {
+        if (reached || declared == null || scope == null || !scope.isInDoubt()) {
             return;
         }
         RequestTemplate template = declared.template();
@@ -147,7 +143,7 @@ final class FeignCall {
             return;
         }
         if (method.carriesId(template.method(), own)) {
-            logical.describe(idOf(scope, template), false);
+            logical.describe(identify(template, null), false);
         }
     }
 
@@ -189,26 +185,13 @@ final class FeignCall {
         if (!method.carriesId(template.method(), !given.isEmpty())) {
             return new FirstRequest(null, null, null, null);
         }
-        IdempotenceClientConfig config = method.config();
-        IdempotenceId id;
-        String header;
-        if (!given.isEmpty()) {
-            id = KeyHeader.parse(given);
-            header = given.get(0);
-            if (scope != null && scope.includes(id)) {
-                idOf(scope, template);
-            }
-        } else {
-            id = scope != null ? idOf(scope, template) : usualId(template);
-            header = KeyHeader.format(id, config.headerStyle());
-        }
+        IdempotenceId id = identify(template, given.isEmpty() ? null : KeyHeader.parse(given));
+        String header = given.isEmpty() ? KeyHeader.format(id, method.config().headerStyle()) : given.get(0);
         return new FirstRequest(id, header, template.body(), template.requestCharset());
     }
 
-    private IdempotenceId idOf(IdempotenceScope from, RequestTemplate template) {
-        IdempotenceId id = from.idFor(method.scopeName(), method.config(), () -> usualId(template));
-        logical.isWithin(from);
-        return id;
+    private IdempotenceId identify(RequestTemplate template, @Nullable IdempotenceId own) {
+        return logical.identify(scope, method::scopeName, own, () -> usualId(template));
     }
 
     private IdempotenceId usualId(RequestTemplate template) {

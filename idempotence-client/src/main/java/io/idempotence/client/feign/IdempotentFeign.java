@@ -157,7 +157,7 @@ public final class IdempotentFeign {
 
     /**
      * The ID of the call that ended with an exception of Feign: an answer that could not be decoded, an error status, a failure
-     * to send. Making the call again under it ({@link io.idempotence.client.IdempotenceClient#resume}) asks for the same answer,
+     * to send. Making the call again under it ({@link io.idempotence.client.IdempotenceScope#resume}) asks for the same answer,
      * or carries out what was not.
      *
      * @param ended what a client threw on which this was installed

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * connecting, 502, 504, an execution still in progress) and no later answer settled it before attempts, deadline or budget
  * ended; or when the server half itself answered {@code outcome-unknown}. It is a {@link RetryableException}, as the exception
  * it takes the place of mostly is, so existing {@code catch} blocks and fallbacks keep working. Keep the {@link #id()} and
- * make the call again under it: {@link io.idempotence.client.IdempotenceClient#resume}.
+ * make the call again under it: {@link io.idempotence.client.IdempotenceScope#resume}.
  */
 public final class OutcomeUnknownException extends RetryableException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;

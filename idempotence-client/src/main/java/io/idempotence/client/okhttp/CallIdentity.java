@@ -1,6 +1,6 @@
 package io.idempotence.client.okhttp;
 
-import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.ScopeHistory;
 import java.io.IOException;
 import okhttp3.RequestBody;
 import org.jspecify.annotations.Nullable;
@@ -10,17 +10,12 @@ import org.jspecify.annotations.Nullable;
  * body. It is remembered by the call and so must not refer to it.
  */
 final class CallIdentity {
-    private final IdempotenceScope scope = scopeOfNoThread();
+    private final ScopeHistory history = ScopeHistory.ofOneCall();
     private @Nullable RepeatableBody body;
 
-    private static IdempotenceScope scopeOfNoThread() {
-        return IdempotenceScope.outside(() -> IdempotenceScope.saving(
-                id -> {}, () -> IdempotenceScope.current().orElseThrow()));
-    }
-
-    /** Gives the call its ID where nobody else does, and keeps its doubt. */
-    IdempotenceScope scope() {
-        return scope;
+    /** Keeps the ID and the doubt of the call where no scope does. */
+    ScopeHistory history() {
+        return history;
     }
 
     /**

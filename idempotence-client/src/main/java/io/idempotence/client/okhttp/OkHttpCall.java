@@ -122,37 +122,21 @@ final class OkHttpCall implements Exchange {
 
     /** Nothing of it is sent. Of an earlier call in doubt, that says nothing. */
     private void notMade(Request request, List<String> given) throws NotSendableException {
-        if (!scope(given).doubt().since().isEmpty()) {
+        IdempotenceScope scope = caller.scope();
+        boolean asks = scope != null && scope.isInDoubt() && (given.isEmpty() || scope.isResumed());
+        if (asks || identity.history().isInDoubt()) {
             id(request, given, () -> {
                 throw new IllegalStateException("a call in doubt has an ID");
             });
         }
     }
 
-    /** That of the caller, unless the request has an ID of its own that is not resumed there. */
-    private IdempotenceScope scope(List<String> given) throws NotSendableException {
-        IdempotenceScope callers = caller.scope();
-        try {
-            return callers != null && (given.isEmpty() || callers.includes(parsed(given))) ? callers : identity.scope();
-        } catch (RuntimeException e) {
-            throw new NotSendableException(e);
-        }
-    }
-
-    private static IdempotenceId parsed(List<String> given) {
-        return GRAMMAR.parse(given).orElseThrow();
-    }
-
     /** Nothing is sent if it fails, and anything but an {@link IOException} would end a thread of the dispatcher. */
     private IdempotenceId id(Request request, List<String> given, Supplier<IdempotenceId> usual)
             throws NotSendableException {
-        IdempotenceScope scope = scope(given);
         try {
-            IdempotenceId id = scope.idFor(
-                    scope == identity.scope() ? "this call" : name(request),
-                    target.config(),
-                    given.isEmpty() ? usual : () -> parsed(given));
-            logical.isWithin(scope);
+            IdempotenceId own = given.isEmpty() ? null : GRAMMAR.parse(given).orElseThrow();
+            IdempotenceId id = logical.identify(identity.history(), caller.scope(), () -> name(request), own, usual);
             logical.describe(id, false);
             return id;
         } catch (RuntimeException e) {

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Thrown for calls that carried an ID, when an attempt was sent without a trustworthy end (an I/O failure after
  * connecting, 502, 504, an execution still in progress) and no later answer settled it before attempts, deadline or budget
  * ended or the call was cancelled; or when the server half itself answered {@code outcome-unknown}. Keep the {@link #id()} and
- * make the call again under it: {@link io.idempotence.client.IdempotenceClient#resume}.
+ * make the call again under it: {@link io.idempotence.client.IdempotenceScope#resume}.
  */
 public final class OutcomeUnknownException extends IOException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;

@@ -2,7 +2,7 @@ package io.idempotence.client.retry;
 
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientEvent.Result;
-import io.idempotence.client.ScopeDoubt;
+import io.idempotence.client.ScopeHistory;
 import io.idempotence.http.Refusal;
 import java.time.Instant;
 import java.util.concurrent.CancellationException;
@@ -62,7 +62,7 @@ final class CallSteps {
         Throwable before = call.lastFailure();
         // A retry outside of ours may come back when this call must not be sent again, or after the deadline.
         if (call.hasLeftWithoutId()) {
-            return new Step.Throw(before != null ? before : ScopeDoubt.goneWithoutId());
+            return new Step.Throw(before != null ? before : ScopeHistory.goneWithoutId());
         }
         return before != null && !call.deadline().outlasts(0) ? new Step.Throw(before) : new Step.Send(0);
     }

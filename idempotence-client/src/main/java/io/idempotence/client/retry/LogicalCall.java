@@ -7,16 +7,18 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RetryBudget;
-import io.idempotence.client.ScopeDoubt;
+import io.idempotence.client.ScopeHistory;
+import io.idempotence.internal.Causes;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -38,17 +40,19 @@ public final class LogicalCall {
     private final AtomicInteger requests = new AtomicInteger();
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicBoolean published = new AtomicBoolean();
-    private final AtomicReference<ScopeDoubt.@Nullable Call> withinScope = new AtomicReference<>();
+
+    private final AtomicBoolean identified = new AtomicBoolean();
 
     private volatile @Nullable IdempotenceId id;
-    private volatile Instant firstSentAt = Instant.now();
     private volatile boolean safe;
-    private volatile boolean inDoubt;
-    private volatile boolean answered;
+
+    /** Of no scope until one gives it an ID. */
+    private volatile ScopeHistory.Call history = ScopeHistory.ofOneCall().newCall();
+
     private volatile boolean leftWithoutId;
-    private volatile @Nullable Instant resumedFrom;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
+    private volatile Consumer<Result> onEnd = how -> {};
 
     public LogicalCall(String client, String method, IdempotenceClientConfig config, RetryBudget budget) {
         this(client, method, config, budget, config.deadline());
@@ -95,41 +99,53 @@ public final class LogicalCall {
     }
 
     public void countRequest() {
-        if (requests.getAndIncrement() == 0) {
-            firstSentAt = Instant.now();
-        }
-        ScopeDoubt.Call within = withinScope.get();
-        if (within != null) {
-            within.sent(firstSentAt);
-        }
+        requests.incrementAndGet();
+        history.sent();
     }
 
-    /** The scope gives the ID. The doubt about an earlier call under it is this one's, and this one's is the next one's. */
-    public void isWithin(IdempotenceScope giver) {
+    /**
+     * The ID of this call: its caller's own, else its scope's, else the usual one. Within a scope, it begins in the doubt about
+     * earlier calls under the ID, and its own doubt is the next one's.
+     *
+     * @param scope the scope it is made in, or null if there is none
+     * @param name names the client and the method to the scope
+     * @param own the ID in the caller's header, or null if there is none
+     * @param usual makes the ID of a call without header and scope
+     */
+    public IdempotenceId identify(
+            @Nullable IdempotenceScope scope,
+            Supplier<String> name,
+            @Nullable IdempotenceId own,
+            Supplier<IdempotenceId> usual) {
+        if (scope == null) {
+            return own != null ? own : usual.get();
+        }
+        return identify(ScopeHistory.ofOneCall(), scope, name, own, usual);
+    }
+
+    /**
+     * As above, for a call whose HTTP client may make it more than once.
+     *
+     * @param alone keeps ID and doubt where no scope does
+     */
+    public IdempotenceId identify(
+            ScopeHistory alone,
+            @Nullable IdempotenceScope scope,
+            Supplier<String> name,
+            @Nullable IdempotenceId own,
+            Supplier<IdempotenceId> usual) {
+        ScopeHistory.Call begun =
+                scope == null ? alone.begin(config, own, usual) : scope.begin(name.get(), config, own, usual, alone);
         // Two threads may begin the same call (hedging): it is one all the same.
-        withinScope.compareAndSet(null, giver.doubt().newCall());
-        learnDoubt();
-    }
-
-    /** Another call within the scope may be out, and may begin or end at any time. What was in doubt once, stays so for this call. */
-    private void learnDoubt() {
-        ScopeDoubt.Call within = withinScope.get();
-        if (within == null) {
-            return;
+        if (identified.compareAndSet(false, true)) {
+            history = begun;
         }
-        within.sinceOthers().ifPresent(since -> {
-            inDoubt = true;
-            Instant known = resumedFrom;
-            if (known == null || since.isBefore(known)) {
-                resumedFrom = since;
-            }
-        });
+        return begun.id();
     }
 
     /** When the first request left, that of an earlier call in doubt if there was one; the opening of the call if none did. */
     public Instant firstSentAt() {
-        Instant resumed = resumedFrom;
-        return resumed != null ? resumed : firstSentAt;
+        return history.firstSentAt();
     }
 
     /**
@@ -160,22 +176,18 @@ public final class LogicalCall {
     }
 
     void doubt() {
-        inDoubt = true;
+        history.doubt();
     }
 
-    /** True if an earlier attempt, the call that this one resumes, or another one within its scope may have been carried out. */
+    /** True if an earlier attempt, the call that this one resumes, or another one within its scope may have been executed. */
     public boolean isInDoubt() {
-        learnDoubt();
-        return inDoubt;
+        return history.isInDoubt();
     }
 
-    /** A redirect took it to another origin, which does not know its ID: sent again, by whomever, it could be carried out twice. */
+    /** A redirect took it to another origin, which does not know its ID: sent again, by whomever, it could be executed twice. */
     void leaveWithoutId() {
         leftWithoutId = true;
-        ScopeDoubt.Call within = withinScope.get();
-        if (within != null) {
-            within.leftWithoutId();
-        }
+        history.leftWithoutId();
     }
 
     /** True if it must not be sent again, as another origin got it without its ID. */
@@ -183,9 +195,26 @@ public final class LogicalCall {
         return leftWithoutId;
     }
 
-    /** The operation itself has answered: it knows the ID, whatever becomes of that answer on its way to the caller. */
+    /** The operation itself has answered: it knows the ID, whatever becomes of that response on its way to the caller. */
     void answered() {
-        answered = true;
+        history.answered();
+    }
+
+    /**
+     * Whether a caller who sees {@code thrown} would not learn that this call may have been executed: a layer around the attempts
+     * ended it, and neither it nor what it ended with is an unknown outcome.
+     *
+     * @param refusal {@code thrown} is the refusal of such a layer to make the call, or another run of it
+     */
+    public boolean isHiddenBy(Throwable thrown, boolean refusal) {
+        if (id == null || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
+            return false;
+        }
+        if (attempts.get() == 0) {
+            return isInDoubt();
+        }
+        boolean stillOut = running.get() > 1 && !history.isAnswered();
+        return stillOut || result == Result.UNKNOWN || (refusal && (isInDoubt() || history.isAnswered()));
     }
 
     @Nullable
@@ -197,6 +226,11 @@ public final class LogicalCall {
     public void ended(Result how, @Nullable Throwable failure) {
         result = how;
         lastFailure = failure;
+    }
+
+    /** @param listener is told how the call ended, in the thread that ends it, once */
+    public void onEnd(Consumer<Result> listener) {
+        onEnd = listener;
     }
 
     /** A layer of the call begins: the proxy, or a run of the retry loop below it. */
@@ -213,13 +247,9 @@ public final class LogicalCall {
         if (how == null) {
             return;
         }
-        ScopeDoubt.Call within = withinScope.get();
-        if (within != null && (inDoubt || how == Result.UNKNOWN)) {
-            within.endedInDoubt();
-        } else if (within != null && !answered) {
-            within.notCarriedOut();
-        }
+        history.ended(how == Result.UNKNOWN);
         if (published.compareAndSet(false, true)) {
+            onEnd.accept(how);
             publish(how);
         }
     }
@@ -233,7 +263,7 @@ public final class LogicalCall {
         IdempotenceClientEvent event = new IdempotenceClientEvent(
                 client, method, how, id, attempts.get(), requests.get(), took, budget.available());
         if (how == Result.UNKNOWN) {
-            LOG.warn("{}: whether it was carried out is not known", event);
+            LOG.warn("{}: whether it was executed is not known", event);
         }
         LOG.debug("{}, ID {}", event, id);
         tell(listener, told -> told.onCall(event));

@@ -27,7 +27,6 @@ import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
@@ -362,7 +361,7 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(unreadable).isInstanceOf(DecodeException.class);
         IdempotenceId id = IdempotentFeign.idOf(unreadable).orElseThrow();
         assertThat(events.get(0).id()).hasValue(id);
-        assertThat(IdempotenceClient.resume(id, Instant.now(), () -> orders().create("x")))
+        assertThat(IdempotenceScope.resume(id, Instant.now(), () -> orders().create("x")))
                 .isEqualTo("ok");
         assertThat(server.ids()).containsExactly("\"" + id + "\"", "\"" + id + "\"");
     }
@@ -846,7 +845,7 @@ class EndOfACallTest extends FeignTestBase {
         Instant sent = Instant.now().minusSeconds(3600);
         server.answer(answers.toArray(Reply[]::new));
         OutcomeUnknownException unknown = catchThrowableOfType(
-                OutcomeUnknownException.class, () -> IdempotenceClient.resume(JOB, sent, () -> orders().create("x")));
+                OutcomeUnknownException.class, () -> IdempotenceScope.resume(JOB, sent, () -> orders().create("x")));
         assertThat(unknown.id()).isEqualTo(JOB);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
         assertEnd(UNKNOWN, answers.size(), answers.size());
@@ -859,7 +858,7 @@ class EndOfACallTest extends FeignTestBase {
                 b -> b.client((request, options) -> {
                     throw new ConnectException("refused");
                 }));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders.create("x")))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders.create("x")))
                 .isInstanceOf(OutcomeUnknownException.class);
         // In a scope of the caller's own it may be the first one.
         assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> orders.create("x")))
@@ -869,12 +868,12 @@ class EndOfACallTest extends FeignTestBase {
     @Test
     void answerOfTheOperationSettlesAResumedCall() {
         server.answer(Reply.status(400), Reply.status(404).header("Idempotent-Replayed", "true"));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignException.BadRequest.class);
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignException.NotFound.class);
         server.answer(Reply.refusal("result-unavailable", 409));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().create("x")))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(RequestRefusedException.class);
     }
 
@@ -925,7 +924,7 @@ class EndOfACallTest extends FeignTestBase {
         Instant sent = Instant.now().minusSeconds(3600);
         Orders orders = target(failing.apply(Feign.builder()));
         OutcomeUnknownException unknown = catchThrowableOfType(
-                OutcomeUnknownException.class, () -> IdempotenceClient.resume(JOB, sent, () -> orders.create("x")));
+                OutcomeUnknownException.class, () -> IdempotenceScope.resume(JOB, sent, () -> orders.create("x")));
         assertThat(unknown.id()).isEqualTo(JOB);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
         assertThat(unknown.request().httpMethod()).isEqualTo(Request.HttpMethod.POST);

@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import feign.FeignException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.net.SocketTimeoutException;
@@ -177,7 +176,7 @@ class WhichIdTest extends FeignTestBase {
                 () -> orders().create("a"));
         assertThat(saved).hasSize(1);
         assertThat(requestsWhenSaved).containsExactly(0);
-        IdempotenceClient.resume(saved.get(0), Instant.now(), () -> orders().create("a"));
+        IdempotenceScope.resume(saved.get(0), Instant.now(), () -> orders().create("a"));
         assertThat(newIds()).containsOnly("\"" + saved.get(0) + "\"").hasSize(3);
     }
 
@@ -211,7 +210,7 @@ class WhichIdTest extends FeignTestBase {
         OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> losing.create("a"));
         assertThat(unknown.firstSentAt()).isBetween(before, Instant.now());
         server.answer(Reply.ok("receipt").header("Idempotent-Replayed", "true"));
-        assertThat(IdempotenceClient.resume(unknown.id(), unknown.firstSentAt(), () -> orders().create("a")))
+        assertThat(IdempotenceScope.resume(unknown.id(), unknown.firstSentAt(), () -> orders().create("a")))
                 .isEqualTo("receipt");
         assertThat(newIds()).containsExactly("\"" + unknown.id() + "\"");
     }
@@ -219,18 +218,18 @@ class WhichIdTest extends FeignTestBase {
     @Test
     void resumingAfterTheServersRetentionIsRefusedBeforeSending() {
         Instant longAgo = Instant.now().minus(Duration.ofHours(24));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, longAgo, () -> orders().create("a")))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, longAgo, () -> orders().create("a")))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("server-retention");
         assertThat(server.requests()).isEmpty();
         Orders patient = orders(fast().serverRetention(Duration.ofHours(48)).build());
-        IdempotenceClient.resume(JOB, longAgo, () -> patient.create("a"));
+        IdempotenceScope.resume(JOB, longAgo, () -> patient.create("a"));
         assertThat(newIds()).containsExactly("\"job-1\"");
     }
 
     @Test
     void resumingWithoutACallIsAnError() {
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, Instant.now(), () -> orders().list()))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders().list()))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("no call that carries an ID");
         assertThat(newIds()).containsExactly("");
@@ -240,17 +239,17 @@ class WhichIdTest extends FeignTestBase {
     @Test
     void resumedCallWithItsIdAsAHeaderArgumentIsAsInDoubtAsAnyOther() {
         Instant sent = Instant.now().minusSeconds(3600);
-        assertThat(IdempotenceClient.resume(JOB, sent, () -> orders().createAs("job-1")))
+        assertThat(IdempotenceScope.resume(JOB, sent, () -> orders().createAs("job-1")))
                 .isEqualTo("ok");
         server.answer(Reply.status(401));
         OutcomeUnknownException unknown = catchThrowableOfType(
                 OutcomeUnknownException.class,
-                () -> IdempotenceClient.resume(JOB, sent, () -> orders().createAs("job-1")));
+                () -> IdempotenceScope.resume(JOB, sent, () -> orders().createAs("job-1")));
         assertThat(unknown.id()).isEqualTo(JOB);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
         assertThat(newIds()).containsExactly("job-1", "job-1");
         Instant longAgo = sent.minus(Duration.ofHours(24));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, longAgo, () -> orders().createAs("job-1")))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, longAgo, () -> orders().createAs("job-1")))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("server-retention");
         assertThat(server.requests()).isEmpty();
@@ -259,9 +258,9 @@ class WhichIdTest extends FeignTestBase {
     @Test
     void resumedCallWithAnotherIdAsAHeaderArgumentIsNotSent() {
         Instant now = Instant.now();
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, now, () -> orders().createAs("mine")))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, now, () -> orders().createAs("mine")))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("not the ID that is resumed");
+                .hasMessageContaining("another ID than the IdempotenceScope.resume");
         assertThat(server.requests()).isEmpty();
     }
 

@@ -42,7 +42,6 @@ class PublicTypesTest {
         assertPublicTypes(product, CLIENT, name -> name.startsWith(CLIENT), """
                 IdempotenceAttemptEvent
                 IdempotenceAttemptEvent.Outcome
-                IdempotenceClient
                 IdempotenceClientConfig
                 IdempotenceClientConfig.Builder
                 IdempotenceClientEvent
@@ -53,8 +52,8 @@ class PublicTypesTest {
                 IdempotenceScope.Work
                 OutcomeUnknown
                 RetryBudget
-                ScopeDoubt
-                ScopeDoubt.Call
+                ScopeHistory
+                ScopeHistory.Call
                 feign.IdempotenceCapability
                 feign.IdempotentFeign
                 feign.OutcomeUnknownException

@@ -30,7 +30,7 @@ import io.github.resilience4j.ratelimiter.RequestNotPermitted;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -102,7 +102,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(breaking())));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(CallNotPermittedException.class);
         assertThatThrownBy(() ->
-                        IdempotenceClient.resume(IdempotenceId.of("job-1"), Instant.now(), () -> orders.create("x")))
+                        IdempotenceScope.resume(IdempotenceId.of("job-1"), Instant.now(), () -> orders.create("x")))
                 .isInstanceOf(OutcomeUnknownException.class)
                 .hasCauseInstanceOf(CallNotPermittedException.class);
         assertThat(received()).isEmpty();

@@ -12,7 +12,6 @@ import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
@@ -94,14 +93,14 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         OkHttpClient client = installed();
         OutcomeUnknownException unknown = catchThrowableOfType(
                 OutcomeUnknownException.class,
-                () -> IdempotenceClient.resume(id, sent, () -> send(client, to(nobody()))));
+                () -> IdempotenceScope.resume(id, sent, () -> send(client, to(nobody()))));
         assertThat(unknown.id()).isEqualTo(id);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
         alwaysGet(status(401));
-        assertThatThrownBy(() -> IdempotenceClient.resume(id, sent, () -> send(client, order())))
+        assertThatThrownBy(() -> IdempotenceScope.resume(id, sent, () -> send(client, order())))
                 .isInstanceOf(OutcomeUnknownException.class);
         alwaysGet(status(400));
-        assertThat(IdempotenceClient.<Integer, IOException>resume(id, sent, () -> status(client, order())))
+        assertThat(IdempotenceScope.<Integer, IOException>resume(id, sent, () -> status(client, order())))
                 .isEqualTo(400);
     }
 
@@ -120,7 +119,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
                 throw new IOException("gone");
             }
         });
-        assertThatThrownBy(() -> IdempotenceClient.resume(id, Instant.now(), () -> send(client, unreadable)))
+        assertThatThrownBy(() -> IdempotenceScope.resume(id, Instant.now(), () -> send(client, unreadable)))
                 .isInstanceOf(OutcomeUnknownException.class)
                 .hasRootCauseMessage("gone");
         assertThatThrownBy(() -> send(client, unreadable))
@@ -135,12 +134,12 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         IdempotenceId id = IdempotenceId.of("job-1");
         OkHttpClient client = installed();
         Instant longAgo = Instant.now().minus(Duration.ofHours(24));
-        assertThatThrownBy(() -> IdempotenceClient.resume(id, longAgo, () -> status(client, order())))
+        assertThatThrownBy(() -> IdempotenceScope.resume(id, longAgo, () -> status(client, order())))
                 .hasRootCauseInstanceOf(IllegalStateException.class)
                 .hasStackTraceContaining("server-retention");
         assertThat(received()).isEmpty();
         Instant toCome = Instant.now().plus(Duration.ofHours(24));
-        assertThat(IdempotenceClient.<String, IOException>resume(id, toCome, () -> ok(client, order())))
+        assertThat(IdempotenceScope.<String, IOException>resume(id, toCome, () -> ok(client, order())))
                 .isEqualTo(OK);
         assertThat(ids()).containsExactly("\"job-1\"");
     }

@@ -7,9 +7,9 @@ import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
@@ -265,14 +265,28 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         assertThat(saved).hasSize(1);
     }
 
+    /** It saved a new one, or none. */
+    @Test
+    void idInEffectIsSavedWhateverGivesIt() throws IOException {
+        OkHttpClient client = installed();
+        List<String> saved = new ArrayList<>();
+        Work<String, IOException> call = () -> ok(client, order());
+        Work<String, IOException> saving = () -> IdempotenceScope.saving(id -> saved.add("\"" + id + "\""), call);
+        IdempotenceScope.with(JOB, saving);
+        IdempotenceScope.resume(JOB, Instant.now(), saving);
+        IdempotenceScope.saving(
+                id -> saved.add(id.value()), () -> ok(client, order().header("Idempotency-Key", "mine")));
+        assertThat(saved).containsExactly("\"job-1\"", "\"job-1\"", "mine").isEqualTo(ids());
+    }
+
     @Test
     void resumedIdThatTheServerHalfMayHaveForgottenIsNotSent() throws IOException {
         OkHttpClient client = installed();
         Instant now = Instant.now();
-        IdempotenceClient.resume(JOB, now, () -> ok(client, order()));
+        IdempotenceScope.resume(JOB, now, () -> ok(client, order()));
         assertThat(ids()).containsExactly("\"job-1\"");
         Instant dayAgo = now.minus(Duration.ofDays(1));
-        assertThatThrownBy(() -> IdempotenceClient.resume(JOB, dayAgo, () -> send(client, order())))
+        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, dayAgo, () -> send(client, order())))
                 .isInstanceOf(IOException.class)
                 .hasCauseInstanceOf(IllegalStateException.class);
         assertThat(received()).hasSize(1);
@@ -282,17 +296,17 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     void resumedCallTakesPartWithItsIdAsAHeaderAndIsNotSentWithAnotherOne() throws IOException {
         OkHttpClient client = installed();
         Instant sent = Instant.now().minusSeconds(3600);
-        IdempotenceClient.resume(JOB, sent, () -> ok(client, order().header("Idempotency-Key", "job-1")));
+        IdempotenceScope.resume(JOB, sent, () -> ok(client, order().header("Idempotency-Key", "job-1")));
         assertThat(ids()).containsExactly("job-1");
         Instant dayAgo = sent.minus(Duration.ofDays(1));
-        assertThatThrownBy(() -> IdempotenceClient.resume(
+        assertThatThrownBy(() -> IdempotenceScope.resume(
                         JOB, dayAgo, () -> send(client, order().header("Idempotency-Key", "job-1"))))
                 .isInstanceOf(IOException.class)
                 .hasMessageContaining("server-retention");
-        assertThatThrownBy(() -> IdempotenceClient.resume(
+        assertThatThrownBy(() -> IdempotenceScope.resume(
                         JOB, sent, () -> send(client, order().header("Idempotency-Key", "mine"))))
                 .isInstanceOf(IOException.class)
-                .hasMessageContaining("not the ID that is resumed");
+                .hasMessageContaining("another ID than the IdempotenceScope.resume");
         assertThat(received()).hasSize(1);
     }
 

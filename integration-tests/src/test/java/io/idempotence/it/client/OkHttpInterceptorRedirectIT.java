@@ -14,7 +14,6 @@ import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.wire.RawRequest;
@@ -183,7 +182,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         try (RawServer other = elsewhere(answering("200 OK"))) {
             path("/orders", status(307).withHeader("Location", other.url() + "/orders"));
             OkHttpClient client = installed();
-            assertThatThrownBy(() -> IdempotenceClient.resume(
+            assertThatThrownBy(() -> IdempotenceScope.resume(
                             new IdempotenceId("job-1"), Instant.now(), () -> send(client, order())))
                     .isInstanceOf(OutcomeUnknownException.class);
         }

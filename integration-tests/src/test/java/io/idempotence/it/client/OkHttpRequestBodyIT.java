@@ -13,7 +13,7 @@ import com.github.tomakehurst.wiremock.http.Fault;
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
-import io.idempotence.client.IdempotenceClient;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.behaviour.BehaviourServer;
@@ -294,7 +294,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
     void resumedCallThatWasCancelledBeforeItBeganIsAsUnknownAsBefore() {
         Call call = installed().newCall(order().build());
         call.cancel();
-        assertThatThrownBy(() -> IdempotenceClient.resume(IdempotenceId.of("job-1"), Instant.now(), call::execute))
+        assertThatThrownBy(() -> IdempotenceScope.resume(IdempotenceId.of("job-1"), Instant.now(), call::execute))
                 .isInstanceOf(OutcomeUnknownException.class)
                 .hasRootCauseMessage("Canceled");
         assertThat(received()).isEmpty();

@@ -30,7 +30,6 @@ import feign.RetryableException;
 import feign.Retryer;
 import feign.codec.Decoder;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotenceCapability;
@@ -691,7 +690,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
                     .withHeader("Idempotent-Replayed", Boolean.toString(replayed))
                     .withHeader("Location", elsewhere.server.url() + "/orders"));
             Orders orders = orders();
-            assertThatThrownBy(() -> IdempotenceClient.resume(
+            assertThatThrownBy(() -> IdempotenceScope.resume(
                             new IdempotenceId("job-1"), Instant.now(), () -> orders.create("body")))
                     .isInstanceOf(OutcomeUnknownException.class);
             assertThat(elsewhere.received).isEmpty();

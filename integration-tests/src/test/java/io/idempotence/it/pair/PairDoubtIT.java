@@ -14,9 +14,9 @@ import feign.RequestLine;
 import feign.Target.HardCodedTarget;
 import io.idempotence.IdempotenceId;
 import io.idempotence.Idempotent;
-import io.idempotence.client.IdempotenceClient;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.it.wire.RawServer;
@@ -113,7 +113,7 @@ class PairDoubtIT extends PairTestBase {
         FeignException end = catchThrowableOfType(FeignException.class, () -> before.pay("order-1"));
         IdempotenceId id = IdempotentFeign.idOf(end).orElseThrow();
         Payments after = through((request, n) -> NONE);
-        assertThat(IdempotenceClient.resume(id, sent, () -> after.pay("order-1")))
+        assertThat(IdempotenceScope.resume(id, sent, () -> after.pay("order-1")))
                 .isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
         assertThat(events).extracting(IdempotenceClientEvent::result).containsExactly(Result.FAILED, Result.REPLAYED);
