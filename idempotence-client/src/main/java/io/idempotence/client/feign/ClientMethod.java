@@ -14,12 +14,10 @@ import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Retries;
 import java.lang.reflect.Method;
-import java.lang.reflect.ParameterizedType;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** One method of a client, and whether it carries an ID. */
@@ -34,8 +32,11 @@ final class ClientMethod {
     private final boolean interceptedBefore;
     private volatile @Nullable Boolean declaresIds;
 
-    /** @param interceptedBefore whether interceptors see a request of this method before this half does */
-    ClientMethod(FeignTarget client, Method method, boolean interceptedBefore) {
+    /**
+     * @param returnsFuture whether Feign returns a future in place of this method's value
+     * @param interceptedBefore whether interceptors see a request of this method before this half does
+     */
+    ClientMethod(FeignTarget client, Method method, boolean returnsFuture, boolean interceptedBefore) {
         this.client = client;
         this.interceptedBefore = interceptedBefore;
         this.name = method.getName();
@@ -43,8 +44,7 @@ final class ClientMethod {
         this.config = client.configOf(method);
         this.retries = new Retries(client.name(), config);
         this.annotated = annotation(client.type(), method);
-        this.returnsFuture = method.getGenericReturnType() instanceof ParameterizedType
-                && method.getReturnType().isAssignableFrom(CompletableFuture.class);
+        this.returnsFuture = returnsFuture;
     }
 
     IdempotenceClientConfig config() {
@@ -65,7 +65,6 @@ final class ClientMethod {
         return request.idOfNextCall(client.name(), configKey, target, body);
     }
 
-    /** As AsyncFeign sees it. */
     boolean returnsFuture() {
         return returnsFuture;
     }

@@ -18,9 +18,6 @@ public final class IdempotenceCapability implements Capability {
 
     @Override
     public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
-        if (factory instanceof IdempotentInvocationHandlerFactory) {
-            throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
-        }
         return new IdempotentInvocationHandlerFactory(factory, installation);
     }
 

@@ -30,7 +30,7 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
     private FeignCall orphan(RequestTemplate template) {
         Target<?> target = template.feignTarget();
         Method method = template.methodMetadata().method();
-        ClientMethod stranger = new ClientMethod(new FeignTarget(target, installation.config()), method, true);
+        ClientMethod stranger = new ClientMethod(new FeignTarget(target, installation.config()), method, false, true);
         return new FeignCall(stranger);
     }
 }

@@ -30,7 +30,11 @@ final class IdempotentInvocationHandlerFactory implements InvocationHandlerFacto
             if (method.isDefault()) {
                 wrapped.put(method, handler);
             } else {
-                ClientMethod own = new ClientMethod(client, method, installation.isInterceptedBefore());
+                ClientMethod own = new ClientMethod(
+                        client,
+                        method,
+                        installation.returnsFuture(target.type(), method),
+                        installation.isInterceptedBefore());
                 opening.put(method, own);
                 wrapped.put(method, new RetryingMethodHandler(handler, own, calls, installation));
             }

@@ -4,6 +4,9 @@ import feign.AsyncClient;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Client;
+import feign.Feign;
+import feign.MethodInfo;
+import feign.MethodInfoResolver;
 import feign.MethodMetadata;
 import feign.Request;
 import feign.RequestTemplate;
@@ -12,10 +15,15 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.retry.Current;
 import io.idempotence.client.retry.LeavingWarning;
+import java.lang.reflect.Method;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ExecutorService;
@@ -29,6 +37,8 @@ import org.slf4j.LoggerFactory;
 final class Installation {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
     private static final Set<String> USUAL_RETRYERS = Set.of("feign.Retryer$Default", "feign.DefaultRetryer");
+
+    private static final String CONTINUATION = "kotlin.coroutines.Continuation";
 
     private final Map<String, MethodMetadata> declared = new ConcurrentHashMap<>();
     private final IdempotenceClientConfig config;
@@ -63,19 +73,23 @@ final class Installation {
         }
     }
 
+    /** @throws IllegalStateException if it is installed already */
     Installation(IdempotenceClientConfig config, BaseBuilder<?, ?> builder) {
+        if (elements(builder, "capabilities").stream().anyMatch(IdempotenceCapability.class::isInstance)) {
+            throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
+        }
         this.config = config;
         this.asyncBuilder = builder instanceof AsyncFeign.AsyncBuilder<?> async ? async : null;
-        this.interceptedBefore = hasInterceptors(builder);
+        this.interceptedBefore = !elements(builder, "requestInterceptors").isEmpty();
     }
 
-    /** True also where Feign keeps them in a place unknown to this version. */
-    private static boolean hasInterceptors(BaseBuilder<?, ?> builder) {
+    /** @throws IllegalStateException where Feign keeps them in a place unknown to this version */
+    private static List<?> elements(BaseBuilder<?, ?> builder, String field) {
         try {
-            return !(FeignField.of(builder, BaseBuilder.class, "requestInterceptors") instanceof List<?> interceptors)
-                    || !interceptors.isEmpty();
+            return (List<?>) Objects.requireNonNull(FeignField.of(builder, BaseBuilder.class, field));
         } catch (ReflectiveOperationException e) {
-            return true;
+            throw new IllegalStateException(
+                    "this version of Feign has no BaseBuilder." + field + "; use one that docs/feign.md lists", e);
         }
     }
 
@@ -86,6 +100,37 @@ final class Installation {
 
     boolean isAsync() {
         return asyncBuilder != null;
+    }
+
+    /**
+     * Whether Feign returns a future in place of the method's value: its {@link MethodInfoResolver} decides, which also sees the type
+     * arguments of inherited interfaces.
+     *
+     * @throws IllegalArgumentException if the method is a suspend function of Kotlin
+     */
+    boolean returnsFuture(Class<?> type, Method method) {
+        String configKey = Feign.configKey(type, method);
+        if (Arrays.stream(method.getParameterTypes()).anyMatch(parameter -> CONTINUATION.equals(parameter.getName()))) {
+            throw new IllegalArgumentException(
+                    configKey + " is a suspend function of Kotlin, whose end the client half cannot"
+                            + " see, so its calls would be unprotected; declare that it returns a CompletableFuture, and await that");
+        }
+        if (asyncBuilder == null) {
+            return false;
+        }
+        MethodMetadata parsed = declared.get(configKey);
+        Method resolved = parsed == null || parsed.method() == null ? method : parsed.method();
+        try {
+            MethodInfoResolver resolver = (MethodInfoResolver)
+                    FeignField.of(asyncBuilder, AsyncFeign.AsyncBuilder.class, "methodInfoResolver");
+            MethodInfo info = Objects.requireNonNull(resolver).resolve(type, resolved);
+            return Boolean.TRUE.equals(FeignField.of(info, info.getClass(), "asyncReturnType"));
+        } catch (ReflectiveOperationException e) {
+            Type returned = parsed == null ? method.getGenericReturnType() : parsed.returnType();
+            return returned instanceof ParameterizedType future
+                    && future.getRawType() instanceof Class<?> raw
+                    && raw.isAssignableFrom(CompletableFuture.class);
+        }
     }
 
     /** From 13.13 on, Feign makes its own default only after capabilities have seen that there is none; this is its like. */

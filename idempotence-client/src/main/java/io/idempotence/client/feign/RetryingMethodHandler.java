@@ -46,7 +46,7 @@ final class RetryingMethodHandler implements MethodHandler {
         Retry retry = method.retry();
         call.runs();
         Exchange exchange = new FeignExchange(call, args);
-        return installation.isAsync() && method.returnsFuture()
+        return method.returnsFuture()
                 ? CallLoop.runAsync(
                         call.logical(), retry, exchange, method.config().executor())
                 : CallLoop.run(call.logical(), retry, exchange);

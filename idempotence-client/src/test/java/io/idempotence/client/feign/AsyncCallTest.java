@@ -13,6 +13,7 @@ import feign.AsyncFeign;
 import feign.Client;
 import feign.ExceptionPropagationPolicy;
 import feign.FeignException;
+import feign.MethodInfo;
 import feign.Request;
 import feign.RequestLine;
 import feign.Response;
@@ -53,6 +54,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import kotlin.coroutines.Continuation;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -615,5 +617,70 @@ class AsyncCallTest extends FeignTestBase {
                 .isInstanceOf(CompletionException.class)
                 .hasRootCauseMessage("callback");
         assertThat(ended.getCount()).isZero();
+    }
+
+    // ---- which methods return a future
+
+    interface Base<T> {
+        @RequestLine("POST /call")
+        T call();
+    }
+
+    interface Inheriting extends Base<CompletableFuture<String>> {}
+
+    interface Undeclared {
+        @RequestLine("POST /call")
+        Object call();
+    }
+
+    /** As KotlinMethodInfo does it: what the method declares is not what it returns. */
+    private static final class FutureOfString extends MethodInfo {
+        FutureOfString() {
+            super(String.class, true);
+        }
+    }
+
+    private AsyncFeign.AsyncBuilder<Object> installed() {
+        return IdempotentFeign.install(
+                AsyncFeign.builder().client(new AsyncClient.Default<>(new Client.Default(null, null), threads)),
+                fast().build());
+    }
+
+    /** It was taken for one that waits: the next attempt did not await the one before, which ended in the unknown. */
+    @Test
+    void futureThatIsATypeArgumentOfTheInheritedInterfaceIsOne() throws Exception {
+        server.answer(Reply.status(503), Reply.status(503));
+        Inheriting orders = installed().target(Inheriting.class, server.url());
+        assertThat(get(orders.call())).isEqualTo("ok");
+        assertThat(server.requests()).hasSize(3);
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    @Test
+    void methodInfoResolverOfTheBuilderDecidesWhatIsAFuture() throws Exception {
+        server.answer(Reply.status(503), Reply.status(503));
+        Undeclared orders = installed()
+                .methodInfoResolver((type, method) -> new FutureOfString())
+                .target(Undeclared.class, server.url());
+        assertThat(get((CompletionStage<?>) orders.call())).isEqualTo("ok");
+        assertThat(server.requests()).hasSize(3);
+        assertThat(new HashSet<>(server.ids())).hasSize(1);
+        assertEnd(SUCCEEDED, 3);
+    }
+
+    interface Suspending {
+        @RequestLine("POST /call")
+        Object call(String body, Continuation<String> continuation);
+    }
+
+    @Test
+    void kotlinSuspendFunctionIsRefusedWhenTheClientIsBuilt() {
+        AsyncFeign.AsyncBuilder<Object> builder =
+                installed().methodInfoResolver((type, method) -> new FutureOfString());
+        assertThatThrownBy(() -> builder.target(Suspending.class, server.url()))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("Suspending#call")
+                .hasMessageContaining("CompletableFuture");
     }
 }

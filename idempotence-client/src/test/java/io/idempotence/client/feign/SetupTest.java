@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import feign.AsyncFeign;
 import feign.Capability;
 import feign.Feign;
 import feign.InvocationHandlerFactory;
@@ -135,8 +136,13 @@ class SetupTest extends FeignTestBase {
     @Test
     void installingTwiceIsRefused() {
         Feign.Builder builder = IdempotentFeign.install(Feign.builder(), fast().build());
-        IdempotentFeign.install(builder, fast().build());
-        assertThatThrownBy(() -> target(builder)).hasStackTraceContaining("called twice");
+        assertThatThrownBy(() -> IdempotentFeign.install(builder, fast().build()))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("called twice");
+        AsyncFeign.AsyncBuilder<Object> async = IdempotentFeign.install(AsyncFeign.builder(), fast().build());
+        assertThatThrownBy(() -> IdempotentFeign.install(async, fast().build()))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("called twice");
     }
 
     static List<Feign.Builder> unsupportedBuilders() {

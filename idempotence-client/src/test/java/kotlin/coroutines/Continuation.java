@@ -1,0 +1,9 @@
+package kotlin.coroutines;
+
+/**
+ * Stands in for Kotlin's type of this name: the compiler gives every {@code suspend} function such a parameter at its end.
+ *
+ * @param <T> what the function returns
+ */
+@SuppressWarnings("unused")
+public interface Continuation<T> {}
