@@ -30,6 +30,7 @@ final class ClientMethod {
     private final @Nullable Boolean annotated;
     private final boolean returnsFuture;
     private final boolean interceptedBefore;
+    private final RepeatWarning repeats;
     private volatile @Nullable Boolean declaresIds;
 
     /**
@@ -45,6 +46,7 @@ final class ClientMethod {
         this.retries = new Retries(client.name(), config);
         this.annotated = annotation(client.type(), method);
         this.returnsFuture = returnsFuture;
+        this.repeats = new RepeatWarning(client.name(), configKey);
     }
 
     IdempotenceClientConfig config() {
@@ -63,6 +65,10 @@ final class ClientMethod {
     /** The ID of the next call of this method within an inbound request. */
     IdempotenceId idWithin(InboundRequest request, String target, byte @Nullable [] body) {
         return request.idOfNextCall(client.name(), configKey, target, body);
+    }
+
+    RepeatWarning repeats() {
+        return repeats;
     }
 
     boolean returnsFuture() {

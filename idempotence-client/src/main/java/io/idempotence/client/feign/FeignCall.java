@@ -9,6 +9,7 @@ import feign.Request.HttpMethod;
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.client.retry.HttpMethods;
@@ -99,6 +100,7 @@ final class FeignCall {
             FirstRequest winner = first.get();
             request = winner == null ? made : winner;
             logical.describe(request.id, HttpMethods.isSafe(template.method()));
+            logical.onEnd(this::ended);
         }
         if (request.header == null) {
             KeyHeader.remove(template, headers);
@@ -130,6 +132,14 @@ final class FeignCall {
         }
         lastRequest = request;
         logical.countRequest();
+    }
+
+    private void ended(Result how) {
+        FirstRequest request = first.get();
+        Request last = lastRequest;
+        if (request != null && request.id != null && last != null) {
+            method.repeats().ended(request.id, last.url(), request.body, how == Result.UNKNOWN);
+        }
     }
 
     /** An encoder or an interceptor before this half failed. Of an earlier call in doubt, that says nothing. */
@@ -195,6 +205,7 @@ final class FeignCall {
     }
 
     private IdempotenceId usualId(RequestTemplate template) {
+        method.repeats().beginsWithNewId(template);
         return inbound != null
                 ? method.idWithin(inbound, template.url(), isMultipart(template) ? null : template.body())
                 : method.config().generator().generateId();

@@ -1,22 +1,25 @@
 package io.idempotence.client.feign;
 
+import feign.FeignException;
 import feign.Request;
-import feign.RetryableException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.OutcomeUnknown;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * It is not known whether the operation was carried out (promise P7).
+ * The outcome of a call is unknown: the operation may have been executed (promise P7).
  *
  * <p>Thrown for calls that carried an ID, when an attempt was sent without a trustworthy end (an I/O failure after
- * connecting, 502, 504, an execution still in progress) and no later answer settled it before attempts, deadline or budget
- * ended; or when the server half itself answered {@code outcome-unknown}. It is a {@link RetryableException}, as the exception
- * it takes the place of mostly is, so existing {@code catch} blocks and fallbacks keep working. Keep the {@link #id()} and
- * make the call again under it: {@link io.idempotence.client.IdempotenceScope#resume}.
+ * connecting, 502, 504, an execution still in progress) and no later response settled it before attempts, deadline or budget
+ * ended; when the server half itself answered {@code outcome-unknown}; or when a layer around the attempts, such as a circuit
+ * breaker, refused to make such a call again.
+ *
+ * <p>It is a {@link FeignException} and not a {@link feign.RetryableException}: a retry above the client would make another call,
+ * with another ID. Keep the {@link #id()} and make the call again under it: {@link
+ * io.idempotence.client.IdempotenceScope#resume}.
  */
-public final class OutcomeUnknownException extends RetryableException implements OutcomeUnknown {
+public final class OutcomeUnknownException extends FeignException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;
 
     private final String idValue;
@@ -34,16 +37,14 @@ public final class OutcomeUnknownException extends RetryableException implements
             Throwable cause) {
         super(
                 status,
-                "it is not known whether " + method + " was carried out, after " + attempts
+                "it is not known whether " + method + " was executed, after " + attempts
                         + (attempts == 1 ? " attempt" : " attempts")
                         + (leftWithoutId
                                 ? "; a redirect took it to another origin, which does not know its ID: do not call again, look into"
                                         + " the business data"
                                 : "; call again with the same ID"),
-                request.httpMethod(),
-                cause,
-                (Long) null,
-                request);
+                request,
+                cause);
         this.idValue = id.value();
         this.attempts = attempts;
         this.firstSentAt = firstSentAt;

@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import feign.AsyncFeign;
 import feign.Capability;
@@ -14,7 +15,10 @@ import feign.Retryer;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.IdempotenceId;
 import io.idempotence.Idempotent;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.time.Duration;
 import java.util.List;
@@ -224,6 +228,52 @@ class SetupTest extends FeignTestBase {
         outer.executeCheckedSupplier(() -> io.idempotence.client.IdempotenceScope.with(
                 io.idempotence.IdempotenceId.of("job"), () -> orders.create("x")));
         assertThat(server.ids().subList(2, 4)).containsExactly("\"job\"", "\"job\"");
+    }
+
+    /** An outcome that is unknown was a RetryableException: a usual retry on that type paid again, under another ID. */
+    @Test
+    void retryOfFeignsRetryableExceptionsAroundTheProxyDoesNotRepeatACallInDoubt() {
+        server.answer(Reply.status(504), Reply.status(504), Reply.status(504));
+        Orders orders = orders();
+        Retry outer = Retry.of(
+                "outer",
+                RetryConfig.custom()
+                        .waitDuration(Duration.ofMillis(1))
+                        .retryExceptions(feign.RetryableException.class)
+                        .build());
+        assertThatThrownBy(() -> outer.executeSupplier(() -> orders.create("x")))
+                .isInstanceOf(OutcomeUnknown.class)
+                .isInstanceOf(feign.FeignException.class);
+        assertThat(Set.copyOf(server.ids())).hasSize(1);
+    }
+
+    @Test
+    void sameCallAfterOneInDoubtWithAnotherIdIsWarnedAboutOnceForAMethod() {
+        Orders orders = orders(fast().maxAttempts(1).build());
+        for (int i = 0; i < 2; i++) {
+            server.answer(Reply.status(504));
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+            orders.create("x");
+        }
+        assertThat(log.messages())
+                .filteredOn(line -> line.contains("IdempotenceScope"))
+                .singleElement()
+                .asString()
+                .contains("orders")
+                .contains("create");
+    }
+
+    @Test
+    void otherCallsAndTheSameUnderItsIdAreNotWarnedAbout() {
+        Orders orders = orders(fast().maxAttempts(1).build());
+        server.answer(Reply.status(504));
+        IdempotenceId id = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"))
+                .id();
+        orders.create("y");
+        orders.tick();
+        IdempotenceScope.with(id, () -> orders.create("x"));
+        orders.create("x");
+        assertThat(log.messages()).noneMatch(line -> line.contains("IdempotenceScope"));
     }
 
     @Test
