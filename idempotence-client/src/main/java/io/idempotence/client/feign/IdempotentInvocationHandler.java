@@ -5,6 +5,7 @@ import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.client.retry.WeakIdentityMap;
+import io.idempotence.internal.Causes;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
@@ -58,7 +59,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
                     () -> IdempotenceScope.<@Nullable Object, Throwable>outside(
                             () -> delegate.invoke(proxy, method, key)));
         } catch (Exception e) {
-            throw call.logical().attempts() == 0 ? notAttempted(call, own, e) : e;
+            throw endOf(call, own, e);
         } finally {
             call.logical().exit();
             if (call.isOver()) {
@@ -67,11 +68,17 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         }
     }
 
-    /** A handler below, such as an open circuit breaker, kept it from the retry loop. Of an earlier call in doubt, that says nothing. */
-    private Throwable notAttempted(FeignCall call, ClientMethod own, Exception thrown) {
+    /**
+     * A handler below, such as a circuit breaker, may keep the call from the retry loop, or from another run of it. What that throws
+     * says nothing about the runs before, or about an earlier call in doubt.
+     */
+    private Throwable endOf(FeignCall call, ClientMethod own, Exception thrown) {
         MethodMetadata declared = installation.declared(own);
-        call.notMade(declared);
-        if (call.logical().id() == null || !call.logical().isInDoubt()) {
+        if (call.logical().attempts() == 0) {
+            call.notMade(declared);
+        }
+        boolean refusal = Causes.of(thrown).anyMatch(ObservedRequest::isRefusalToSend);
+        if (!call.logical().isHiddenBy(thrown, refusal)) {
             return thrown;
         }
         Throwable unknown = call.unknown(new Observation(), thrown, declared);

@@ -139,7 +139,7 @@ final class ObservedRequest {
      * What certainly came before the request left. Anything else may have come after: a timeout of whoever waits for the answer
      * in another thread, a retry in the client that gave up, a header of the answer that cannot be parsed.
      */
-    private static boolean isRefusalToSend(Throwable thrown) {
+    static boolean isRefusalToSend(Throwable thrown) {
         return thrown instanceof RejectedExecutionException
                 || REFUSALS_TO_SEND.contains(thrown.getClass().getName());
     }

@@ -22,6 +22,7 @@ import io.github.resilience4j.bulkhead.BulkheadConfig;
 import io.github.resilience4j.bulkhead.BulkheadFullException;
 import io.github.resilience4j.circuitbreaker.CallNotPermittedException;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import io.github.resilience4j.feign.FeignDecorators;
 import io.github.resilience4j.feign.Resilience4jFeign;
 import io.github.resilience4j.ratelimiter.RateLimiter;
@@ -31,6 +32,7 @@ import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.client.feign.OutcomeUnknownException;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -107,6 +109,88 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
                 .hasCauseInstanceOf(CallNotPermittedException.class);
         assertThat(received()).isEmpty();
         assertEnd(UNKNOWN, 0);
+    }
+
+    /**
+     * It was {@link CallNotPermittedException} and the like, which read as "nothing was sent": the breaker opens when the first run
+     * ends in the unknown, and the retry around it runs into that.
+     */
+    @Test
+    void callInDoubtWhoseNextRunTheBreakerRefusesEndsInTheUnknown() {
+        alwaysGet(status(504));
+        CircuitBreaker nervous = CircuitBreaker.of(
+                "nervous",
+                CircuitBreakerConfig.custom()
+                        .minimumNumberOfCalls(1)
+                        .slidingWindowSize(1)
+                        .build());
+        assertUnknown(FeignDecorators.builder().withCircuitBreaker(nervous).withRetry(threeTimes()), 3);
+    }
+
+    @Test
+    void callInDoubtWhoseNextRunTheRateLimiterRefusesEndsInTheUnknown() {
+        alwaysGet(status(504));
+        RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
+        assertUnknown(FeignDecorators.builder().withRateLimiter(once).withRetry(threeTimes()), 3);
+    }
+
+    @Test
+    void callInDoubtWhoseNextRunTheBulkheadRefusesEndsInTheUnknown() {
+        alwaysGet(status(504));
+        Bulkhead bulkhead = Bulkhead.of(
+                "one",
+                BulkheadConfig.custom()
+                        .maxConcurrentCalls(1)
+                        .maxWaitDuration(Duration.ZERO)
+                        .build());
+        Retry filling = threeTimes();
+        filling.getEventPublisher().onRetry(event -> bulkhead.acquirePermission());
+        assertUnknown(FeignDecorators.builder().withBulkhead(bulkhead).withRetry(filling), 3);
+    }
+
+    /** The layer in between has thrown the answer away: the caller knows neither it nor that there was one. */
+    @Test
+    void executedCallWhoseNextRunTheRateLimiterRefusesEndsInTheUnknown() {
+        RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
+        Retry onResult = Retry.of(
+                "on result",
+                RetryConfig.custom()
+                        .waitDuration(Duration.ofMillis(1))
+                        .retryOnResult(OK::equals)
+                        .build());
+        assertUnknown(FeignDecorators.builder().withRateLimiter(once).withRetry(onResult), 1);
+    }
+
+    @Test
+    void callThatWasAnsweredNoAndIsRefusedByTheBreakerKeepsTheBreakersException() {
+        alwaysGet(status(404));
+        RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
+        Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(FeignDecorators.builder()
+                .withRateLimiter(once)
+                .withRetry(threeTimes())
+                .build())));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(RequestNotPermitted.class);
+    }
+
+    private static RateLimiterConfig oneIn(Duration period) {
+        return RateLimiterConfig.custom()
+                .limitForPeriod(1)
+                .limitRefreshPeriod(period)
+                .timeoutDuration(Duration.ZERO)
+                .build();
+    }
+
+    private void assertUnknown(FeignDecorators.Builder around, int attempts) {
+        Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(around.build())));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOfSatisfying(
+                        OutcomeUnknown.class,
+                        unknown -> assertThat("\"" + unknown.id() + "\"").isEqualTo(ids().get(0)))
+                .cause()
+                .isInstanceOfAny(
+                        CallNotPermittedException.class, RequestNotPermitted.class, BulkheadFullException.class);
+        assertThat(received()).hasSize(attempts);
+        assertEnd(UNKNOWN, attempts);
     }
 
     /** The client half knows them by their names. */
