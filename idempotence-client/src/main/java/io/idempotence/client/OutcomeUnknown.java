@@ -5,11 +5,11 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A logical call ended and it is not known whether the operation was carried out (promise P7).
+ * A logical call ended and its outcome is unknown: the operation may have been executed (promise P7).
  *
  * <p>Implemented by the exceptions that say so. Keep the {@link #id()}: the same call made again under it, with {@link
- * IdempotenceScope#resume} or the header argument, is answered with the first one's result or carried out once, as long as the
- * server half remembers the ID (its retention, 24 hours by default). After that it would be carried out as a new one: look into
+ * IdempotenceScope#resume} or the header argument, is answered with the first one's result or executed once, as long as the
+ * server half remembers the ID (its retention, 24 hours by default). After that it would be executed as a new one: look into
  * the business data instead. If an execution broke off at the server, asking again ends in the unknown again until a person or a
  * rule there has decided.
  */

@@ -66,7 +66,7 @@ public final class PaymentJob {
             try {
                 book.paid(due.order(), pay(due));
             } catch (FeignException e) {
-                // Above all an OutcomeUnknownException: the ID is in the book, so the next run asks again.
+                // Above all a FeignOutcomeUnknownException: the ID is in the book, so the next run asks again.
                 LOG.warn("order {} is still due: {}", due.order().order(), e.getMessage());
             } catch (IllegalStateException e) {
                 // The ID is too old: asking under it could pay again.

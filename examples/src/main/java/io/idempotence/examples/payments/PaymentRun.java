@@ -2,7 +2,7 @@ package io.idempotence.examples.payments;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.examples.payments.api.Payment;
 import io.idempotence.examples.payments.api.PaymentOrder;
 import io.idempotence.examples.payments.consumer.PaymentClient;
@@ -152,7 +152,7 @@ final class PaymentRun implements AutoCloseable {
     private void pay(int order) {
         try {
             answers.add(client.pay(new PaymentOrder(order, 100L + order)));
-        } catch (OutcomeUnknownException e) {
+        } catch (FeignOutcomeUnknownException e) {
             // What a consumer would store with its order.
             unknown.put(order, Optional.of(e.id()));
         } catch (RuntimeException e) {

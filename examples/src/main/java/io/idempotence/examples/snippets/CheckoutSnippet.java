@@ -6,8 +6,8 @@ import feign.Param;
 import feign.RequestLine;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.feign.OutcomeUnknownException;
-import io.idempotence.client.feign.RequestRefusedException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
+import io.idempotence.client.feign.FeignRequestRefusedException;
 import io.idempotence.examples.payments.api.Payment;
 import io.idempotence.examples.payments.api.PaymentOrder;
 import java.time.Instant;
@@ -44,10 +44,10 @@ public final class CheckoutSnippet {
         }
         try {
             return paid(order, IdempotenceScope.with(formId, () -> payments.pay(order)));
-        } catch (OutcomeUnknownException e) {
+        } catch (FeignOutcomeUnknownException e) {
             open.put(order, new Open(e.id(), e.firstSentAt())); // in the database, with the order
             return "We do not know yet whether your payment was made. Please do not pay again: look here in a minute.";
-        } catch (RequestRefusedException e) { // refused now; an earlier click may have paid
+        } catch (FeignRequestRefusedException e) { // refused now; an earlier click may have paid
             return look(order);
         } catch (FeignException.UnprocessableEntity e) { // the provider's own no; a 401 or 429 would not be one
             return declined(order);
@@ -71,9 +71,9 @@ public final class CheckoutSnippet {
         }
         try {
             return paid(order, IdempotenceScope.resume(call.id(), call.firstSentAt(), () -> payments.pay(order)));
-        } catch (OutcomeUnknownException e) {
+        } catch (FeignOutcomeUnknownException e) {
             return "We still do not know. Please do not pay again: look here in a minute.";
-        } catch (RequestRefusedException e) {
+        } catch (FeignRequestRefusedException e) {
             return look(order);
         } catch (FeignException.UnprocessableEntity e) {
             return declined(order);

@@ -6,8 +6,8 @@ import feign.jackson.JacksonEncoder;
 import feign.okhttp.OkHttpClient;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.IdempotentFeign;
-import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.examples.payments.api.Payment;
 import io.idempotence.examples.payments.api.PaymentOrder;
 import io.idempotence.examples.payments.consumer.PaymentClient;
@@ -30,7 +30,7 @@ public final class ConsumerSnippet {
         try {
             Payment payment = payments.pay(order); // tried again if need be, always under one ID
             paid(order, payment);
-        } catch (OutcomeUnknownException e) { // the network won this time: keep the ID and its time
+        } catch (FeignOutcomeUnknownException e) { // the network won this time: keep the ID and its time
             toAskAgain.put(order, new Sent(e.id(), e.firstSentAt()));
         }
     }

@@ -171,7 +171,7 @@ final class FeignCall {
         if (request == null) {
             return cause;
         }
-        return new OutcomeUnknownException(
+        return new FeignOutcomeUnknownException(
                 seen.status() == 0 ? -1 : seen.status(),
                 method.configKey(),
                 id,

@@ -36,8 +36,8 @@ import java.util.Optional;
  *   <li>with an answer: the decoded value, or the exception that Feign and the client's {@code ErrorDecoder} make of it. A
  *       {@code Response} return type gets the last answer, error statuses included; answers tried again are closed. If its body
  *       breaks off while the caller reads it, make the call again under the same ID.
- *   <li>with {@link RequestRefusedException}, if the server half refused; whatever the return type.
- *   <li>with {@link OutcomeUnknownException}, if a call with an ID may have been carried out and nothing after settled it. A
+ *   <li>with {@link FeignRequestRefusedException}, if the server half refused; whatever the return type.
+ *   <li>with {@link FeignOutcomeUnknownException}, if a call with an ID may have been executed and nothing after settled it. A
  *       status that a login or a gateway may have given before the operation saw the request (401, 403, 404, 413 and the like), or one of
  *       {@link IdempotenceClientConfig#statuses()}, does not settle an earlier attempt unless it is a stored answer.
  *   <li>with the usual Feign exception, if nothing was sent, if the last answer was an error status and no attempt is in
@@ -50,9 +50,16 @@ import java.util.Optional;
  *       circuit breaker, bulkhead and rate limiter count as not sent.
  * </ul>
  *
+ * <p><b>Layers between the proxy and its attempts</b>, such as {@code Resilience4jFeign}, may run a call again: all runs have its ID.
+ * If such a layer refuses another run of a call that was executed or is in doubt, gives up while a request is out, or replaces the
+ * exception of an unknown outcome by one that does not have it as a cause, the call ends with {@link FeignOutcomeUnknownException};
+ * what the layer threw is its cause. A retry <em>above</em> the proxy makes another call, with another ID, unless it is inside an {@link
+ * io.idempotence.client.IdempotenceScope}. Where that seems to happen after an unknown outcome (the same method, path and body within
+ * a minute), a warning is logged, once for a method.
+ *
  * <p>A thread interrupted during a call makes no further attempt and keeps its flag.
  *
- * <p><b>Calls that return a future</b> (of {@code AsyncFeign}) follow the same rules, without a thread that waits. Every failure
+ * <p><b>Calls that return a future</b> (of {@code AsyncFeign}, whose {@code MethodInfoResolver} decides which do) follow the same rules, without a thread that waits. Every failure
  * is in the future. The first attempt begins in the caller's thread, later ones in {@link IdempotenceClientConfig#executor()}.
  * Cancelling the future, or completing it in another way, cancels the request that is out, and none follows; the listener is
  * told {@code UNKNOWN} then, as the operation may have been carried out. Feign's client for OkHttp has no way to cancel a
@@ -89,7 +96,8 @@ import java.util.Optional;
  * <p><b>Putting it together:</b> call {@code install} once, after {@code requestInterceptors(...)} (which drops interceptors
  * that are there) and after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}.
  * Interceptors added before see no ID; those added after see it and must not change it. {@code ReactorFeign}, {@code
- * RxJavaFeign} and {@code HystrixFeign} are not supported.
+ * RxJavaFeign} and {@code HystrixFeign} are not supported, nor are {@code suspend} functions of Kotlin: building a client with one is an
+ * {@link IllegalArgumentException}.
  */
 public final class IdempotentFeign {
     private IdempotentFeign() {}
@@ -101,6 +109,7 @@ public final class IdempotentFeign {
      * @param <B> its type
      * @return {@code builder}
      * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
+     * @throws IllegalStateException if it is installed already
      */
     public static <B extends Feign.Builder> B install(B builder) {
         return install(builder, IdempotenceClientConfig.load());
@@ -114,6 +123,7 @@ public final class IdempotentFeign {
      * @param <B> its type
      * @return {@code builder}
      * @throws IllegalArgumentException if {@code builder} is of a reactive Feign or HystrixFeign, which drop what is installed
+     * @throws IllegalStateException if it is installed already
      */
     public static <B extends Feign.Builder> B install(B builder, IdempotenceClientConfig config) {
         for (Class<?> type = builder.getClass();
@@ -135,6 +145,7 @@ public final class IdempotentFeign {
      * @param <C> the context of its requests
      * @return {@code builder}
      * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
+     * @throws IllegalStateException if it is installed already
      */
     public static <C> AsyncFeign.AsyncBuilder<C> install(AsyncFeign.AsyncBuilder<C> builder) {
         return install(builder, IdempotenceClientConfig.load());
@@ -147,6 +158,7 @@ public final class IdempotentFeign {
      * @param config the settings
      * @param <C> the context of its requests
      * @return {@code builder}
+     * @throws IllegalStateException if it is installed already
      */
     public static <C> AsyncFeign.AsyncBuilder<C> install(
             AsyncFeign.AsyncBuilder<C> builder, IdempotenceClientConfig config) {

@@ -120,7 +120,7 @@ final class RetryingMethodHandler implements MethodHandler {
             byte[] body = cause instanceof FeignException e
                     ? e.responseBody().map(buffer -> buffer.array()).orElse(null)
                     : null;
-            return new RequestRefusedException(
+            return new FeignRequestRefusedException(
                     refusal, seen.status(), call.logical().id(), lastRequest(), cause, body, seen.headers());
         }
 

@@ -1,6 +1,7 @@
 package io.idempotence.client.okhttp;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.RequestRefused;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.util.Optional;
@@ -14,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * Refusal#STORAGE_UNAVAILABLE} is tried again first and ends here when attempts, deadline or budget are over. {@link
  * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknownException} instead.
  */
-public final class RequestRefusedException extends IOException {
+public final class RequestRefusedException extends IOException implements RequestRefused {
     private static final long serialVersionUID = 1L;
 
     private final Refusal refusal;
@@ -26,20 +27,12 @@ public final class RequestRefusedException extends IOException {
         this.idValue = id == null ? null : id.value();
     }
 
-    /**
-     * Why.
-     *
-     * @return the refusal
-     */
+    @Override
     public Refusal refusal() {
         return refusal;
     }
 
-    /**
-     * The ID every attempt carried.
-     *
-     * @return the ID, never empty: a call without an ID is not refused but gets the response as it is
-     */
+    @Override
     public Optional<IdempotenceId> id() {
         return Optional.ofNullable(idValue).map(IdempotenceId::new);
     }

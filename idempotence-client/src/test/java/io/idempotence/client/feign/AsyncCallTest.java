@@ -151,8 +151,8 @@ class AsyncCallTest extends FeignTestBase {
         AsyncClient<Object> losing = (request, options, context) ->
                 CompletableFuture.failedFuture(new SocketTimeoutException("read timed out"));
         Throwable thrown = failure(async(fast().build(), b -> b.client(losing)).create("x"));
-        assertThat(thrown).isInstanceOf(OutcomeUnknownException.class);
-        assertThat(((OutcomeUnknownException) thrown).attempts()).isEqualTo(3);
+        assertThat(thrown).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat(((FeignOutcomeUnknownException) thrown).attempts()).isEqualTo(3);
         assertEnd(UNKNOWN, 3);
     }
 
@@ -161,7 +161,7 @@ class AsyncCallTest extends FeignTestBase {
         server.answer(Reply.status(404));
         assertThat(failure(async().create("x"))).isInstanceOf(FeignException.NotFound.class);
         server.answer(Reply.refusal("key-reused", 422));
-        assertThat(failure(async().create("x"))).isInstanceOf(RequestRefusedException.class);
+        assertThat(failure(async().create("x"))).isInstanceOf(FeignRequestRefusedException.class);
         AsyncOrders brokenEncoder = async(
                 fast().build(),
                 b -> b.encoder((object, type, template) -> {
@@ -179,7 +179,7 @@ class AsyncCallTest extends FeignTestBase {
                                 fast().build(),
                                 b -> b.client(losing).exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP))
                         .create("x")))
-                .isInstanceOf(OutcomeUnknownException.class);
+                .isInstanceOf(FeignOutcomeUnknownException.class);
     }
 
     @Test
@@ -297,7 +297,7 @@ class AsyncCallTest extends FeignTestBase {
                         })
                         .build(),
                 b -> b);
-        assertThat(failure(rejected.create("x"))).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(failure(rejected.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(attempts).singleElement().satisfies(attempt -> {
             assertThat(attempt.outcome()).isEqualTo(IdempotenceAttemptEvent.Outcome.IN_PROGRESS);
@@ -317,7 +317,7 @@ class AsyncCallTest extends FeignTestBase {
                 b -> b.client(wire));
         CompletableFuture<String> answer = orders.create("x");
         wire.fail(0, new SocketTimeoutException("read timed out"));
-        assertThat(failure(answer)).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(failure(answer)).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(events.get(0).id()).isPresent();
     }
@@ -346,7 +346,7 @@ class AsyncCallTest extends FeignTestBase {
     void clientThatNeverEndsItsRequestLeavesTheCallUnknownWhenTheDeadlineIsOver() {
         Wire wire = new Wire();
         AsyncOrders orders = async(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
-        assertThat(failure(orders.create("x"))).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
     }
@@ -384,7 +384,7 @@ class AsyncCallTest extends FeignTestBase {
                         .request(Request.create(Request.HttpMethod.POST, "/orders", Map.of(), null, null, null))
                         .body(endless, null)
                         .build()));
-        assertThat(failure(answer)).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(failure(answer)).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         ended.countDown();
     }
@@ -475,10 +475,10 @@ class AsyncCallTest extends FeignTestBase {
             wire.fail(1, new ConnectException("refused"));
             assertThat(failure(second))
                     .isInstanceOfSatisfying(
-                            OutcomeUnknownException.class,
+                            FeignOutcomeUnknownException.class,
                             unknown -> assertThat(unknown.firstSentAt()).isBetween(before, after));
             wire.fail(0, new ConnectException("refused"));
-            assertThat(failure(first)).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(failure(first)).isInstanceOf(FeignOutcomeUnknownException.class);
         });
     }
 
@@ -491,9 +491,9 @@ class AsyncCallTest extends FeignTestBase {
             CompletableFuture<String> first = orders.create("x");
             CompletableFuture<String> second = orders.create("x");
             wire.fail(0, new ConnectException("refused"));
-            assertThat(failure(first)).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(failure(first)).isInstanceOf(FeignOutcomeUnknownException.class);
             wire.fail(1, new SocketTimeoutException("read timed out"));
-            assertThat(failure(second)).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(failure(second)).isInstanceOf(FeignOutcomeUnknownException.class);
         });
     }
 
@@ -522,7 +522,7 @@ class AsyncCallTest extends FeignTestBase {
                         : CompletableFuture.failedFuture(new ConnectException("refused"))));
         IdempotenceScope.<@Nullable Void, Exception>with(IdempotenceId.of("job-1"), () -> {
             assertThat(get(orders.create("x"))).isEqualTo("ok");
-            assertThat(failure(orders.create("x"))).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
             return null;
         });
     }

@@ -101,7 +101,8 @@ class EndOfACallTest extends FeignTestBase {
     void readTimeoutsOnlyEndInTheUnknownThatCarriesTheId() {
         Client client = losing(new SocketTimeoutException("1"), new SocketTimeoutException("2"), new IOException("3"));
         Orders orders = orders(fast().build(), b -> b.client(client));
-        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
         assertThat(unknown).isInstanceOf(FeignException.class).isInstanceOf(OutcomeUnknown.class);
         assertThat("\"" + unknown.id() + "\"").isEqualTo(server.ids().get(0));
         assertThat(unknown.attempts()).isEqualTo(3);
@@ -115,7 +116,8 @@ class EndOfACallTest extends FeignTestBase {
     void answersThatSayNothingAboutTheFirstAttemptLeaveItUnknown(int status) {
         server.answer(Reply.ok("lost"), Reply.status(status), Reply.status(status));
         Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
-        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
         assertThat(unknown.status()).isEqualTo(status);
         assertThat(unknown.attempts()).isEqualTo(status < 500 ? 2 : 3);
     }
@@ -124,7 +126,7 @@ class EndOfACallTest extends FeignTestBase {
     void unknownStaysUnknownWhenLaterAttemptsWereNotSent() {
         Client client = losing(new SocketTimeoutException(), new ConnectException(), new ConnectException());
         Orders orders = orders(fast().build(), b -> b.client(client));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 3, 3);
     }
 
@@ -144,7 +146,7 @@ class EndOfACallTest extends FeignTestBase {
             throw thrown;
         };
         Orders orders = orders(fast().build(), b -> b.client(client));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(events.get(0).result()).isEqualTo(UNKNOWN);
     }
 
@@ -204,7 +206,7 @@ class EndOfACallTest extends FeignTestBase {
             other.answer(Reply.hang());
             Orders orders = orders(fast().build(), b -> calledTwice(b).options(readTimeout(300)));
             assertThatThrownBy(() -> orders.create("x"))
-                    .isInstanceOf(OutcomeUnknownException.class)
+                    .isInstanceOf(FeignOutcomeUnknownException.class)
                     .hasMessageContaining("do not call again");
             assertThat(server.requests()).hasSize(1);
             assertThat(other.requests()).hasSize(1);
@@ -234,10 +236,10 @@ class EndOfACallTest extends FeignTestBase {
                 fast().maxAttempts(1).build(),
                 b -> b.client(losing(new SocketTimeoutException(), new ConnectException(), new ConnectException())));
         IdempotenceScope.with(JOB, () -> {
-            OutcomeUnknownException first =
-                    catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
-            OutcomeUnknownException second =
-                    catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+            FeignOutcomeUnknownException first =
+                    catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
+            FeignOutcomeUnknownException second =
+                    catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
             assertThat(second.firstSentAt()).isEqualTo(first.firstSentAt());
         });
         // Another scope knows nothing of it.
@@ -325,7 +327,7 @@ class EndOfACallTest extends FeignTestBase {
             server.answer(Reply.ok("0123456789").cutAfter(4));
         }
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 3, 3);
     }
 
@@ -420,7 +422,7 @@ class EndOfACallTest extends FeignTestBase {
         Orders orders = orders(fast().statuses(418, 503).build());
         assertThatThrownBy(() -> orders.create("x"))
                 .isInstanceOf(FeignException.FeignServerException.class)
-                .isNotInstanceOf(OutcomeUnknownException.class);
+                .isNotInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(FAILED, 1, 1);
     }
 
@@ -436,7 +438,7 @@ class EndOfACallTest extends FeignTestBase {
     void gatewayErrorsLeaveDoubt(int status) {
         server.answer(Reply.status(status), Reply.status(503), Reply.status(503));
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
     }
 
     @Test
@@ -452,7 +454,8 @@ class EndOfACallTest extends FeignTestBase {
     void refusalsAreTypedAndFinal(String code, int status) {
         server.answer(Reply.refusal(code, status).body("{}"));
         Orders orders = orders();
-        RequestRefusedException refused = catchThrowableOfType(RequestRefusedException.class, () -> orders.create("x"));
+        FeignRequestRefusedException refused =
+                catchThrowableOfType(FeignRequestRefusedException.class, () -> orders.create("x"));
         assertThat(refused.refusal()).isEqualTo(Refusal.ofCode(code).orElseThrow());
         assertThat(refused.status()).isEqualTo(status);
         assertThat(refused.contentUTF8()).isEqualTo("{}");
@@ -467,7 +470,8 @@ class EndOfACallTest extends FeignTestBase {
         Orders orders = orders();
         assertThatThrownBy(() -> orders.put("x"))
                 .isInstanceOfSatisfying(
-                        RequestRefusedException.class, e -> assertThat(e.id()).isEmpty());
+                        FeignRequestRefusedException.class,
+                        e -> assertThat(e.id()).isEmpty());
     }
 
     @Test
@@ -478,7 +482,7 @@ class EndOfACallTest extends FeignTestBase {
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x"))
                 .isInstanceOfSatisfying(
-                        RequestRefusedException.class,
+                        FeignRequestRefusedException.class,
                         e -> assertThat(e.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE));
         assertEnd(REFUSED, 3, 3);
     }
@@ -487,7 +491,7 @@ class EndOfACallTest extends FeignTestBase {
     void refusalOutcomeUnknownIsTheUnknown() {
         server.answer(Reply.refusal("outcome-unknown", 409));
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1, 1);
     }
 
@@ -517,7 +521,7 @@ class EndOfACallTest extends FeignTestBase {
     void executionStillInProgressAtTheDeadlineIsUnknown() {
         server.answer(Reply.refusal("in-progress", 409).header("Retry-After", "3600"));
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1, 1);
     }
 
@@ -549,7 +553,7 @@ class EndOfACallTest extends FeignTestBase {
         server.answer(Reply.ok(body).drip(Duration.ofMillis(20)));
         Orders orders = orders(fast().deadline(Duration.ofMillis(600)).build());
         assertThatThrownBy(() -> orders.create("x"))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(FeignOutcomeUnknownException.class)
                 .hasRootCauseMessage("the deadline of the call is over, and its answer has not come to an end");
     }
 
@@ -646,7 +650,7 @@ class EndOfACallTest extends FeignTestBase {
                         .build());
         Orders orders = orders(
                 fast().retryRegistry(registry).build(), b -> b.client(losing(new SocketTimeoutException("lost"))));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1, 1);
     }
 
@@ -684,7 +688,7 @@ class EndOfACallTest extends FeignTestBase {
     void endlessTimeoutIsCutToTheDeadline() {
         server.answer(Reply.hang());
         Orders orders = orders(fast().deadline(Duration.ofMillis(300)).build(), b -> b.options(readTimeout(0)));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(server.requests()).hasSize(1);
     }
 
@@ -761,7 +765,7 @@ class EndOfACallTest extends FeignTestBase {
             assertThat(response.status()).isEqualTo(404);
         }
         Orders doubtful = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
-        assertThatThrownBy(() -> doubtful.raw("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> doubtful.raw("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(server.requests()).hasSize(3);
     }
 
@@ -769,7 +773,7 @@ class EndOfACallTest extends FeignTestBase {
     void rawResponseOfARefusalIsAnException() {
         server.answer(Reply.refusal("key-reused", 422));
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(RequestRefusedException.class);
+        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(FeignRequestRefusedException.class);
     }
 
     @Test
@@ -805,7 +809,7 @@ class EndOfACallTest extends FeignTestBase {
                 }));
         assertThatThrownBy(() -> orders.create("x")).hasMessage("no token");
         assertThatThrownBy(() -> orders.create("x"))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(FeignOutcomeUnknownException.class)
                 .hasRootCauseMessage("no token");
         assertThat(server.requests()).hasSize(1);
     }
@@ -823,7 +827,8 @@ class EndOfACallTest extends FeignTestBase {
     void unknownCallMadeAgainUnderItsIdIsTheSameCallForTheServer() {
         Client client = losing(new IOException("1"), new IOException("2"), new IOException("3"));
         Orders orders = orders(fast().build(), b -> b.client(client));
-        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
         IdempotenceId id = unknown.id();
         assertThat(IdempotenceScope.with(id, () -> orders.create("x"))).isEqualTo("ok");
         assertThat(new HashSet<>(server.ids())).hasSize(1);
@@ -844,8 +849,9 @@ class EndOfACallTest extends FeignTestBase {
     void resumedCallIsAsUnknownAsBeforeUnlessItsAnswerSettlesIt(List<Reply> answers) {
         Instant sent = Instant.now().minusSeconds(3600);
         server.answer(answers.toArray(Reply[]::new));
-        OutcomeUnknownException unknown = catchThrowableOfType(
-                OutcomeUnknownException.class, () -> IdempotenceScope.resume(JOB, sent, () -> orders().create("x")));
+        FeignOutcomeUnknownException unknown = catchThrowableOfType(
+                FeignOutcomeUnknownException.class,
+                () -> IdempotenceScope.resume(JOB, sent, () -> orders().create("x")));
         assertThat(unknown.id()).isEqualTo(JOB);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
         assertEnd(UNKNOWN, answers.size(), answers.size());
@@ -859,7 +865,7 @@ class EndOfACallTest extends FeignTestBase {
                     throw new ConnectException("refused");
                 }));
         assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders.create("x")))
-                .isInstanceOf(OutcomeUnknownException.class);
+                .isInstanceOf(FeignOutcomeUnknownException.class);
         // In a scope of the caller's own it may be the first one.
         assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> orders.create("x")))
                 .isExactlyInstanceOf(RetryableException.class);
@@ -874,7 +880,7 @@ class EndOfACallTest extends FeignTestBase {
                 .isInstanceOf(FeignException.NotFound.class);
         server.answer(Reply.refusal("result-unavailable", 409));
         assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders().create("x")))
-                .isInstanceOf(RequestRefusedException.class);
+                .isInstanceOf(FeignRequestRefusedException.class);
     }
 
     /** The scope's doubt is about another ID. */
@@ -891,7 +897,7 @@ class EndOfACallTest extends FeignTestBase {
                     throw new EncodeException("cannot be written");
                 }));
         IdempotenceScope.with(JOB, () -> {
-            assertThatThrownBy(() -> losing.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> losing.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
             assertThatThrownBy(() -> failing.createAs("own")).isInstanceOf(EncodeException.class);
         });
     }
@@ -923,8 +929,8 @@ class EndOfACallTest extends FeignTestBase {
     void resumedCallThatThisSideCannotMakeIsAsUnknownAsBefore(UnaryOperator<Feign.Builder> failing) {
         Instant sent = Instant.now().minusSeconds(3600);
         Orders orders = target(failing.apply(Feign.builder()));
-        OutcomeUnknownException unknown = catchThrowableOfType(
-                OutcomeUnknownException.class, () -> IdempotenceScope.resume(JOB, sent, () -> orders.create("x")));
+        FeignOutcomeUnknownException unknown = catchThrowableOfType(
+                FeignOutcomeUnknownException.class, () -> IdempotenceScope.resume(JOB, sent, () -> orders.create("x")));
         assertThat(unknown.id()).isEqualTo(JOB);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
         assertThat(unknown.request().httpMethod()).isEqualTo(Request.HttpMethod.POST);

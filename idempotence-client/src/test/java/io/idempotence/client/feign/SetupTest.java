@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import feign.AsyncFeign;
@@ -23,6 +24,11 @@ import io.idempotence.client.feign.TestServer.Reply;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeoutException;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -127,6 +133,71 @@ class SetupTest extends FeignTestBase {
         assertThat(log.messages()).hasSize(1).allMatch(w -> w.contains("copy of the arguments"));
     }
 
+    /** As the circuit breaker of Spring Cloud does, with a time limit of its own. */
+    @Test
+    void handlerThatGivesUpWhileTheRequestIsOutEndsInTheUnknown() {
+        ExecutorService threads = Executors.newCachedThreadPool();
+        CountDownLatch received = new CountDownLatch(1);
+        server.answer(Reply.hang().before(received::countDown));
+        InvocationHandlerFactory impatient = (target, dispatch) -> (proxy, method, args) -> {
+            threads.submit(() -> {
+                try {
+                    return dispatch.get(method).invoke(args);
+                } catch (Throwable e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            received.await();
+            throw new TimeoutException("too late");
+        };
+        try {
+            assertThatThrownBy(() -> orders(fast().build(), b -> b.invocationHandlerFactory(impatient))
+                            .create("x"))
+                    .isInstanceOf(OutcomeUnknown.class)
+                    .hasCauseInstanceOf(TimeoutException.class);
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    private Throwable endOf(UnaryOperator<Exception> replacing) {
+        server.answer(Reply.status(504));
+        InvocationHandlerFactory replacingAll = (target, dispatch) -> (proxy, method, args) -> {
+            try {
+                return dispatch.get(method).invoke(args);
+            } catch (Exception e) {
+                throw replacing.apply(e);
+            }
+        };
+        return catchThrowable(() -> orders(fast().maxAttempts(1).build(), b -> b.invocationHandlerFactory(replacingAll))
+                .create("x"));
+    }
+
+    @Test
+    void handlerThatReplacesAnUnknownOutcomeDoesNotHideIt() {
+        assertThat(endOf(unknown -> new IllegalStateException("service down")))
+                .isInstanceOf(OutcomeUnknown.class)
+                .hasCauseInstanceOf(IllegalStateException.class);
+        assertThat(endOf(unknown -> new IllegalStateException("service down", unknown)))
+                .isExactlyInstanceOf(IllegalStateException.class)
+                .hasCauseInstanceOf(FeignOutcomeUnknownException.class);
+    }
+
+    @Test
+    void handlerMayReplaceTheAnswerOfTheOperation() {
+        server.answer(Reply.status(422));
+        InvocationHandlerFactory mapping = (target, dispatch) -> (proxy, method, args) -> {
+            try {
+                return dispatch.get(method).invoke(args);
+            } catch (feign.FeignException.UnprocessableEntity e) {
+                throw new IllegalArgumentException("declined");
+            }
+        };
+        assertThatThrownBy(() -> orders(fast().build(), b -> b.invocationHandlerFactory(mapping))
+                        .create("x"))
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+
     @Test
     void interceptorsSetAfterwardsWouldUnprotectSoTheCallFails() {
         Orders orders =
@@ -166,7 +237,7 @@ class SetupTest extends FeignTestBase {
         server.answer(Reply.status(503), Reply.refusal("key-reused", 422));
         Orders orders =
                 target(IdempotentFeign.install(Feign.builder(), fast().build()).addCapability(new HoppingCapability()));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(RequestRefusedException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignRequestRefusedException.class);
         assertThat(server.requests()).hasSize(2);
         assertThat(events.get(0).requests()).isEqualTo(2);
     }
@@ -267,7 +338,7 @@ class SetupTest extends FeignTestBase {
     void otherCallsAndTheSameUnderItsIdAreNotWarnedAbout() {
         Orders orders = orders(fast().maxAttempts(1).build());
         server.answer(Reply.status(504));
-        IdempotenceId id = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"))
+        IdempotenceId id = catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"))
                 .id();
         orders.create("y");
         orders.tick();

@@ -207,7 +207,8 @@ class WhichIdTest extends FeignTestBase {
                 b -> b.client((request, options) -> {
                     throw new SocketTimeoutException();
                 }));
-        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> losing.create("a"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> losing.create("a"));
         assertThat(unknown.firstSentAt()).isBetween(before, Instant.now());
         server.answer(Reply.ok("receipt").header("Idempotent-Replayed", "true"));
         assertThat(IdempotenceScope.resume(unknown.id(), unknown.firstSentAt(), () -> orders().create("a")))
@@ -242,8 +243,8 @@ class WhichIdTest extends FeignTestBase {
         assertThat(IdempotenceScope.resume(JOB, sent, () -> orders().createAs("job-1")))
                 .isEqualTo("ok");
         server.answer(Reply.status(401));
-        OutcomeUnknownException unknown = catchThrowableOfType(
-                OutcomeUnknownException.class,
+        FeignOutcomeUnknownException unknown = catchThrowableOfType(
+                FeignOutcomeUnknownException.class,
                 () -> IdempotenceScope.resume(JOB, sent, () -> orders().createAs("job-1")));
         assertThat(unknown.id()).isEqualTo(JOB);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);

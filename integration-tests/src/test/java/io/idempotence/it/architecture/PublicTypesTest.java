@@ -51,13 +51,14 @@ class PublicTypesTest {
                 IdempotenceScope
                 IdempotenceScope.Work
                 OutcomeUnknown
+                RequestRefused
                 RetryBudget
                 ScopeHistory
                 ScopeHistory.Call
+                feign.FeignOutcomeUnknownException
+                feign.FeignRequestRefusedException
                 feign.IdempotenceCapability
                 feign.IdempotentFeign
-                feign.OutcomeUnknownException
-                feign.RequestRefusedException
                 metrics.IdempotenceClientMetrics
                 okhttp.IdempotentOkHttp
                 okhttp.OutcomeUnknownException

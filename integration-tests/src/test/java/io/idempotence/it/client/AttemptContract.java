@@ -25,8 +25,8 @@ import feign.codec.DecodeException;
 import feign.jackson.JacksonDecoder;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
-import io.idempotence.client.feign.OutcomeUnknownException;
-import io.idempotence.client.feign.RequestRefusedException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
+import io.idempotence.client.feign.FeignRequestRefusedException;
 import io.idempotence.http.Refusal;
 import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.FullBacklog;
@@ -89,8 +89,8 @@ abstract class AttemptContract extends WireMockTestBase {
             assertThatThrownBy(() -> orders.put("x")).isExactlyInstanceOf(RetryableException.class);
             assertEnd(FAILED, 1);
             events.clear();
-            OutcomeUnknownException unknown =
-                    catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+            FeignOutcomeUnknownException unknown =
+                    catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
             assertThat(unknown).hasRootCauseInstanceOf(SocketTimeoutException.class);
             assertEnd(UNKNOWN, 2);
         }
@@ -139,7 +139,8 @@ abstract class AttemptContract extends WireMockTestBase {
     void answerThatIsAlwaysLostIsUnknownAndTheExceptionCarriesTheId(Fault fault) {
         alwaysGet(aResponse().withFault(fault));
         Orders orders = orders();
-        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
         assertThat(unknown.attempts()).isEqualTo(3);
         assertThat(unknown.lastCause()).isNotNull();
         assertThat(ids()).isNotEmpty().allMatch(id -> id.equals("\"" + unknown.id() + "\""));
@@ -154,7 +155,7 @@ abstract class AttemptContract extends WireMockTestBase {
         Orders orders = orders();
         assertThatThrownBy(() -> orders.unprotected("x"))
                 .isInstanceOf(FeignException.class)
-                .isNotInstanceOf(OutcomeUnknownException.class);
+                .isNotInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(ids()).isNotEmpty().containsOnly("");
         assertEnd(FAILED, 1);
     }
@@ -180,7 +181,7 @@ abstract class AttemptContract extends WireMockTestBase {
         try (RawServer server = RawServer.start(
                 (request, client) -> client.getOutputStream().write(CUT.getBytes(StandardCharsets.ISO_8859_1)))) {
             Orders orders = target(installed(fast()), server.url());
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         }
         assertEnd(UNKNOWN, 3);
     }
@@ -208,7 +209,7 @@ abstract class AttemptContract extends WireMockTestBase {
             assertEnd(SUCCEEDED, 2);
             events.clear();
             better.set(false);
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 3);
         }
         assertThat(ids).hasSize(2);
@@ -239,7 +240,7 @@ abstract class AttemptContract extends WireMockTestBase {
             Drip.write(client, drops);
         })) {
             Orders orders = target(installed(fast().deadline(Duration.ofMillis(400))), server.url());
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         }
         assertEnd(UNKNOWN, 1);
     }
@@ -297,7 +298,7 @@ abstract class AttemptContract extends WireMockTestBase {
         alwaysGet(status(status));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x"))
-                .isNotInstanceOf(OutcomeUnknownException.class)
+                .isNotInstanceOf(FeignOutcomeUnknownException.class)
                 .isInstanceOfSatisfying(
                         FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
         assertThat(attempts()).containsExactly("1", "2", "3");
@@ -310,7 +311,7 @@ abstract class AttemptContract extends WireMockTestBase {
     void gatewayThatGivesUpLeavesTheOutcomeUnknown(int status) {
         alwaysGet(status(status));
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 3);
     }
 
@@ -321,7 +322,7 @@ abstract class AttemptContract extends WireMockTestBase {
         alwaysGet(status(status).withHeader("Idempotent-Replayed", "true"));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x"))
-                .isNotInstanceOf(OutcomeUnknownException.class)
+                .isNotInstanceOf(FeignOutcomeUnknownException.class)
                 .isInstanceOfSatisfying(
                         FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
         assertThat(received()).hasSize(1);
@@ -343,7 +344,7 @@ abstract class AttemptContract extends WireMockTestBase {
         alwaysGet(status(status));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x"))
-                .isNotInstanceOf(OutcomeUnknownException.class)
+                .isNotInstanceOf(FeignOutcomeUnknownException.class)
                 .isInstanceOfSatisfying(
                         FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
         assertThat(received()).hasSize(1);
@@ -434,13 +435,13 @@ abstract class AttemptContract extends WireMockTestBase {
         Throwable end = catchThrowable(() -> orders.create("x"));
         assertOneId();
         if (!readsAbsurdSecondsBeside(status)) {
-            assertThat(end).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(end).isInstanceOf(FeignOutcomeUnknownException.class);
             assertEnd(UNKNOWN, received().size());
             return;
         }
         assertThat(received()).hasSize(1);
         if (status == 502 || status == 504) {
-            assertThat(end).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(end).isInstanceOf(FeignOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 1);
         } else {
             if (System.getProperty("idempotence.test.feign").startsWith("13.6.")) {
@@ -488,7 +489,7 @@ abstract class AttemptContract extends WireMockTestBase {
         alwaysGet(status(503).withHeader(header, text));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x"))
-                .isNotInstanceOf(OutcomeUnknownException.class)
+                .isNotInstanceOf(FeignOutcomeUnknownException.class)
                 .isInstanceOf(FeignException.class);
         assertThat(received()).hasSize(1);
         assertEnd(FAILED, 1);
@@ -510,7 +511,8 @@ abstract class AttemptContract extends WireMockTestBase {
     void refusalIsFinalAndTyped(String code, int status) {
         alwaysGet(refusal(code, status));
         Orders orders = orders();
-        RequestRefusedException refused = catchThrowableOfType(RequestRefusedException.class, () -> orders.create("x"));
+        FeignRequestRefusedException refused =
+                catchThrowableOfType(FeignRequestRefusedException.class, () -> orders.create("x"));
         assertThat(refused.refusal()).isEqualTo(Refusal.ofCode(code).orElseThrow());
         assertThat(refused.status()).isEqualTo(status);
         assertThat(refused.contentUTF8()).isEqualTo("{\"status\":" + status + "}");
@@ -518,7 +520,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertThat(received()).hasSize(1);
         assertEnd(REFUSED, 1);
 
-        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(RequestRefusedException.class);
+        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(FeignRequestRefusedException.class);
         assertThat(received()).hasSize(2);
     }
 
@@ -526,7 +528,8 @@ abstract class AttemptContract extends WireMockTestBase {
     void refusalOutcomeUnknownIsTheUnknownWithTheId() {
         alwaysGet(refusal("outcome-unknown", 409));
         Orders orders = orders();
-        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
         assertThat("\"" + unknown.id() + "\"").isEqualTo(ids().get(0));
         assertThat(unknown.status()).isEqualTo(409);
         assertThat(received()).hasSize(1);
@@ -539,7 +542,7 @@ abstract class AttemptContract extends WireMockTestBase {
         attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         attempt(2, status(status));
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 2);
     }
 
@@ -554,7 +557,7 @@ abstract class AttemptContract extends WireMockTestBase {
             }
         }));
         assertThatThrownBy(() -> orders.create("x"))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(FeignOutcomeUnknownException.class)
                 .hasRootCauseMessage("no token");
         assertEnd(UNKNOWN, 2);
     }
@@ -582,7 +585,8 @@ abstract class AttemptContract extends WireMockTestBase {
     void storageThatStaysAwayIsTypedAtTheEnd() {
         alwaysGet(refusal("storage-unavailable", 503));
         Orders orders = orders();
-        RequestRefusedException refused = catchThrowableOfType(RequestRefusedException.class, () -> orders.create("x"));
+        FeignRequestRefusedException refused =
+                catchThrowableOfType(FeignRequestRefusedException.class, () -> orders.create("x"));
         assertThat(refused.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         assertEnd(REFUSED, 3);
     }
@@ -607,7 +611,8 @@ abstract class AttemptContract extends WireMockTestBase {
     void executionInProgressForEverIsUnknownAtTheDeadline() {
         alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
         Orders orders = orders(fast().deadline(Duration.ofMillis(700)));
-        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> orders.create("x"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
         assertThat(unknown.attempts()).isEqualTo(1);
         assertThat(received()).hasSizeGreaterThan(1);
         assertOneId();
@@ -631,7 +636,7 @@ abstract class AttemptContract extends WireMockTestBase {
                         "Retry-After",
                         RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).withYear(9999))));
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(received()).hasSize(1);
         assertEnd(UNKNOWN, 1);
     }
@@ -688,7 +693,7 @@ abstract class AttemptContract extends WireMockTestBase {
     void unwrappedOrNotTheUnknownIsTyped() {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         Orders orders = orders(builder -> builder.exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 3);
     }
 
@@ -729,7 +734,7 @@ abstract class AttemptContract extends WireMockTestBase {
         Orders orders =
                 orders(builder -> builder.errorDecoder((method, response) -> new IllegalStateException("mine")));
         assertThatThrownBy(() -> orders.create("x"))
-                .isInstanceOf(RequestRefusedException.class)
+                .isInstanceOf(FeignRequestRefusedException.class)
                 .hasRootCauseMessage("mine");
     }
 
@@ -757,7 +762,7 @@ abstract class AttemptContract extends WireMockTestBase {
     void rawResponseOfALostAnswerIsUnknown() {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         Orders orders = orders();
-        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(FeignOutcomeUnknownException.class);
     }
 
     // ---- the end
@@ -852,7 +857,7 @@ abstract class AttemptContract extends WireMockTestBase {
         alwaysGet(ok().withFixedDelay(2_000));
         Orders orders =
                 orders(fast().deadline(Duration.ofMillis(400)), builder -> builder.options(readTimeout(60_000)));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
     }
 

@@ -33,8 +33,8 @@ import io.github.resilience4j.retry.RetryConfig;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.IdempotentFeign;
-import io.idempotence.client.feign.OutcomeUnknownException;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -105,7 +105,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(CallNotPermittedException.class);
         assertThatThrownBy(() ->
                         IdempotenceScope.resume(IdempotenceId.of("job-1"), Instant.now(), () -> orders.create("x")))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(FeignOutcomeUnknownException.class)
                 .hasCauseInstanceOf(CallNotPermittedException.class);
         assertThat(received()).isEmpty();
         assertEnd(UNKNOWN, 0);

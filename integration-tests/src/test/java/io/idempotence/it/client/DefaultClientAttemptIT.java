@@ -9,7 +9,7 @@ import feign.BaseBuilder;
 import feign.Client;
 import feign.Feign;
 import feign.RetryableException;
-import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.it.wire.RawServer;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicReference;
@@ -59,7 +59,7 @@ class DefaultClientAttemptIT extends AttemptContract {
             assertEnd(FAILED, 1);
         });
         overAKeptConnection.accept(() -> {
-            assertThatThrownBy(() -> orders[0].create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> orders[0].create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 3);
         });
     }

@@ -10,7 +10,7 @@ import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Feign;
 import feign.RetryableException;
-import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.it.wire.Http2Server;
 import java.util.List;
 import okhttp3.OkHttpClient;
@@ -64,7 +64,7 @@ class FeignHttp2IT extends WireMockTestBase {
         events.clear();
         try (Http2Server server = Http2Server.start(headers -> error.code)) {
             Orders orders = orders(server, later);
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
             assertThat(server.values("Idempotency-Key")).hasSize(1).doesNotContain("null");
             assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2", "3");
             assertEnd(UNKNOWN, 3);

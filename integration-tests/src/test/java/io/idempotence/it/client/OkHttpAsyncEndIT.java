@@ -12,7 +12,7 @@ import feign.BaseBuilder;
 import feign.Feign;
 import feign.Response;
 import feign.Target.HardCodedTarget;
-import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.RawServer;
 import java.nio.charset.StandardCharsets;
@@ -127,12 +127,12 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
                             fast().maxAttempts(2).build()))
                     .target(new HardCodedTarget<>(AsyncOrders.class, "orders", server.url()));
             assertThatThrownBy(() -> later.create("x").get(20, TimeUnit.SECONDS))
-                    .hasCauseInstanceOf(OutcomeUnknownException.class);
+                    .hasCauseInstanceOf(FeignOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 2);
             events.clear();
             Orders now = target(
                     install(Feign.builder().client(timed), fast().maxAttempts(2).build()), server.url());
-            assertThatThrownBy(() -> now.create("x")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> now.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 2);
         }
         assertThat(requests).hasValue(4);

@@ -17,7 +17,7 @@ import feign.Client;
 import feign.FeignException;
 import feign.Request;
 import feign.RetryableException;
-import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
 import java.net.ConnectException;
@@ -133,7 +133,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
                 .withHeader("Idempotency-Attempt", equalTo("1"))
                 .willReturn(status(504)));
         Orders orders = feignOverOneThatFollowsRedirects();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(ids("/elsewhere")).isEmpty();
     }
 
@@ -145,7 +145,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         attempt(2, login);
         attempt(3, login);
         Orders orders = feignOverOneThatFollowsRedirects();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(ids("/login")).isEmpty();
         attempt(2, login.withHeader("Idempotent-Replayed", "true"));
         provider.stubFor(
@@ -162,7 +162,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
                 .atPriority(1)
                 .willReturn(aResponse().withFault(Fault.EMPTY_RESPONSE)));
         Orders orders = feignOverOneThatFollowsRedirects();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
     }
 
     /**
@@ -178,7 +178,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         orders.create("opens a connection to be kept");
         events.clear();
         requestsGet(aResponse().withFault(Fault.EMPTY_RESPONSE), status(status));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(received()).hasSize(3);
         assertEnd(UNKNOWN, 1);
         assertThat(events.get(0).requests()).isEqualTo(1);

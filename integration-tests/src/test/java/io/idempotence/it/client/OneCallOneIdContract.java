@@ -32,8 +32,8 @@ import feign.codec.Decoder;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.IdempotenceCapability;
-import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import io.idempotence.it.wire.RawRequest;
@@ -600,7 +600,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
                 .atPriority(5)
                 .willReturn(aResponse().withStatus(303).withHeader("Location", "/orders/7")));
         provider.stubFor(get("/orders/7").atPriority(1).willReturn(status(503)));
-        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(FeignOutcomeUnknownException.class);
     }
 
     /** That nobody was there for the GET does not mean that nothing was sent. */
@@ -612,7 +612,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThatThrownBy(() -> orders().unprotected("body")).isExactlyInstanceOf(RetryableException.class);
         assertThat(ids()).containsExactly("");
         provider.resetRequests();
-        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertOneId();
     }
 
@@ -643,7 +643,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         try (Elsewhere elsewhere = new Elsewhere(statusLine)) {
             alwaysGet(aResponse().withStatus(307).withHeader("Location", elsewhere.server.url() + "/orders"));
             Class<? extends FeignException> end =
-                    statusLine.isEmpty() ? OutcomeUnknownException.class : FeignException.ServiceUnavailable.class;
+                    statusLine.isEmpty() ? FeignOutcomeUnknownException.class : FeignException.ServiceUnavailable.class;
             assertThatThrownBy(() -> orders().create("body")).isInstanceOf(end);
             assertThat(events)
                     .singleElement()
@@ -659,7 +659,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         try (Elsewhere elsewhere = new Elsewhere("")) {
             alwaysGet(aResponse().withStatus(307).withHeader("Location", elsewhere.server.url() + "/orders"));
             assertThatThrownBy(() -> orders().create("body"))
-                    .isInstanceOf(OutcomeUnknownException.class)
+                    .isInstanceOf(FeignOutcomeUnknownException.class)
                     .hasMessageContaining("do not call again")
                     .hasMessageNotContaining("call again with");
         }
@@ -673,7 +673,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
             attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
             attempt(2, aResponse().withStatus(status).withHeader("Location", elsewhere.server.url() + "/orders"));
             assertThatThrownBy(() -> orders().create("body"))
-                    .isInstanceOf(OutcomeUnknownException.class)
+                    .isInstanceOf(FeignOutcomeUnknownException.class)
                     .hasMessageContaining("call again with the same ID");
             assertThat(elsewhere.received).isEmpty();
         }
@@ -692,7 +692,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
             Orders orders = orders();
             assertThatThrownBy(() -> IdempotenceScope.resume(
                             new IdempotenceId("job-1"), Instant.now(), () -> orders.create("body")))
-                    .isInstanceOf(OutcomeUnknownException.class);
+                    .isInstanceOf(FeignOutcomeUnknownException.class);
             assertThat(elsewhere.received).isEmpty();
         }
         assertEnd(UNKNOWN, 1);
@@ -705,7 +705,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         ResponseDefinitionBuilder login = aResponse().withStatus(status).withHeader("Location", "/login");
         attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         attempt(2, login);
-        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> orders().create("body")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(received()).noneMatch(request -> request.getUrl().equals("/login"));
         attempt(2, login.withHeader("Idempotent-Replayed", "true"));
         assertThat(orders().create("body")).isEqualTo(OK);

@@ -18,8 +18,8 @@ import feign.FeignException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.feign.OutcomeUnknownException;
-import io.idempotence.client.feign.RequestRefusedException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
+import io.idempotence.client.feign.FeignRequestRefusedException;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.http.Refusal;
 import io.idempotence.it.wire.FaultyProxy;
@@ -286,8 +286,8 @@ abstract class PairContract extends RedisPairTestBase {
         Payments payments = pair((request, n) -> NONE);
         String id = UUID.randomUUID().toString();
         assertThat(payments.payAs(id, "order-1")).isEqualTo("receipt 1 for order-1");
-        RequestRefusedException refused =
-                catchThrowableOfType(RequestRefusedException.class, () -> payments.payAs(id, "order-2"));
+        FeignRequestRefusedException refused =
+                catchThrowableOfType(FeignRequestRefusedException.class, () -> payments.payAs(id, "order-2"));
         assertThat(refused.refusal()).isEqualTo(Refusal.KEY_REUSED);
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
     }
@@ -327,8 +327,8 @@ abstract class PairContract extends RedisPairTestBase {
             answer(response, 201, receipt + " ".repeat(2 << 20));
         });
         Payments payments = through((request, n) -> n == 1 ? ANSWER_LOST : NONE, fast(), client(), 20_000, instances());
-        RequestRefusedException refused =
-                catchThrowableOfType(RequestRefusedException.class, () -> payments.pay("order-1"));
+        FeignRequestRefusedException refused =
+                catchThrowableOfType(FeignRequestRefusedException.class, () -> payments.pay("order-1"));
         assertThat(refused.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE);
         assertThat(refused.refusal().safeNewId()).isFalse();
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
@@ -345,8 +345,8 @@ abstract class PairContract extends RedisPairTestBase {
             answer(response, 500, "the bank did not answer");
         });
         Payments payments = pair((request, n) -> NONE);
-        OutcomeUnknownException unknown =
-                catchThrowableOfType(OutcomeUnknownException.class, () -> payments.pay("order-1"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> payments.pay("order-1"));
         assertThat(unknown.status()).isEqualTo(409);
         assertThat(unknown.attempts()).isEqualTo(2);
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
@@ -366,8 +366,8 @@ abstract class PairContract extends RedisPairTestBase {
                 client(),
                 READ_TIMEOUT_MILLIS,
                 instances());
-        OutcomeUnknownException unknown =
-                catchThrowableOfType(OutcomeUnknownException.class, () -> payments.pay("order-1"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> payments.pay("order-1"));
         assertThat(unknown.attempts()).isEqualTo(2);
         await().until(() -> ledger.payments().equals(Map.of("order-1", 1)));
 
@@ -386,7 +386,7 @@ abstract class PairContract extends RedisPairTestBase {
                 (request, n) -> broken.get() ? RESET_BEFORE_FORWARDING : NONE, fast(), client(), 20_000, instances());
         IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
         IdempotenceScope.with(id, () -> {
-            assertThatThrownBy(() -> payments.pay("order-1")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> payments.pay("order-1")).isInstanceOf(FeignOutcomeUnknownException.class);
             assertThat(ledger.payments()).isEmpty();
             broken.set(false);
             assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");

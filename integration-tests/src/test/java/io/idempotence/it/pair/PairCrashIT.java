@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.feign.OutcomeUnknownException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.it.fault.ProviderProcess;
 import io.idempotence.server.IdempotencePolicy.OnAbandoned;
 import io.idempotence.server.redis.EmbeddedRedis;
@@ -50,17 +50,18 @@ class PairCrashIT extends PairTestBase {
         try (ProviderProcess first = ProviderProcess.start(redis.address(), paid, OnAbandoned.REFUSE);
                 ProviderProcess second = ProviderProcess.start(redis.address(), paid, OnAbandoned.REFUSE)) {
             Payments client = client(first, second);
-            CompletableFuture<OutcomeUnknownException> end = CompletableFuture.supplyAsync(
-                    () -> catchThrowableOfType(OutcomeUnknownException.class, () -> client.payAndHold(when, "order-1")),
+            CompletableFuture<FeignOutcomeUnknownException> end = CompletableFuture.supplyAsync(
+                    () -> catchThrowableOfType(
+                            FeignOutcomeUnknownException.class, () -> client.payAndHold(when, "order-1")),
                     caller);
             first.awaitHold();
             first.kill();
-            OutcomeUnknownException unknown = end.get(60, TimeUnit.SECONDS);
+            FeignOutcomeUnknownException unknown = end.get(60, TimeUnit.SECONDS);
             assertThat(unknown.status()).as("the second instance's refusal").isEqualTo(409);
             assertThat(Files.readAllLines(paid)).hasSize(payments);
 
-            OutcomeUnknownException again = catchThrowableOfType(
-                    OutcomeUnknownException.class,
+            FeignOutcomeUnknownException again = catchThrowableOfType(
+                    FeignOutcomeUnknownException.class,
                     () -> IdempotenceScope.with(unknown.id(), () -> client.payAndHold("never", "order-1")));
             assertThat(again.attempts()).isEqualTo(1);
             assertThat(Files.readAllLines(paid)).hasSize(payments);

@@ -17,8 +17,8 @@ import io.idempotence.Idempotent;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.IdempotentFeign;
-import io.idempotence.client.feign.OutcomeUnknownException;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotencePolicy.OnAbandoned;
@@ -99,7 +99,7 @@ class PairDoubtIT extends PairTestBase {
         Payments payments = builder.target(new HardCodedTarget<>(Payments.class, "payments", proxy.url()));
         Throwable end = catchThrowable(() -> payments.pay("order-1"));
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
-        assertThat(end).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(end).isInstanceOf(FeignOutcomeUnknownException.class);
     }
 
     @Test
@@ -154,7 +154,7 @@ class PairDoubtIT extends PairTestBase {
             puts.tick();
             Throwable end = catchThrowable(puts::tick);
             assertThat(delivered).hasSize(2);
-            assertThat(end).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(end).isInstanceOf(FeignOutcomeUnknownException.class);
         } finally {
             thread.shutdownNow();
         }
@@ -179,7 +179,7 @@ class PairDoubtIT extends PairTestBase {
         })) {
             Payments payments = IdempotentFeign.install(Feign.builder().client(okHttp()), fast().build())
                     .target(new HardCodedTarget<>(Payments.class, "payments", server.url()));
-            assertThatThrownBy(() -> payments.pay("order-1")).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> payments.pay("order-1")).isInstanceOf(FeignOutcomeUnknownException.class);
         }
     }
 }

@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.feign.OutcomeUnknownException;
-import io.idempotence.client.feign.RequestRefusedException;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
+import io.idempotence.client.feign.FeignRequestRefusedException;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
@@ -76,8 +76,8 @@ class PairStorageFailureIT extends PairTestBase {
                     return NONE;
                 },
                 fast().maxAttempts(2));
-        RequestRefusedException refused =
-                catchThrowableOfType(RequestRefusedException.class, () -> payments.pay("order-1"));
+        FeignRequestRefusedException refused =
+                catchThrowableOfType(FeignRequestRefusedException.class, () -> payments.pay("order-1"));
         assertThat(refused.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         assertThat(refused.id()).isPresent();
         assertThat(ledger.payments()).isEmpty();
@@ -92,8 +92,8 @@ class PairStorageFailureIT extends PairTestBase {
             answer(response, 201, receipt);
         });
         Payments payments = through((request, n) -> n == 1 ? ANSWER_LOST : NONE, fast().maxAttempts(2));
-        OutcomeUnknownException unknown =
-                catchThrowableOfType(OutcomeUnknownException.class, () -> payments.pay("order-1"));
+        FeignOutcomeUnknownException unknown =
+                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> payments.pay("order-1"));
         assertThat(unknown.attempts()).isEqualTo(2);
 
         redis.restart();
@@ -125,9 +125,9 @@ class PairStorageFailureIT extends PairTestBase {
         Map<String, String> ends = concurrently(40, i -> {
             try {
                 return payments.pay("order-" + i);
-            } catch (RequestRefusedException e) {
+            } catch (FeignRequestRefusedException e) {
                 return e.refusal().code();
-            } catch (OutcomeUnknownException e) {
+            } catch (FeignOutcomeUnknownException e) {
                 return "unknown";
             }
         });

@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import feign.FeignException;
 import feign.Request;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.RequestRefused;
 import io.idempotence.http.Refusal;
 import java.util.Collection;
 import java.util.Map;
@@ -12,18 +13,17 @@ import org.jspecify.annotations.Nullable;
 /**
  * The server half answered in place of the operation, and asking again does not change it.
  *
- * <p>{@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> carried out and only its answer was not kept.
- * {@link Refusal#STORAGE_UNAVAILABLE} is tried again first and ends here when attempts, deadline or budget are over. {@link
- * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknownException} instead. The cause is what the client's
- * error decoder made of the answer.
+ * <p>{@link Refusal#STORAGE_UNAVAILABLE} is retried first and ends here when attempts, deadline or budget are over. {@link
+ * Refusal#OUTCOME_UNKNOWN} of a call with an ID is a {@link FeignOutcomeUnknownException} instead. The cause is what the client's
+ * error decoder made of the response.
  */
-public final class RequestRefusedException extends FeignException {
+public final class FeignRequestRefusedException extends FeignException implements RequestRefused {
     private static final long serialVersionUID = 1L;
 
     private final Refusal refusal;
     private final @Nullable String idValue;
 
-    RequestRefusedException(
+    FeignRequestRefusedException(
             Refusal refusal,
             int status,
             @Nullable IdempotenceId id,
@@ -36,20 +36,12 @@ public final class RequestRefusedException extends FeignException {
         this.idValue = id == null ? null : id.value();
     }
 
-    /**
-     * Why.
-     *
-     * @return the refusal
-     */
+    @Override
     public Refusal refusal() {
         return refusal;
     }
 
-    /**
-     * The ID every attempt carried.
-     *
-     * @return the ID, or empty if the call carried none, as with {@link Refusal#KEY_MISSING}
-     */
+    @Override
     public Optional<IdempotenceId> id() {
         return Optional.ofNullable(idValue).map(IdempotenceId::new);
     }

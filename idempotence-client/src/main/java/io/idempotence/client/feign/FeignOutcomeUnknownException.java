@@ -19,14 +19,14 @@ import org.jspecify.annotations.Nullable;
  * with another ID. Keep the {@link #id()} and make the call again under it: {@link
  * io.idempotence.client.IdempotenceScope#resume}.
  */
-public final class OutcomeUnknownException extends FeignException implements OutcomeUnknown {
+public final class FeignOutcomeUnknownException extends FeignException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;
 
     private final String idValue;
     private final int attempts;
     private final Instant firstSentAt;
 
-    OutcomeUnknownException(
+    FeignOutcomeUnknownException(
             int status,
             String method,
             IdempotenceId id,
