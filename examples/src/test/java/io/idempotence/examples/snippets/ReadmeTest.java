@@ -47,6 +47,12 @@ class ReadmeTest {
                 .containsExactly(snippet("../job/PaymentJob"), snippet("CheckoutSnippet"));
     }
 
+    @Test
+    void pageAboutFeignShowsTheCompiledCode() throws IOException {
+        assertThat(blocks("docs/feign.md", "java"))
+                .containsExactly(snippet("RetrySnippet"), snippet("AsyncRetrySnippet"));
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"README.md", "README.zh-CN.md"})
     void tableOfSettingsHasEveryKeyWithItsDefault(String readme) throws IOException {
