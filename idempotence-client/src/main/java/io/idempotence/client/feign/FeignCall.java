@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -44,6 +45,8 @@ final class FeignCall {
     private volatile @Nullable Request lastRequest;
 
     private volatile boolean reached;
+
+    private volatile @Nullable CompletableFuture<?> lastRun;
 
     FeignCall(ClientMethod method) {
         this.method = method;
@@ -69,6 +72,17 @@ final class FeignCall {
         if (Thread.currentThread() != opener) {
             ranElsewhere = true;
         }
+    }
+
+    /** A run of the retry loop began, which ends with {@code future}. */
+    CompletableFuture<?> runsUntil(CompletableFuture<?> future) {
+        lastRun = future;
+        return future;
+    }
+
+    /** Whether {@code future} is of a layer above the retry loop, and not its own. */
+    boolean isOfALayer(CompletableFuture<?> future) {
+        return method.returnsFuture() && future != lastRun;
     }
 
     /** Attempts may come when the call of the proxy has returned. */

@@ -10,6 +10,8 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /** Opens a logical call for each call of the application, and ties it to the array of its arguments. */
@@ -52,12 +54,15 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         calls.put(key, call);
         call.logical().enter();
         try {
-            return installation.whileOpen(
+            Object value = installation.whileOpen(
                     call,
                     own,
                     key,
                     () -> IdempotenceScope.<@Nullable Object, Throwable>outside(
                             () -> delegate.invoke(proxy, method, key)));
+            return value instanceof CompletableFuture<?> layered && call.isOfALayer(layered)
+                    ? endsAsTheCall(layered, call, own)
+                    : value;
         } catch (Exception e) {
             throw endOf(call, own, e);
         } finally {
@@ -84,6 +89,35 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         Throwable unknown = call.unknown(new Observation(), thrown, declared);
         call.logical().ended(Result.UNKNOWN, unknown);
         return unknown;
+    }
+
+    /** A layer that runs the call again later throws its refusals into a future of its own, and until that ends the call lasts. */
+    private CompletableFuture<@Nullable Object> endsAsTheCall(
+            CompletableFuture<?> layered, FeignCall call, ClientMethod own) {
+        CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
+        call.logical().enter();
+        layered.whenComplete((value, thrown) -> {
+            Throwable failure = thrown == null ? null : endOfStage(call, own, thrown);
+            call.logical().exit();
+            if (failure == null) {
+                end.complete(value);
+            } else {
+                end.completeExceptionally(failure);
+            }
+        });
+        end.whenComplete((value, thrown) -> layered.cancel(true));
+        return end;
+    }
+
+    private Throwable endOfStage(FeignCall call, ClientMethod own, Throwable thrown) {
+        Throwable cause =
+                thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
+        try {
+            return cause instanceof Exception e ? endOf(call, own, e) : cause;
+        } catch (RuntimeException e) {
+            // In this thread it would be lost, and the future would not end.
+            return e;
+        }
     }
 
     int openCalls() {

@@ -47,8 +47,8 @@ final class RetryingMethodHandler implements MethodHandler {
         call.runs();
         Exchange exchange = new FeignExchange(call, args);
         return method.returnsFuture()
-                ? CallLoop.runAsync(
-                        call.logical(), retry, exchange, method.config().executor())
+                ? call.runsUntil(CallLoop.runAsync(
+                        call.logical(), retry, exchange, method.config().executor()))
                 : CallLoop.run(call.logical(), retry, exchange);
     }
 

@@ -13,6 +13,7 @@ import feign.AsyncFeign;
 import feign.Client;
 import feign.ExceptionPropagationPolicy;
 import feign.FeignException;
+import feign.InvocationHandlerFactory;
 import feign.MethodInfo;
 import feign.Request;
 import feign.RequestLine;
@@ -52,6 +53,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import kotlin.coroutines.Continuation;
@@ -617,6 +619,49 @@ class AsyncCallTest extends FeignTestBase {
                 .isInstanceOf(CompletionException.class)
                 .hasRootCauseMessage("callback");
         assertThat(ended.getCount()).isZero();
+    }
+
+    // ---- layers between the proxy and its attempts
+
+    /** As a retry over a circuit breaker for futures: the second run is refused when the first one has failed. */
+    private static InvocationHandlerFactory runsOnceAndRefusesTheSecondRun() {
+        return (target, dispatch) -> (proxy, method, args) -> {
+            AtomicInteger runs = new AtomicInteger();
+            Supplier<CompletionStage<?>> run = () -> {
+                if (runs.getAndIncrement() > 0) {
+                    return CompletableFuture.failedFuture(new RejectedExecutionException("open"));
+                }
+                try {
+                    return (CompletionStage<?>) dispatch.get(method).invoke(args);
+                } catch (Throwable e) {
+                    return CompletableFuture.failedFuture(e);
+                }
+            };
+            return run.get()
+                    .handle((value, thrown) -> thrown == null ? CompletableFuture.completedFuture(value) : run.get())
+                    .thenCompose(next -> next);
+        };
+    }
+
+    @Test
+    void futureInDoubtWhoseNextRunALayerRefusesEndsInTheUnknown() {
+        server.answer(Reply.status(504), Reply.status(404));
+        AsyncOrders orders =
+                async(fast().maxAttempts(1).build(), b -> b.invocationHandlerFactory(runsOnceAndRefusesTheSecondRun()));
+        assertThat(failure(orders.create("x")))
+                .isInstanceOf(FeignOutcomeUnknownException.class)
+                .hasCauseInstanceOf(RejectedExecutionException.class);
+        assertThat(failure(orders.create("y"))).isInstanceOf(RejectedExecutionException.class);
+    }
+
+    @Test
+    void cancellingTheFutureOfALayerIsHandedDown() {
+        CompletableFuture<String> layered = new CompletableFuture<>();
+        AsyncOrders orders = async(
+                fast().build(),
+                b -> b.invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> layered));
+        orders.create("x").cancel(true);
+        assertThat(layered).isCancelled();
     }
 
     // ---- which methods return a future
