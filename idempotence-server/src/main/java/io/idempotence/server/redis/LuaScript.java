@@ -7,20 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
-import java.util.List;
-import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import redis.clients.jedis.AbstractPipeline;
-import redis.clients.jedis.ConnectionPool;
-import redis.clients.jedis.Pipeline;
 import redis.clients.jedis.Protocol;
-import redis.clients.jedis.RedisClusterClient;
-import redis.clients.jedis.Response;
-import redis.clients.jedis.UnifiedJedis;
-import redis.clients.jedis.exceptions.JedisAskDataException;
-import redis.clients.jedis.exceptions.JedisNoScriptException;
-import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /** A script on one key. Redis knows it by its SHA-1 until it restarts, fails over or is told to forget. */
 final class LuaScript {
@@ -61,67 +50,14 @@ final class LuaScript {
         }
     }
 
-    /** One round trip; a second one, with the source, only when the server does not know the script. */
-    Object run(UnifiedJedis client, byte[] key, byte[]... args) {
-        List<byte[]> keys = List.of(key);
-        List<byte[]> argv = List.of(args);
-        try {
-            return client.evalsha(sha1, keys, argv);
-        } catch (JedisNoScriptException e) {
-            return client.eval(source, keys, argv);
-        }
+    /** Runs it on a server that knows it; {@code NOSCRIPT} where the server does not. */
+    RedisCall byName(byte[] key, byte[]... args) {
+        return RedisCall.script(Protocol.Command.EVALSHA, sha1, key, args);
     }
 
-    /** The same with a WAIT behind it, on one connection and in one round trip. */
-    Object runReplicated(UnifiedJedis client, Replication wanted, byte[] key, byte[]... args) {
-        List<byte[]> keys = List.of(key);
-        List<byte[]> argv = List.of(args);
-        try {
-            return replicated(client.pipelined(), wanted, key, pipeline -> pipeline.evalsha(sha1, keys, argv));
-        } catch (JedisNoScriptException e) {
-            return replicated(client.pipelined(), wanted, key, pipeline -> pipeline.eval(source, keys, argv));
-        } catch (JedisRedirectionException e) {
-            // A pipeline does not follow its slot to another node; a plain run does, and learns the way. It does not
-            // when the slot is still under way: then each run has to ask.
-            run(client, key, args);
-            AbstractPipeline there = e instanceof JedisAskDataException ? asking(client, e) : client.pipelined();
-            return replicated(there, wanted, key, pipeline -> pipeline.eval(source, keys, argv));
-        }
-    }
-
-    private static AbstractPipeline asking(UnifiedJedis client, JedisRedirectionException ask) {
-        ConnectionPool node = client instanceof RedisClusterClient cluster
-                ? cluster.getClusterNodes().get(ask.getTargetNode().toString())
-                : null;
-        if (node == null) {
-            throw ask;
-        }
-        Pipeline pipeline = new Pipeline(node.getResource(), true);
-        pipeline.sendCommand(Protocol.Command.ASKING, new byte[0][]);
-        return pipeline;
-    }
-
-    private static Object replicated(
-            AbstractPipeline opened,
-            Replication wanted,
-            byte[] key,
-            Function<AbstractPipeline, Response<Object>> script) {
-        try (AbstractPipeline pipeline = opened) {
-            Response<Object> reply = script.apply(pipeline);
-            Response<Long> replicas = pipeline.waitReplicas(
-                    key, wanted.replicas(), wanted.timeout().toMillis());
-            pipeline.sync();
-            Object answer = reply.get();
-            if (replicas.get() < wanted.replicas()) {
-                throw new Replication.TooFewException(replicas.get(), wanted.replicas(), answer);
-            }
-            return answer;
-        }
-    }
-
-    /** Adds a run to a pipeline, with the source: a pipeline cannot ask again. */
-    Response<Object> add(AbstractPipeline pipeline, byte[] key) {
-        return pipeline.eval(source, List.of(key), List.of());
+    /** Runs it on every server, and makes the server know it. */
+    RedisCall withSource(byte[] key, byte[]... args) {
+        return RedisCall.script(Protocol.Command.EVAL, source, key, args);
     }
 
     private static String hexSha1(byte[] source) {

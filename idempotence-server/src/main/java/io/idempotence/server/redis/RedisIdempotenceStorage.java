@@ -1,6 +1,5 @@
 package io.idempotence.server.redis;
 
-import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -16,32 +15,22 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
-import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
-import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.JedisClientConfig;
-import redis.clients.jedis.Response;
-import redis.clients.jedis.ScanIteration;
 import redis.clients.jedis.UnifiedJedis;
-import redis.clients.jedis.exceptions.JedisAccessControlException;
-import redis.clients.jedis.exceptions.JedisClusterOperationException;
-import redis.clients.jedis.exceptions.JedisConnectionException;
-import redis.clients.jedis.exceptions.JedisDataException;
-import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /**
  * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads
  * besides the driver's own: those of its connection pools and, with {@link Builder#sentinel}, one that listens to each Sentinel.
+ * Works with Jedis 6.0, 7.0 and 8.0.
  *
  * <p>One key per ID, a binary string; its time to live is the retention, and tells how old a claim is: change it by hand on no claim that
  * may still run. Each call is one script on that key, one round trip (two when
@@ -53,16 +42,21 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
  * refuses new claims (P6) but still records what was done.
  *
  * <p>Every method throws {@link StorageUnavailableException} for whatever Redis or the driver cannot do: no connection, no answer in
- * time, no free connection in the pool, {@code OOM}, {@code READONLY}, {@code LOADING}, {@code CLUSTERDOWN}, missing rights. A thread
+ * time, no free connection in the pool, {@code OOM}, {@code READONLY}, {@code LOADING}, {@code CLUSTERDOWN}, missing rights. It says
+ * {@link StorageUnavailableException#nothingWritten()} when the call was never sent, or Redis answered it with an error. A thread
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
+ *
+ * <p>A server that answers {@code READONLY}, {@code MASTERDOWN}, {@code LOADING} or {@code NOREPLICAS} may have been replaced behind its
+ * address. No connection that was opened before is used again, and the call is sent once more on a new one.
  *
  * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
  * time del ping}, and {@code select} for a database other than 0; an operator's also {@code scan}, and in a Cluster with replicas
  * {@code info}, or each of them lists its records again. A Cluster's user needs {@code cluster asking} besides, everybody {@code
- * wait} with {@link Builder#waitForReplicas}, and {@code info} with {@link Builder#strict}.
+ * wait} with {@link Builder#waitForReplicas}, and {@code info} with {@link Builder#strict}. A right that an application needs and lacks
+ * is found at start, {@code ping} excepted: without it idle connections are closed.
  *
- * <p>Defaults of the clients opened here: connect 1 s, answer 2 s, wait for a free connection 2 s, at most 64 connections per server.
- * A Cluster call is tried at most 3 times within 4 s.
+ * <p>Defaults of the clients opened here: connect 500 ms, answer 1 s, wait for a free connection 500 ms, at most 64 connections per
+ * server. A command is sent at most 3 times within 2 s in a Cluster.
  */
 public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private static final LuaScript CLAIM = LuaScript.load("claim.lua");
@@ -77,30 +71,11 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private static final byte[] APPLIED = {'C'};
     private static final byte[] NOT_APPLIED = {'R'};
 
-    private static final String CORRUPT = "IDEMCORRUPT ";
-    // Redis 6.2 puts the line of the script before the code, and a minus.
-    private static final Pattern ERROR_CODE = Pattern.compile(
-            "\\b(OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|CROSSSLOT|TRYAGAIN|MOVED|ASK|BUSY"
-                    + "|NOPERM|NOAUTH|EXECABORT)\\b");
-
-    private final UnifiedJedis client;
-    private final String name;
-    private final @Nullable Replication replication;
-    private final Runnable dropIdleConnections;
-    private final Runnable onClose;
+    private final RedisCommands redis;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private RedisIdempotenceStorage(
-            UnifiedJedis client,
-            String name,
-            @Nullable Replication replication,
-            Runnable dropIdleConnections,
-            Runnable onClose) {
-        this.client = client;
-        this.name = name;
-        this.replication = replication;
-        this.dropIdleConnections = dropIdleConnections;
-        this.onClose = onClose;
+    private RedisIdempotenceStorage(RedisCommands redis) {
+        this.redis = redis;
     }
 
     /**
@@ -109,7 +84,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * @param addresses {@code host:port} for a single server, {@code host:port;host:port} for the seeds of a Redis Cluster; an
      *     IPv6 address in brackets. A single place that turns out to be a Cluster node is used as the only seed
      * @return a storage that owns its connections
-     * @throws IllegalArgumentException if {@code addresses} is malformed; says which place, what is wrong and how to mend it
+     * @throws IllegalArgumentException if {@code addresses} is malformed; says which place, what is wrong and how to fix it
      * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(String addresses) {
@@ -120,7 +95,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * Connects with a pool of the caller's choice.
      *
      * @param addresses as for {@link #connect(String)}
-     * @param poolConfig copied; for a Cluster it holds for each node. An unbounded wait for a connection becomes 2 s
+     * @param poolConfig copied; for a Cluster it holds for each node. An unbounded wait for a connection becomes 500 ms
      * @return a storage that owns its connections
      * @throws IllegalArgumentException if {@code addresses} is malformed
      * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
@@ -165,25 +140,18 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     }
 
     /**
-     * Uses the application's own client: {@code RedisClient}, {@code RedisClusterClient}, {@code JedisCluster} or any other. It is never
-     * closed here. Its timeouts, its pool's maximal wait and its retries are the application's, and should be bounded.
+     * Uses the application's own client: {@code RedisClient}, {@code JedisPooled}, {@code RedisClusterClient}, {@code JedisCluster} or any
+     * other. It is never closed here. Its timeouts, its pool's maximal wait and its retries are the application's, and should be bounded.
+     *
+     * <p>One thing is done to it: when Redis answers that it is no primary that takes writes, the idle connections of the client's
+     * pools are closed, so that new ones find the new primary. They would fail the application's own writes as well. A {@code
+     * JedisSentineled} of Jedis 6 or 7 does not show its pool, and follows the Sentinels by itself.
      *
      * @param client not called until the first use
      * @return a storage on {@code client}
      */
     public static RedisIdempotenceStorage using(UnifiedJedis client) {
-        return new RedisIdempotenceStorage(
-                Objects.requireNonNull(client, "client"), "Redis (the application's client)", null, () -> {}, () -> {});
-    }
-
-    static RedisIdempotenceStorage owning(
-            UnifiedJedis client, String name, @Nullable Replication replication, Runnable dropIdleConnections) {
-        return new RedisIdempotenceStorage(client, name, replication, dropIdleConnections, client::close);
-    }
-
-    /** Asks for a record that is not there: proves that the server answers, and that scripts may run. */
-    static void probe(UnifiedJedis client) {
-        FIND.run(client, "idem:connect-check".getBytes(StandardCharsets.US_ASCII));
+        return new RedisIdempotenceStorage(new ApplicationsRedis(Objects.requireNonNull(client, "client")));
     }
 
     @Override
@@ -306,57 +274,33 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     @Override
     public Stream<IdempotenceRecord> list(String namespace) {
         String pattern = StorageKey.prefix(namespace) + "*";
-        ScanIteration scan = scanning(() -> Primaries.scan(client, PAGE, pattern));
-        return Stream.iterate(scanning(() -> page(scan)), Optional::isPresent, before -> scanning(() -> page(scan)))
-                .flatMap(page -> page.orElseThrow().stream());
+        Iterator<List<RecordScan.Read>> scan = listing(() -> redis.scan(pattern, PAGE, FIND));
+        return Stream.iterate(0, page -> listing(scan::hasNext), page -> page + 1)
+                .flatMap(page -> listing(() -> records(scan.next())).stream());
     }
 
-    private Optional<List<IdempotenceRecord>> page(ScanIteration scan) {
-        if (scan.isIterationCompleted()) {
+    private static List<IdempotenceRecord> records(List<RecordScan.Read> page) {
+        List<IdempotenceRecord> records = new ArrayList<>(page.size());
+        page.forEach(read -> record(read).ifPresent(records::add));
+        return records;
+    }
+
+    private static Optional<IdempotenceRecord> record(RecordScan.Read read) {
+        if (read.reply() instanceof RuntimeException error) {
+            if (RedisErrors.corruption(error) == null) {
+                throw error;
+            }
             return Optional.empty();
         }
-        List<StorageKey> keys =
-                scan.nextBatchList().stream().map(StorageKey::new).toList();
-        List<IdempotenceRecord> records = new ArrayList<>(keys.size());
-        try (AbstractPipeline pipeline = client.pipelined()) {
-            List<Response<Object>> replies =
-                    keys.stream().map(key -> FIND.add(pipeline, bytes(key))).toList();
-            pipeline.sync();
-            for (int i = 0; i < replies.size(); i++) {
-                seen(keys.get(i), replies.get(i)).ifPresent(records::add);
-            }
-        }
-        return Optional.of(records);
-    }
-
-    private Optional<IdempotenceRecord> seen(StorageKey key, Response<Object> reply) {
         try {
-            return header(key, (List<?>) answer(key, reply));
+            return header(new StorageKey(RedisCall.text(read.key())), (List<?>) read.reply());
         } catch (CorruptRecordException e) {
             return Optional.empty();
-        } catch (JedisDataException e) {
-            if (isCorrupt(e)) {
-                return Optional.empty();
-            }
-            throw e;
         }
     }
 
-    /** A pipeline does not follow a slot to another node. */
-    private Object answer(StorageKey key, Response<Object> reply) {
-        try {
-            return reply.get();
-        } catch (JedisRedirectionException e) {
-            return FIND.run(client, bytes(key));
-        }
-    }
-
-    private <T> T scanning(Supplier<T> step) {
-        try {
-            return step.get();
-        } catch (RuntimeException e) {
-            throw translated("list", e);
-        }
+    private <T> T listing(Supplier<T> step) {
+        return calling("list", step);
     }
 
     @Override
@@ -370,24 +314,20 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public boolean delete(StorageKey key) {
-        try {
-            return client.del(bytes(key)) > 0;
-        } catch (RuntimeException e) {
-            throw translated("delete", e);
-        }
+        return calling("delete", () -> redis.delete(bytes(key)));
     }
 
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            onClose.run();
+            redis.close();
         }
     }
 
     /** Names the servers; no credentials. */
     @Override
     public String toString() {
-        return "RedisIdempotenceStorage[" + name + "]";
+        return "RedisIdempotenceStorage[" + redis.name() + "]";
     }
 
     private WriteResult write(String action, Claim claim, byte[] record, long millis) {
@@ -405,80 +345,40 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     }
 
     private Object run(String action, LuaScript script, StorageKey key, byte[]... args) {
-        try {
-            return script.run(client, bytes(key), args);
-        } catch (RuntimeException e) {
-            throw translated(action, e);
-        }
+        return calling(action, () -> redis.run(script, bytes(key), args));
     }
 
     /** A claim that no replica has could be lost with its primary: then the storage has not said yes. */
     private Object runReplicated(String action, LuaScript script, StorageKey key, byte[]... args) {
-        Replication wanted = replication;
-        if (wanted == null) {
-            return run(action, script, key, args);
-        }
+        return calling(action, () -> redis.runReplicated(script, bytes(key), args));
+    }
+
+    private <T> T calling(String action, Supplier<T> call) {
         try {
-            return script.runReplicated(client, wanted, bytes(key), args);
+            return call.get();
+        } catch (NothingWrittenException e) {
+            throw translated(action, e.reason(), true);
         } catch (RuntimeException e) {
-            throw translated(action, e);
+            throw translated(action, e, false);
         }
     }
 
     /** Whatever the driver throws, the record's state is not known: fail closed (P6). */
-    private RuntimeException translated(String action, RuntimeException e) {
-        String message = e.getMessage();
-        if (message != null && isCorrupt(e)) {
-            return new CorruptRecordException(
-                    "a record in " + name + " cannot be read: " + message.substring(CORRUPT.length()));
+    private RuntimeException translated(String action, RuntimeException e, boolean nothingWritten) {
+        String corruption = RedisErrors.corruption(e);
+        if (corruption != null) {
+            return new CorruptRecordException("a record in " + redis.name() + " cannot be read: " + corruption);
         }
-        boolean connectionFailed =
-                e instanceof JedisClusterOperationException || Causes.has(e, JedisConnectionException.class);
-        if (Causes.has(e, InterruptedException.class)) {
+        if (RedisErrors.isInterrupted(e)) {
             Thread.currentThread().interrupt();
-        } else if (connectionFailed) {
-            // After a restart every idle connection is dead: the caller's one retry must not draw the next dead one.
-            dropIdleConnections.run();
         }
-        return new StorageUnavailableException(name + " could not " + action + ": " + reason(e), e);
-    }
-
-    private static boolean isCorrupt(RuntimeException e) {
-        String message = e.getMessage();
-        return e instanceof JedisDataException && message != null && message.startsWith(CORRUPT);
-    }
-
-    /** Why, in words that hold no key and no password. */
-    static String reason(Throwable e) {
-        if (Causes.has(e, InterruptedException.class)) {
-            return "interrupted while waiting for a connection";
+        String message = redis.name() + " could not " + action + ": " + RedisErrors.reason(e);
+        if (!nothingWritten) {
+            return new StorageUnavailableException(message, e);
         }
-        if (Causes.has(e, NoSuchElementException.class)) {
-            return "no free connection in the pool in time";
-        }
-        if (e instanceof Replication.TooFewException) {
-            return Objects.requireNonNullElse(e.getMessage(), "too few replicas have the write");
-        }
-        if (Causes.has(e, JedisAccessControlException.class)) {
-            return "Redis denies the user or the password, or the user lacks a right";
-        }
-        if (Causes.has(e, SSLException.class)) {
-            return "TLS failed; the JVM must trust the server's certificate, and the certificate must name the host";
-        }
-        if (Causes.has(e, JedisConnectionException.class)) {
-            return "no connection, or no answer in time";
-        }
-        if (e instanceof JedisClusterOperationException) {
-            return "no node of the Cluster answers, or none is responsible";
-        }
-        String message = e.getMessage();
-        if (message != null && message.contains("can't run this command")) {
-            return "the Redis user lacks the right to a command";
-        }
-        Matcher code = ERROR_CODE.matcher(message == null ? "" : message);
-        return e instanceof JedisDataException && code.find()
-                ? "Redis says " + code.group(1)
-                : e.getClass().getSimpleName();
+        return RedisErrors.isFull(e)
+                ? StorageUnavailableException.refused(message, e)
+                : StorageUnavailableException.notSent(message, e);
     }
 
     private static byte[] bytes(StorageKey key) {
@@ -494,7 +394,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     }
 
     private IllegalStateException unreadable(List<?> reply) {
-        return new IllegalStateException(name + " answered a script with " + reply.size() + " unknown elements");
+        return new IllegalStateException(
+                redis.name() + " answered a script with " + reply.size() + " unknown elements");
     }
 
     /**
@@ -518,7 +419,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         /**
          * Sets the pool of connections.
          *
-         * @param config copied by {@link #build}; for a Cluster it holds for each node. An unbounded wait for a connection becomes 2 s
+         * @param config copied by {@link #build}; for a Cluster it holds for each node. An unbounded wait for a connection becomes 500 ms
          * @return this
          */
         public Builder pool(ConnectionPoolConfig config) {
@@ -531,7 +432,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
          *
          * @param config used as it is
          * @return this
-         * @throws IllegalArgumentException if a timeout is 0, which waits for ever
+         * @throws IllegalArgumentException if a timeout is 0, which waits forever
          */
         public Builder client(JedisClientConfig config) {
             this.client = RedisConnector.bounded(config);
@@ -559,7 +460,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
          *
          * @param config used as it is; default: none, with the timeouts of the class
          * @return this
-         * @throws IllegalArgumentException if a timeout is 0, which waits for ever
+         * @throws IllegalArgumentException if a timeout is 0, which waits forever
          */
         public Builder sentinelClient(JedisClientConfig config) {
             this.sentinelClient = RedisConnector.bounded(config);
@@ -573,7 +474,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
          * duplicates, too, are answered only while the replicas do.
          *
          * @param replicas how many, 1 to 100
-         * @param timeout how long to wait for them; 1 ms to 10 s, and shorter than the answer timeout of {@link #client}
+         * @param timeout how long to wait for them, in addition to the answer timeout of {@link #client}; 1 ms to 10 s
          * @return this
          * @throws IllegalArgumentException if one is out of range
          */
@@ -598,18 +499,13 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
          * Connects.
          *
          * @return a storage that owns its connections
-         * @throws IllegalArgumentException if the settings contradict each other; says which
-         * @throws StorageUnavailableException if nothing there answers as it must, or {@link #strict()} forbids how it is set up;
-         *     everything opened is closed again
+         * @throws StorageUnavailableException if nothing there answers as it must, the user lacks a right that is needed, or {@link
+         *     #strict()} forbids how it is set up; everything opened is closed again
          */
         public RedisIdempotenceStorage build() {
-            if (replication != null && replication.timeout().toMillis() >= client.getSocketTimeoutMillis()) {
-                throw new IllegalArgumentException("waitForReplicas waits " + replication.timeout()
-                        + ", not shorter than the answer timeout of " + client.getSocketTimeoutMillis()
-                        + " ms: no answer could come in time; lower the one or raise the other");
-            }
-            return new RedisConnector(addresses, pool, client, primaryName, sentinelClient, replication, strict)
-                    .connect();
+            RedisConnector connector =
+                    new RedisConnector(addresses, pool, client, primaryName, sentinelClient, replication, strict);
+            return new RedisIdempotenceStorage(connector.connect());
         }
     }
 }

@@ -1,6 +1,8 @@
 package io.idempotence.server.redis;
 
 import java.time.Duration;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.exceptions.JedisException;
 
 /** How many replicas must have a write before it counts, and how long they may take. */
@@ -14,14 +16,35 @@ record Replication(int replicas, Duration timeout) {
         }
     }
 
-    /** Redis wrote, and too few replicas have it. */
+    RedisCall call() {
+        return RedisCall.of(Protocol.Command.WAIT, Integer.toString(replicas), Long.toString(timeout.toMillis()));
+    }
+
+    /**
+     * Looks at the reply to {@link #call}.
+     *
+     * @param written the reply to the write before it
+     * @throws TooFewException if it is not certain that enough replicas have the write
+     */
+    void check(Object reply, Object written) {
+        if (reply instanceof JedisDataException error) {
+            throw new TooFewException(
+                    "how many replicas have the write cannot be told: " + RedisErrors.reason(error), written);
+        }
+        long had = (Long) reply;
+        if (had < replicas) {
+            throw new TooFewException(had + " of " + replicas + " replicas have the write", written);
+        }
+    }
+
+    /** Redis wrote, and too few replicas are known to have it. */
     static final class TooFewException extends JedisException {
         private static final long serialVersionUID = 1L;
 
         private final transient Object answer;
 
-        TooFewException(long had, int wanted, Object answer) {
-            super(had + " of " + wanted + " replicas have the write");
+        TooFewException(String message, Object answer) {
+            super(message);
             this.answer = answer;
         }
 

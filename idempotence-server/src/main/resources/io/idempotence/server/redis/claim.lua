@@ -41,6 +41,10 @@ end
 if state == 'C' or state == 'D' then
   return {'completed', string.sub(record, 55)}
 end
+if first and (string.find(first.err, 'READONLY', 1, true) or string.find(first.err, 'NOREPLICAS', 1, true)) then
+  -- This is no primary any more, and what it has may be out of date. Only a completion is final.
+  return first
+end
 if state == 'U' then
   return {'unknown'}
 end

@@ -9,6 +9,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /**
@@ -17,8 +18,9 @@ import java.util.function.Supplier;
  */
 final class DelayProxy implements AutoCloseable {
     private final ServerSocket listener;
-    private final int target;
+    private volatile int target;
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger accepted = new AtomicInteger();
     private final Object gate = new Object();
     private boolean requestsHeld;
     private boolean answersHeld;
@@ -44,6 +46,16 @@ final class DelayProxy implements AutoCloseable {
             throw new UncheckedIOException(e);
         }
         start(this::accept);
+    }
+
+    /** From now on new connections go to another server; those that are open stay where they are. */
+    void target(int port) {
+        target = port;
+    }
+
+    /** How many connections were accepted so far. */
+    int connections() {
+        return accepted.get();
     }
 
     int port() {
@@ -77,6 +89,7 @@ final class DelayProxy implements AutoCloseable {
     private void accept() throws IOException {
         while (true) {
             Socket client = listener.accept();
+            accepted.incrementAndGet();
             Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
             sockets.add(client);
             sockets.add(server);

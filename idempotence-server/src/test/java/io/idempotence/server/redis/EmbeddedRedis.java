@@ -145,10 +145,7 @@ public final class EmbeddedRedis implements AutoCloseable {
     public Jedis jedis() {
         return new Jedis(
                 new HostAndPort(host(), port),
-                DefaultJedisClientConfig.builder()
-                        .timeoutMillis(5_000)
-                        .autoNegotiateProtocol(false)
-                        .build());
+                DefaultJedisClientConfig.builder().timeoutMillis(5_000).build());
     }
 
     /** Whether another server copies this one by now. */

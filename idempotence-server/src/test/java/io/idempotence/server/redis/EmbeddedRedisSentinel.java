@@ -75,6 +75,11 @@ public final class EmbeddedRedisSentinel implements AutoCloseable {
         return String.join(";", sentinels.stream().map(EmbeddedRedis::address).toList());
     }
 
+    /** The Sentinels. */
+    List<EmbeddedRedis> sentinels() {
+        return List.copyOf(sentinels);
+    }
+
     /** The server that is the primary at first. */
     public EmbeddedRedis primary() {
         return primary;

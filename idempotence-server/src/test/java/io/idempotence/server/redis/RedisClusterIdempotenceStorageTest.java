@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorageContract;
@@ -12,20 +13,22 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
-import redis.clients.jedis.RedisClusterClient;
+import redis.clients.jedis.UnifiedJedis;
 
 /** As a user with an operator's documented rights. */
 @Tag("redis-7")
+@Tag("jedis")
 class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
     private static EmbeddedRedisCluster cluster;
     private static JedisClientConfig user;
@@ -72,13 +75,17 @@ class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
     @Test
     void scriptsForgottenByEveryNodeAreSentAgain() {
         try (IdempotenceStorage storage = createStorage()) {
-            for (EmbeddedRedis node : cluster.nodes()) {
-                try (Jedis jedis = node.jedis()) {
-                    jedis.scriptFlush();
-                }
-            }
+            forgetScripts();
             for (int i = 0; i < 12; i++) {
                 assertThat(claimNew(storage)).isInstanceOf(ClaimResult.Claimed.class);
+            }
+        }
+    }
+
+    private static void forgetScripts() {
+        for (EmbeddedRedis node : cluster.nodes()) {
+            try (Jedis jedis = node.jedis()) {
+                jedis.scriptFlush();
             }
         }
     }
@@ -103,23 +110,23 @@ class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
         }
     }
 
-    @Test
-    void applicationsClusterClientWorksAndStaysOpen() {
-        EmbeddedRedis seed = cluster.nodes().get(0);
-        try (RedisClusterClient client = RedisClusterClient.create(new HostAndPort(seed.host(), seed.port()))) {
+    @ParameterizedTest
+    @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofClusters")
+    void applicationsClusterClientWorksAndStaysOpen(String type) {
+        String namespace = "client-" + type.toLowerCase(Locale.ROOT);
+        forgetScripts();
+        try (UnifiedJedis client = ApplicationsClients.cluster(type, cluster)) {
             try (IdempotenceStorage storage = RedisIdempotenceStorage.using(client)) {
-                assertThat(claimNew(storage)).isInstanceOf(ClaimResult.Claimed.class);
+                StorageKey completed = Claims.newKey(namespace);
+                storage.complete(Claims.claim(storage, completed), new byte[] {7}, Claims.RETENTION);
+                assertThat(storage.claim(Claims.request(completed))).isInstanceOf(ClaimResult.Completed.class);
+                for (int i = 0; i < 12; i++) {
+                    Claims.claim(storage, Claims.newKey(namespace));
+                }
+                assertThat(storage.list(namespace)).hasSize(13);
+                assertThat(storage.delete(completed)).isTrue();
             }
             assertThat(client.set("still", "open")).isEqualTo("OK");
-        }
-    }
-
-    @Test
-    @SuppressWarnings("deprecation")
-    void applicationsJedisClusterWorks() {
-        EmbeddedRedis seed = cluster.nodes().get(0);
-        try (var client = new redis.clients.jedis.JedisCluster(new HostAndPort(seed.host(), seed.port()))) {
-            assertThat(claimNew(RedisIdempotenceStorage.using(client))).isInstanceOf(ClaimResult.Claimed.class);
         }
     }
 

@@ -5,23 +5,29 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.IOException;
+import java.io.InputStream;
 import java.net.URI;
 import java.time.Duration;
+import java.util.Locale;
+import java.util.Properties;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
-import redis.clients.jedis.RedisClient;
+import redis.clients.jedis.UnifiedJedis;
 
 /** Opening and closing: what belongs to whom, and what is left when opening fails. */
 @Tag("redis-7")
+@Tag("jedis")
 class RedisConnectTest {
     private static EmbeddedRedis redis;
 
@@ -39,6 +45,15 @@ class RedisConnectTest {
     }
 
     @Test
+    void theDriverIsOfTheVersionThatThisRunIsAbout() throws IOException {
+        Properties pom = new Properties();
+        try (InputStream in = Jedis.class.getResourceAsStream("pom.properties")) {
+            pom.load(in);
+        }
+        assertThat(pom.getProperty("version")).isEqualTo(System.getProperty("idempotence.test.jedis"));
+    }
+
+    @Test
     void closingClosesWhatWasOpenedHere() {
         LeftBehind.awaitNoConnections(redis);
         RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
@@ -51,15 +66,25 @@ class RedisConnectTest {
         LeftBehind.awaitNothing(redis);
     }
 
-    @Test
-    void applicationsClientIsNeverClosed() {
-        try (RedisClient client = RedisClient.create(redis.host(), redis.port())) {
+    @ParameterizedTest
+    @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
+    void applicationsClientIsNeverClosed(String type) {
+        try (UnifiedJedis client = ApplicationsClients.oneServer(type, redis.port())) {
             RedisIdempotenceStorage storage = RedisIdempotenceStorage.using(client);
-            Claims.claim(storage, Claims.newKey());
+            String namespace = "client-" + type.toLowerCase(Locale.ROOT);
+            forgetScripts();
+            Claims.claim(storage, Claims.newKey(namespace));
+            assertThat(storage.list(namespace)).hasSize(1);
             storage.close();
 
-            assertThat(client.ping()).isEqualTo("PONG");
+            assertThat(client.set("still", "open")).isEqualTo("OK");
             Claims.claim(RedisIdempotenceStorage.using(client), Claims.newKey());
+        }
+    }
+
+    private static void forgetScripts() {
+        try (Jedis jedis = redis.jedis()) {
+            jedis.scriptFlush();
         }
     }
 
@@ -161,7 +186,7 @@ class RedisConnectTest {
         assertThatThrownBy(
                         () -> RedisIdempotenceStorage.builder(redis.address()).client(forEver))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("waits for ever");
+                .hasMessageContaining("waits forever");
     }
 
     private static void assertFails(ThrowingCallable call, String... parts) {

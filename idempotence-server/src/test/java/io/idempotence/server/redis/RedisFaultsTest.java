@@ -24,14 +24,17 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
-import redis.clients.jedis.RedisClient;
+import redis.clients.jedis.UnifiedJedis;
 
 /** What callers see when Redis is ill. */
 @Tag("redis-7")
+@Tag("jedis")
 class RedisFaultsTest {
     private final StorageKey key = Claims.newKey();
 
@@ -118,6 +121,7 @@ class RedisFaultsTest {
             Claim toRelease = Claims.claim(storage, second);
             Claim toMark = Claims.claim(storage, third);
             Claim vanished = Claims.claim(storage, lost);
+            Claim provisional = Claims.claim(storage, Claims.newKey());
             storage.delete(lost);
             jedis.configSet("maxmemory", "1");
 
@@ -129,6 +133,10 @@ class RedisFaultsTest {
             assertThat(storage.markUnknown(toMark, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
             assertThat(storage.complete(vanished, new byte[9], Claims.RETENTION))
                     .isEqualTo(new WriteResult.StoredAfterLoss());
+            assertThat(storage.completeProvisionally(provisional, new byte[5_000], Claims.RETENTION))
+                    .isEqualTo(new WriteResult.Done());
+            assertThat(storage.complete(provisional, new byte[9_000], Claims.RETENTION))
+                    .isEqualTo(new WriteResult.Done());
 
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Completed.class);
             assertThat(storage.find(lost).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
@@ -216,10 +224,11 @@ class RedisFaultsTest {
         }
     }
 
-    @Test
-    void deadRedisOfTheApplicationsClientIsUnavailable() {
+    @ParameterizedTest
+    @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
+    void deadRedisOfTheApplicationsClientIsUnavailable(String type) {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
-                RedisClient client = RedisClient.create(redis.host(), redis.port());
+                UnifiedJedis client = ApplicationsClients.oneServer(type, redis.port());
                 RedisIdempotenceStorage storage = RedisIdempotenceStorage.using(client)) {
             storage.find(key);
             redis.kill();

@@ -11,6 +11,7 @@ import redis.clients.jedis.JedisClientConfig;
 
 /** As a user with an operator's documented rights. */
 @Tag("redis-7")
+@Tag("jedis")
 class RedisIdempotenceStorageTest extends IdempotenceStorageContract {
     @RegisterExtension
     private static final RedisOfAClass redis = new RedisOfAClass();

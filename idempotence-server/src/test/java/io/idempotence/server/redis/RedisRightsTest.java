@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -27,6 +28,7 @@ import redis.clients.jedis.JedisClientConfig;
  * on every kind of Redis.
  */
 @Tag("redis-7")
+@Tag("jedis")
 class RedisRightsTest extends RedisTestBase {
     static Stream<String> ofAnOperator() {
         return Stream.concat(Rights.OF_AN_APPLICATION.stream(), Stream.of("scan"));
@@ -47,6 +49,71 @@ class RedisRightsTest extends RedisTestBase {
         assertThatThrownBy(() -> useAll(user))
                 .isInstanceOf(StorageUnavailableException.class)
                 .hasMessageContaining("right");
+    }
+
+    static Stream<String> ofAnApplication() {
+        return Rights.OF_AN_APPLICATION.stream().filter(right -> !right.equals("ping"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("ofAnApplication")
+    void aRightThatIsMissingIsNamedAtStart(String missing) {
+        JedisClientConfig user = Rights.user(
+                List.of(redis),
+                Rights.OF_AN_APPLICATION.stream()
+                        .filter(right -> !right.equals(missing))
+                        .toList());
+
+        assertThatThrownBy(() -> open(user, RedisConnector.defaultPoolConfig()))
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("the Redis user lacks the right +" + missing)
+                .hasMessageContaining("ACL SETUSER <user> +" + missing)
+                .hasMessageNotContaining(Rights.PASSWORD);
+    }
+
+    @Test
+    void whoMayNotTouchTheKeysOfRecordsIsToldSoAtStart() {
+        jedis.aclSetUser("elsewhere", "reset", "on", ">" + Rights.PASSWORD, "~other:*", "+@all");
+        JedisClientConfig user = RedisConnector.withTimeouts()
+                .user("elsewhere")
+                .password(Rights.PASSWORD)
+                .build();
+        assertThatThrownBy(() -> open(user, RedisConnector.defaultPoolConfig()))
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("ACL SETUSER <user> ~idem:*");
+    }
+
+    @Test
+    void whoMayNotWaitForReplicasIsToldSoAtStart() {
+        JedisClientConfig user = Rights.applicationAnd(List.of(redis));
+        assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.address())
+                        .client(user)
+                        .waitForReplicas(1, Duration.ofMillis(100))
+                        .build())
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("the Redis user lacks the right +wait")
+                .hasMessageContaining("ACL SETUSER <user> +wait");
+    }
+
+    @Test
+    void aClaimUnderWhichTheRightToWaitWasTakenAwayIsGivenBack() {
+        JedisClientConfig user = Rights.applicationAnd(List.of(redis), "wait");
+        try (EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(redis);
+                RedisIdempotenceStorage careful = RedisIdempotenceStorage.builder(redis.address())
+                        .client(user)
+                        .waitForReplicas(1, Duration.ofSeconds(1))
+                        .build()) {
+            Claims.claim(careful, Claims.newKey());
+            jedis.aclSetUser(user.getUser(), "-wait");
+
+            assertThatThrownBy(() -> careful.claim(Claims.request(key)))
+                    .isInstanceOfSatisfying(
+                            StorageUnavailableException.class,
+                            e -> assertThat(e.hasGivenBack()).isTrue())
+                    .hasMessageContaining("ACL SETUSER <user> +wait");
+            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+            assertThat(replica.port()).isPositive();
+        }
     }
 
     private static void useAll(JedisClientConfig user) {

@@ -43,6 +43,7 @@ class RedisRoundTripsTest extends RedisTestBase {
         StorageKey first = Claims.newKey();
         counted.renew(Claims.claim(counted, first), Claims.LEASE);
         counted.resolve(first, 1, Resolution.APPLIED, Claims.RETENTION);
+        counted.find(first);
         begin();
     }
 

@@ -34,6 +34,7 @@ import org.junit.jupiter.api.Test;
 
 /** Redis behind Sentinels, with waiting for replicas: the contract, and failovers. */
 @Tag("redis-7")
+@Tag("jedis")
 class RedisSentinelTest extends IdempotenceStorageContract {
     private static EmbeddedRedisSentinel redis;
 
@@ -274,9 +275,5 @@ class RedisSentinelTest extends IdempotenceStorageContract {
         assertThatThrownBy(() -> builder.waitForReplicas(1, Duration.ZERO))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("1 ms to 10 s");
-        assertThatThrownBy(
-                        () -> builder.waitForReplicas(1, Duration.ofSeconds(2)).build())
-                .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("not shorter than the answer timeout of 2000 ms");
     }
 }

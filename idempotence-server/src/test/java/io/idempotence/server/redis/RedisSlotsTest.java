@@ -35,6 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * documented rights, and no others.
  */
 @Tag("redis-7")
+@Tag("jedis")
 class RedisSlotsTest {
     private static final int MOVES = 6;
 

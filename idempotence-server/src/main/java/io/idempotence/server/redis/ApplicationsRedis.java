@@ -1,0 +1,157 @@
+package io.idempotence.server.redis;
+
+import java.lang.reflect.InvocationTargetException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.commands.ProtocolCommand;
+import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisException;
+import redis.clients.jedis.exceptions.JedisNoScriptException;
+import redis.clients.jedis.util.Pool;
+
+/** The application's own client, of any class. What it does about broken connections and redirections is its own affair. */
+final class ApplicationsRedis implements RedisCommands {
+    private final UnifiedJedis client;
+
+    ApplicationsRedis(UnifiedJedis client) {
+        this.client = client;
+    }
+
+    @Override
+    public String name() {
+        return "Redis (the application's client)";
+    }
+
+    @Override
+    public Object run(LuaScript script, byte[] key, byte[]... args) {
+        RedisCall byName = script.byName(key, args);
+        Watched watched = new Watched(byName.command(), 0);
+        try {
+            return send(key, byName, watched);
+        } catch (JedisNoScriptException e) {
+            // The last sending was refused. Whether another one before it was executed cannot be told.
+            RedisCall withSource = script.withSource(key, args);
+            return send(key, withSource, new Watched(withSource.command(), watched.written - 1));
+        }
+    }
+
+    @Override
+    public Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
+        return run(script, key, args);
+    }
+
+    @Override
+    public boolean delete(byte[] key) {
+        RedisCall call = RedisCall.delete(key);
+        return (Long) send(key, call, new Watched(call.command(), 0)) > 0;
+    }
+
+    @Override
+    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+        return new RecordScan(this, servers(), pattern, pageSize, read);
+    }
+
+    /** Nothing here is its own. */
+    @Override
+    public void close() {}
+
+    @SuppressWarnings("deprecation") // what replaces it is not in every version that is supported
+    private Object send(byte[] key, RedisCall call, Watched command) {
+        try {
+            return client.sendCommand(key, command, call.arguments());
+        } catch (JedisNoScriptException e) {
+            throw e;
+        } catch (JedisException e) {
+            if (RedisErrors.isNoPrimary(e)) {
+                pools().forEach(Pool::clear);
+            }
+            boolean refused = command.written == 1 && e instanceof JedisDataException;
+            throw command.written == 0 || refused ? new NothingWrittenException(e) : e;
+        }
+    }
+
+    /**
+     * Counts how often the driver has written a command to a connection. A client may send it several times, and its last failure
+     * does not tell whether an earlier one was executed. A driver that asks for the bytes for other reasons makes it look written,
+     * which is the safe side: a Cluster client of Jedis 8 does.
+     */
+    private static final class Watched implements ProtocolCommand {
+        private final Protocol.Command command;
+        private int written;
+
+        Watched(Protocol.Command command, int written) {
+            this.command = command;
+            this.written = written;
+        }
+
+        @Override
+        public byte[] getRaw() {
+            written++;
+            return command.getRaw();
+        }
+    }
+
+    private List<RedisServer> servers() {
+        List<RedisServer> servers = pools().stream().map(RedisServer::behind).toList();
+        if (servers.isEmpty()) {
+            return List.of(this::oneByOne);
+        }
+        return servers.size() == 1
+                ? servers
+                : servers.stream()
+                        .filter(server -> !ServerInfo.of(server).isClusterReplica())
+                        .toList();
+    }
+
+    @SuppressWarnings("deprecation") // as above
+    private List<Object> oneByOne(List<RedisCall> calls) {
+        List<Object> replies = new ArrayList<>();
+        for (RedisCall call : calls) {
+            try {
+                replies.add(client.sendCommand(call.command(), call.arguments()));
+            } catch (JedisDataException e) {
+                replies.add(e);
+            }
+        }
+        return replies;
+    }
+
+    /**
+     * The client's pools, or none if it does not show them. The classes of the clients differ from version to version, these methods
+     * do not.
+     */
+    private List<Pool<Connection>> pools() {
+        if (shown("getPool") instanceof Pool<?> pool) {
+            return List.of(ofConnections(pool));
+        }
+        for (String method : List.of("getClusterNodes", "getPrimaryNodesConnectionMap")) {
+            if (shown(method) instanceof Map<?, ?> nodes) {
+                return nodes.values().stream()
+                        .map(ApplicationsRedis::ofConnections)
+                        .toList();
+            }
+        }
+        return List.of();
+    }
+
+    @SuppressWarnings("unchecked") // nothing else is in there
+    private static Pool<Connection> ofConnections(Object pool) {
+        return (Pool<Connection>) pool;
+    }
+
+    private @Nullable Object shown(String method) {
+        try {
+            return client.getClass().getMethod(method).invoke(client);
+        } catch (NoSuchMethodException e) {
+            return null;
+        } catch (IllegalAccessException | InvocationTargetException e) {
+            throw new IllegalStateException(method + " of " + client.getClass() + " cannot be called", e);
+        }
+    }
+}

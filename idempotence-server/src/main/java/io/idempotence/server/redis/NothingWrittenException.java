@@ -1,0 +1,18 @@
+package io.idempotence.server.redis;
+
+/** A call has failed and has certainly written nothing: it was never sent, or Redis answered it with an error. */
+final class NothingWrittenException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    private final RuntimeException reason;
+
+    NothingWrittenException(RuntimeException reason) {
+        super(reason);
+        this.reason = reason;
+    }
+
+    /** The driver's exception. */
+    RuntimeException reason() {
+        return reason;
+    }
+}

@@ -1,0 +1,129 @@
+package io.idempotence.server.redis;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisException;
+import redis.clients.jedis.exceptions.JedisNoScriptException;
+import redis.clients.jedis.exceptions.JedisRedirectionException;
+
+/** Connections that were opened here: to a single server, to a primary that Sentinels watch, or to a Cluster. */
+final class PooledRedis implements RedisCommands {
+    private final String name;
+    private final RedisTopology topology;
+    private final @Nullable Replication replication;
+
+    PooledRedis(String name, RedisTopology topology, @Nullable Replication replication) {
+        this.name = name;
+        this.topology = topology;
+        this.replication = replication;
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public Object run(LuaScript script, byte[] key, byte[]... args) {
+        return run(script, key, args, PooledRedis::execute);
+    }
+
+    @Override
+    public Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
+        Replication wanted = replication;
+        return wanted == null
+                ? run(script, key, args)
+                : run(script, key, args, (connection, call) -> executeAndWait(connection, call, wanted));
+    }
+
+    @Override
+    public boolean delete(byte[] key) {
+        return (Long) execute(key, RedisCall.delete(key)) > 0;
+    }
+
+    @Override
+    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+        return new RecordScan(this, topology.primaries(), pattern, pageSize, read);
+    }
+
+    @Override
+    public void close() {
+        topology.close();
+    }
+
+    /** Fails unless the user may do everything that records need, and more. */
+    void checkRights(byte[] key, List<RedisCall> more) {
+        List<RedisCall> all = new ArrayList<>(more);
+        if (replication != null) {
+            // Waits for no replica.
+            all.add(RedisCall.of(Protocol.Command.WAIT, "0", "1"));
+        }
+        UserRights.check(name, key, call -> execute(key, call), all);
+    }
+
+    private interface Exchange {
+        Object on(Connection connection, RedisCall call);
+    }
+
+    private Object run(LuaScript script, byte[] key, byte[][] args, Exchange exchange) {
+        return send(key, exchange, script.byName(key, args), script.withSource(key, args));
+    }
+
+    private Object execute(byte[] key, RedisCall call) {
+        return send(key, PooledRedis::execute, call, call);
+    }
+
+    private static Object execute(Connection connection, RedisCall call) {
+        return RedisServer.orThrow(RedisServer.ask(connection, List.of(call)).get(0));
+    }
+
+    /** One round trip. The connection waits for its answer as long as usual, and as long as the replicas may take. */
+    private static Object executeAndWait(Connection connection, RedisCall call, Replication wanted) {
+        int usual = connection.getSoTimeout();
+        long wait = wanted.timeout().toMillis();
+        connection.setSoTimeout(Math.toIntExact(usual + wait));
+        List<Object> replies = RedisServer.ask(connection, List.of(call, wanted.call()));
+        connection.setSoTimeout(usual);
+        Object reply = RedisServer.orThrow(replies.get(0));
+        wanted.check(replies.get(1), reply);
+        return reply;
+    }
+
+    /**
+     * Sends to the server that has a key. In a Cluster a call follows its slot to another server, and is sent again where a
+     * connection broke: a script may be run twice for the same owner.
+     *
+     * @param orIfUnknown is sent instead to a server that does not know the script
+     */
+    private Object send(byte[] key, Exchange exchange, RedisCall call, RedisCall orIfUnknown) {
+        long begin = System.nanoTime();
+        RedisCall next = call;
+        JedisRedirectionException redirection = null;
+        boolean inDoubt = false;
+        int attempts = 0;
+        while (true) {
+            boolean sent = false;
+            try (Connection connection = topology.connectionFor(key, redirection)) {
+                sent = true;
+                return exchange.on(connection, next);
+            } catch (JedisNoScriptException e) {
+                next = orIfUnknown;
+            } catch (JedisException e) {
+                attempts++;
+                inDoubt |= sent && !(e instanceof JedisDataException);
+                if (sent && RedisErrors.connectionsAreStale(e)) {
+                    topology.dropConnections();
+                }
+                if (!topology.anotherWay(e, attempts, System.nanoTime() - begin)) {
+                    throw inDoubt ? e : new NothingWrittenException(e);
+                }
+                redirection = e instanceof JedisRedirectionException other ? other : null;
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package io.idempotence.server.redis;
+
+import java.nio.charset.StandardCharsets;
+import java.util.stream.Stream;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.Protocol;
+
+/** A command and its arguments. */
+final class RedisCall {
+    private final Protocol.Command command;
+    private final byte[][] arguments;
+
+    private RedisCall(Protocol.Command command, byte[][] arguments) {
+        this.command = command;
+        this.arguments = arguments;
+    }
+
+    static RedisCall of(Protocol.Command command, String... arguments) {
+        return new RedisCall(command, Stream.of(arguments).map(RedisCall::bytes).toArray(byte[][]::new));
+    }
+
+    /** {@code EVAL} or {@code EVALSHA} on one key. */
+    static RedisCall script(Protocol.Command command, byte[] script, byte[] key, byte[]... args) {
+        return new RedisCall(
+                command,
+                Stream.concat(Stream.of(script, bytes("1"), key), Stream.of(args))
+                        .toArray(byte[][]::new));
+    }
+
+    static RedisCall delete(byte[] key) {
+        return new RedisCall(Protocol.Command.DEL, new byte[][] {key});
+    }
+
+    static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** A reply that is text. */
+    static String text(Object reply) {
+        return new String((byte[]) reply, StandardCharsets.UTF_8);
+    }
+
+    Protocol.Command command() {
+        return command;
+    }
+
+    byte[][] arguments() {
+        return arguments.clone();
+    }
+
+    void sendOn(Connection connection) {
+        connection.sendCommand(command, arguments);
+    }
+}

@@ -1,0 +1,44 @@
+package io.idempotence.server.redis;
+
+import java.util.List;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.util.Pool;
+
+/** One server that can be asked directly, whatever keys it has. */
+@FunctionalInterface
+interface RedisServer {
+    /**
+     * Sends calls together.
+     *
+     * @return a reply for each; a {@link JedisDataException} where Redis answered with an error
+     */
+    List<Object> ask(List<RedisCall> calls);
+
+    /** Sends one call, and throws the error that Redis answers with. */
+    default Object ask(RedisCall call) {
+        return orThrow(ask(List.of(call)).get(0));
+    }
+
+    static Object orThrow(Object reply) {
+        if (reply instanceof JedisDataException error) {
+            throw error;
+        }
+        return reply;
+    }
+
+    /** A server behind a pool of connections. */
+    static RedisServer behind(Pool<Connection> pool) {
+        return calls -> {
+            try (Connection connection = pool.getResource()) {
+                return ask(connection, calls);
+            }
+        };
+    }
+
+    /** Sends calls together on a connection. */
+    static List<Object> ask(Connection connection, List<RedisCall> calls) {
+        calls.forEach(call -> call.sendOn(connection));
+        return connection.getMany(calls.size());
+    }
+}

@@ -1,0 +1,79 @@
+package io.idempotence.server.redis;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.exceptions.JedisException;
+
+/**
+ * What a server says of itself.
+ *
+ * @param fields of {@code INFO}; empty if the user may not ask
+ */
+record ServerInfo(Map<String, String> fields) {
+    private static final Logger LOG = LoggerFactory.getLogger(RedisIdempotenceStorage.class);
+    private static final Pattern VERSION = Pattern.compile("(\\d{1,4})\\.(\\d{1,4})\\..*");
+
+    static ServerInfo of(RedisServer server) {
+        Map<String, String> fields = new HashMap<>();
+        try {
+            byte[] info = (byte[]) server.ask(RedisCall.of(Protocol.Command.INFO));
+            for (String line : new String(info, StandardCharsets.UTF_8).split("\r?\n", -1)) {
+                int colon = line.indexOf(':');
+                if (colon > 0) {
+                    fields.put(line.substring(0, colon), line.substring(colon + 1));
+                }
+            }
+        } catch (JedisException e) {
+            LOG.debug("INFO was refused, so nothing is known about how this Redis is set up", e);
+        }
+        return new ServerInfo(fields);
+    }
+
+    boolean isKnown() {
+        return !fields.isEmpty();
+    }
+
+    boolean isInCluster() {
+        return "1".equals(fields.get("cluster_enabled"));
+    }
+
+    boolean isReplica() {
+        return "slave".equals(fields.get("role"));
+    }
+
+    boolean isClusterReplica() {
+        return isInCluster() && isReplica();
+    }
+
+    /** How the server could lose or refuse claims; each with what to change. */
+    List<String> risks() {
+        List<String> risks = new ArrayList<>();
+        String policy = fields.getOrDefault("maxmemory_policy", "noeviction");
+        if (!policy.equals("noeviction")) {
+            risks.add("maxmemory-policy " + policy
+                    + " may evict records, and what they protect then runs again; set noeviction");
+        }
+        if (isReplica()) {
+            risks.add("it is a replica, on which every claim will fail; connect to the primary");
+        }
+        if ("0".equals(fields.get("aof_enabled"))) {
+            risks.add("it keeps no append-only file, so that a restart can forget claims; set appendonly yes");
+        }
+        Matcher version = VERSION.matcher(fields.getOrDefault("redis_version", ""));
+        if (version.matches()) {
+            int major = Integer.parseInt(version.group(1));
+            if (major < 6 || (major == 6 && Integer.parseInt(version.group(2)) < 2)) {
+                risks.add("it is older than Redis 6.2, which is not tested");
+            }
+        }
+        return risks;
+    }
+}
