@@ -1,6 +1,7 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.internal.Causes;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Optional;
@@ -71,6 +72,9 @@ final class RedisErrors {
 
     /** Why, in words that hold no key and no password. */
     static String reason(Throwable e) {
+        if (e instanceof StorageUnavailableException) {
+            return Objects.requireNonNullElse(e.getMessage(), "it was not connected to");
+        }
         if (isInterrupted(e)) {
             return "interrupted while waiting for a connection";
         }

@@ -400,7 +400,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
 
     /**
      * Opens connections for a {@link RedisIdempotenceStorage}. Not thread-safe. Defaults: those of the class; no Sentinel, no waiting for
-     * replicas, not strict.
+     * replicas, not strict, no lazy start.
      */
     public static final class Builder {
         private final RedisAddresses addresses;
@@ -410,6 +410,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         private JedisClientConfig sentinelClient = RedisConnector.defaultClientConfig();
         private @Nullable Replication replication;
         private boolean strict;
+        private boolean lazyStart;
 
         private Builder(RedisAddresses addresses, JedisClientConfig client) {
             this.addresses = addresses;
@@ -496,16 +497,30 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         }
 
         /**
-         * Connects.
+         * Lets {@link #build} succeed while Redis is down. Nothing is contacted until the first use. Until Redis was reached once and
+         * found in order, every call checks again, at most once per second, and throws {@link StorageUnavailableException}: requests
+         * get 503 and nothing runs. What would make an eager {@link #build} fail, also by {@link #strict()}, fails every call
+         * instead, with the same message.
+         *
+         * @return this
+         */
+        public Builder lazyStart() {
+            this.lazyStart = true;
+            return this;
+        }
+
+        /**
+         * Connects, or with {@link #lazyStart()} prepares to.
          *
          * @return a storage that owns its connections
          * @throws StorageUnavailableException if nothing there answers as it must, the user lacks a right that is needed, or {@link
-         *     #strict()} forbids how it is set up; everything opened is closed again
+         *     #strict()} forbids how it is set up; everything opened is closed again. Never with {@link #lazyStart()}
          */
         public RedisIdempotenceStorage build() {
             RedisConnector connector =
                     new RedisConnector(addresses, pool, client, primaryName, sentinelClient, replication, strict);
-            return new RedisIdempotenceStorage(connector.connect());
+            return new RedisIdempotenceStorage(
+                    lazyStart ? new LazyRedis(connector.name(), connector::connect) : connector.connect());
         }
     }
 }

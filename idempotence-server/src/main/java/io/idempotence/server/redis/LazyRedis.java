@@ -1,0 +1,136 @@
+package io.idempotence.server.redis;
+
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Connects at the first use, and again at a later one until that succeeds once. Meanwhile every call fails, and certainly writes
+ * nothing.
+ */
+final class LazyRedis implements RedisCommands {
+    /** For so long a failure answers for the next calls, too: they would wait for the same server. */
+    private static final long FAILURE_HOLDS_NANOS = Duration.ofSeconds(1).toNanos();
+
+    private static final long WAIT_FOR_ANOTHER_NANOS = Duration.ofSeconds(1).toNanos();
+
+    private final String name;
+    private final Supplier<RedisCommands> connector;
+    private final ReentrantLock connecting = new ReentrantLock();
+    private volatile @Nullable RedisCommands connected;
+    private volatile @Nullable Failure failure;
+    private boolean closed;
+
+    private record Failure(StorageUnavailableException why, long nanoTime) {}
+
+    LazyRedis(String name, Supplier<RedisCommands> connector) {
+        this.name = name;
+        this.connector = connector;
+    }
+
+    @Override
+    public String name() {
+        RedisCommands redis = connected;
+        return redis == null ? name : redis.name();
+    }
+
+    @Override
+    public Object run(LuaScript script, byte[] key, byte[]... args) {
+        return connected().run(script, key, args);
+    }
+
+    @Override
+    public Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
+        return connected().runReplicated(script, key, args);
+    }
+
+    @Override
+    public boolean delete(byte[] key) {
+        return connected().delete(key);
+    }
+
+    @Override
+    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+        return connected().scan(pattern, pageSize, read);
+    }
+
+    /** A connection that is just being opened is closed when it is open. */
+    @Override
+    public void close() {
+        connecting.lock();
+        try {
+            closed = true;
+            RedisCommands redis = connected;
+            if (redis != null) {
+                redis.close();
+            }
+        } finally {
+            connecting.unlock();
+        }
+    }
+
+    private RedisCommands connected() {
+        RedisCommands redis = connected;
+        if (redis != null) {
+            return redis;
+        }
+        failAsBefore();
+        if (!isMyTurn()) {
+            throw notConnected("another thread is still connecting for the first time", null);
+        }
+        try {
+            redis = connected;
+            if (redis == null) {
+                failAsBefore();
+                redis = connect();
+            }
+            return redis;
+        } finally {
+            connecting.unlock();
+        }
+    }
+
+    private RedisCommands connect() {
+        if (closed) {
+            throw notConnected("the storage is closed", null);
+        }
+        try {
+            RedisCommands redis = connector.get();
+            connected = redis;
+            failure = null;
+            return redis;
+        } catch (StorageUnavailableException e) {
+            if (!RedisErrors.isInterrupted(e)) {
+                // Only this thread was.
+                failure = new Failure(e, System.nanoTime());
+            }
+            throw new NothingWrittenException(e);
+        }
+    }
+
+    private void failAsBefore() {
+        Failure before = failure;
+        if (before != null && System.nanoTime() - before.nanoTime() < FAILURE_HOLDS_NANOS) {
+            throw new NothingWrittenException(before.why());
+        }
+    }
+
+    private boolean isMyTurn() {
+        try {
+            return connecting.tryLock(WAIT_FOR_ANOTHER_NANOS, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw notConnected("interrupted while another thread was connecting", e);
+        }
+    }
+
+    private NothingWrittenException notConnected(String why, @Nullable Throwable cause) {
+        return new NothingWrittenException(
+                new StorageUnavailableException(name + " is not connected to yet: " + why, cause));
+    }
+}

@@ -1,0 +1,158 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
+
+/** An application that starts before its Redis does. */
+@Tag("redis-7")
+@Tag("jedis")
+class RedisLazyStartTest {
+    private final StorageKey key = Claims.newKey();
+    private EmbeddedRedis redis;
+
+    @BeforeEach
+    void start() {
+        redis = EmbeddedRedis.start();
+    }
+
+    @AfterEach
+    void stop() {
+        redis.close();
+    }
+
+    private RedisIdempotenceStorage.Builder builder() {
+        return RedisIdempotenceStorage.builder(redis.address());
+    }
+
+    private void assertRefused(RedisIdempotenceStorage storage, String why) {
+        assertThatThrownBy(() -> storage.claim(Claims.request(key)))
+                .isInstanceOfSatisfying(
+                        StorageUnavailableException.class,
+                        e -> assertThat(e.nothingWritten()).isTrue())
+                .hasMessageContaining("Redis at " + redis.address())
+                .hasMessageContaining(why);
+    }
+
+    private void awaitClaim(RedisIdempotenceStorage storage) {
+        await().ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
+    }
+
+    @Test
+    void anEagerStartFailsWhileRedisIsDown() {
+        redis.kill();
+        assertThatThrownBy(() -> builder().build())
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("check that it runs");
+        LeftBehind.awaitNoPoolThread();
+    }
+
+    @Test
+    void aLazyStartSucceedsWhileRedisIsDownAndClaimsAreRefusedUntilItAnswers() {
+        redis.kill();
+        try (RedisIdempotenceStorage storage = builder().lazyStart().build()) {
+            assertRefused(storage, "check that it runs");
+            assertRefused(storage, "check that it runs");
+            redis.restart();
+            awaitClaim(storage);
+        }
+        LeftBehind.awaitNothing(redis);
+    }
+
+    @Test
+    void aLazyStartChecksWhatAnEagerOneChecksAndRefusesUntilItIsFixed() {
+        try (RedisIdempotenceStorage storage = builder().lazyStart().strict().build();
+                Jedis jedis = redis.jedis()) {
+            assertRefused(storage, "not set up as strict() demands: it keeps no append-only file");
+            assertThat(jedis.dbSize()).isZero();
+            jedis.configSet("appendonly", "yes");
+            awaitClaim(storage);
+        }
+    }
+
+    @Test
+    void aLazyStorageContactsNothingUntilItIsUsed() {
+        LeftBehind.awaitNoConnections(redis);
+        RedisIdempotenceStorage storage = builder().lazyStart().build();
+        assertThat(storage).hasToString("RedisIdempotenceStorage[Redis at " + redis.address() + "]");
+        assertThat(LeftBehind.connections(redis)).isZero();
+        storage.close();
+        storage.close();
+        assertRefused(storage, "closed");
+        assertThat(LeftBehind.connections(redis)).isZero();
+    }
+
+    @Test
+    void requestsThatComeTogetherAtTheFirstContactAllSucceed() throws Exception {
+        int requests = 16;
+        ExecutorService threads = Executors.newFixedThreadPool(requests);
+        CyclicBarrier together = new CyclicBarrier(requests);
+        try (RedisIdempotenceStorage storage = builder().lazyStart().build()) {
+            List<Future<ClaimResult>> claims = new ArrayList<>();
+            for (int i = 0; i < requests; i++) {
+                claims.add(threads.submit(() -> {
+                    together.await();
+                    return storage.claim(Claims.request(Claims.newKey()));
+                }));
+            }
+            for (Future<ClaimResult> each : claims) {
+                assertThat(each.get()).isInstanceOf(ClaimResult.Claimed.class);
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    @Test
+    void anInterruptAtTheFirstContactIsOfItsThreadOnly() {
+        try (RedisIdempotenceStorage storage = builder().lazyStart().build()) {
+            Thread.currentThread().interrupt();
+            try {
+                storage.claim(Claims.request(Claims.newKey()));
+            } catch (StorageUnavailableException e) {
+                assertThat(e.nothingWritten()).isTrue();
+            }
+            assertThat(Thread.interrupted()).isTrue();
+
+            assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
+            assertThat(Thread.currentThread().isInterrupted()).isFalse();
+        }
+    }
+
+    /** The port is taken by something that accepts and never answers. */
+    @Test
+    void aSilentServerAtTheFirstContactHoldsRequestsForOneCheckOnly() throws IOException {
+        try (DelayProxy wire = new DelayProxy(redis.port())) {
+            wire.holdAnswers();
+            try (RedisIdempotenceStorage storage =
+                    RedisIdempotenceStorage.builder(wire.address()).lazyStart().build()) {
+                assertThatThrownBy(() -> storage.claim(Claims.request(key)))
+                        .isInstanceOf(StorageUnavailableException.class);
+                int opened = wire.connections();
+                assertThatThrownBy(() -> storage.claim(Claims.request(key)))
+                        .isInstanceOf(StorageUnavailableException.class);
+                assertThat(wire.connections()).isEqualTo(opened);
+                wire.letGo();
+                awaitClaim(storage);
+            }
+        }
+    }
+}
