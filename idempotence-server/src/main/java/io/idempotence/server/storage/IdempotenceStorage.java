@@ -22,22 +22,17 @@ import java.util.stream.Stream;
  */
 public interface IdempotenceStorage extends AutoCloseable {
     /**
-     * A storage in this process's memory for at most 100,000 records, by a clock that never goes back. See
-     * {@link #inMemory(int, Clock)} for its limits.
+     * A storage in this process's memory for at most 100,000 records in a quarter of the heap, by a clock that never goes back. See
+     * {@link #inMemory(int, long, Clock)} for its limits.
      *
      * @return a new storage
      */
     static IdempotenceStorage inMemory() {
-        return new InMemoryIdempotenceStorage(InMemoryIdempotenceStorage.DEFAULT_MAX_RECORDS, new MonotonicClock());
+        return inMemory(InMemoryIdempotenceStorage.DEFAULT_MAX_RECORDS, new MonotonicClock());
     }
 
     /**
-     * A storage in this process's memory. Another process does not see its records, and a restart forgets them all: an ID that
-     * ran before it runs again after it. It is meant for tests, for examples, and for services of a single instance that accept this.
-     *
-     * <p>What is bounded is the number of records, not their bytes: each holds its answer, up to the filter's {@code maxResponseBody}.
-     * A record that still lives is never given up for a new one. When {@code maxRecords} live, a claim of a new ID throws
-     * {@link StorageUnavailableException} (promise P6); claims of known IDs go on. Closing does nothing.
+     * A storage in this process's memory, in at most a quarter of the heap. See {@link #inMemory(int, long, Clock)} for its limits.
      *
      * @param maxRecords how many records may live at once; at least 1
      * @param clock decides leases and retention; should never go back
@@ -45,7 +40,26 @@ public interface IdempotenceStorage extends AutoCloseable {
      * @throws IllegalArgumentException if {@code maxRecords} is under 1
      */
     static IdempotenceStorage inMemory(int maxRecords, Clock clock) {
-        return new InMemoryIdempotenceStorage(maxRecords, clock);
+        return inMemory(maxRecords, InMemoryIdempotenceStorage.defaultMaxBytes(), clock);
+    }
+
+    /**
+     * A storage in this process's memory. Another process does not see its records, and a restart forgets them all: an ID that
+     * ran before it runs again after it. It is meant for tests, for examples, and for services of a single instance that accept this.
+     *
+     * <p>A record that still lives is never given up for a new one: its ID would run again. When {@code maxRecords} live, or they take
+     * seven eighths of {@code maxBytes}, a claim of a new ID throws {@link StorageUnavailableException} (promise P6); claims of known
+     * IDs go on. The last eighth is for the results of what runs already. A result that does not fit is not kept: its ID is completed
+     * with {@link ClaimResult#noResult()}. Closing does nothing.
+     *
+     * @param maxRecords how many records may live at once; at least 1
+     * @param maxBytes how much memory they may take, by estimate; at least 4,096
+     * @param clock decides leases and retention; should never go back
+     * @return a new storage
+     * @throws IllegalArgumentException if {@code maxRecords} is under 1 or {@code maxBytes} under 4,096
+     */
+    static IdempotenceStorage inMemory(int maxRecords, long maxBytes, Clock clock) {
+        return new InMemoryIdempotenceStorage(maxRecords, maxBytes, clock);
     }
 
     /**

@@ -15,24 +15,43 @@ import java.util.function.BiFunction;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The storage of {@link IdempotenceStorage#inMemory(int, Clock)}. Transitions are pure functions of {@link StoredRecord}. */
+/** The storage of {@link IdempotenceStorage#inMemory(int, long, Clock)}. Transitions are pure functions of {@link StoredRecord}. */
 final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     static final int DEFAULT_MAX_RECORDS = 100_000;
+
+    /** What a record takes beside its result: keys, tokens, map and queue entries, rounded up. */
+    static final int BYTES_PER_RECORD = 512;
 
     private final ConcurrentHashMap<StorageKey, Entry> entries = new ConcurrentHashMap<>();
     private final Queue<Slot> slots = new ConcurrentLinkedQueue<>();
     private final AtomicInteger count = new AtomicInteger();
+    private final AtomicLong bytes = new AtomicLong();
     private final ReentrantLock sweeping = new ReentrantLock();
     private final AtomicLong earliestExpiry = new AtomicLong(Long.MAX_VALUE);
     private final int maxRecords;
+    private final long maxBytes;
+    /** The rest is for the results of what runs already. */
+    private final long maxBytesForClaims;
+
     private final Clock clock;
 
-    InMemoryIdempotenceStorage(int maxRecords, Clock clock) {
+    InMemoryIdempotenceStorage(int maxRecords, long maxBytes, Clock clock) {
         if (maxRecords < 1) {
             throw new IllegalArgumentException("maxRecords must be at least 1, got " + maxRecords);
         }
+        if (maxBytes < 8 * BYTES_PER_RECORD) {
+            throw new IllegalArgumentException(
+                    "maxBytes must be at least " + 8 * BYTES_PER_RECORD + ", got " + maxBytes);
+        }
         this.maxRecords = maxRecords;
+        this.maxBytes = maxBytes;
+        this.maxBytesForClaims = maxBytes - maxBytes / 8;
         this.clock = Objects.requireNonNull(clock, "clock");
+    }
+
+    /** A quarter of the heap: what else the application needs must fit beside it. */
+    static long defaultMaxBytes() {
+        return Math.max(8 * BYTES_PER_RECORD, Runtime.getRuntime().maxMemory() / 4);
     }
 
     /** A record's place in the queue. By identity: an ID that was deleted and claimed again has a new slot. */
@@ -44,7 +63,16 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         }
     }
 
-    private record Entry(StoredRecord content, Slot slot) {}
+    private record Entry(StoredRecord content, Slot slot) {
+        long weight() {
+            return weigh(content);
+        }
+    }
+
+    private static long weigh(StoredRecord record) {
+        byte[] result = record.result();
+        return BYTES_PER_RECORD + (result == null ? 0L : result.length);
+    }
 
     @Override
     public ClaimResult claim(ClaimRequest request) {
@@ -115,7 +143,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         boolean[] lived = new boolean[1];
         entries.computeIfPresent(key, (k, entry) -> {
             lived[0] = entry.content.expiresAt() > clock.millis();
-            count.decrementAndGet();
+            forget(entry);
             return null;
         });
         return lived[0];
@@ -130,20 +158,36 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         return slots.size();
     }
 
+    long bytes() {
+        return bytes.get();
+    }
+
+    private void forget(Entry entry) {
+        count.decrementAndGet();
+        bytes.addAndGet(-entry.weight());
+    }
+
     private <A> A step(StorageKey key, BiFunction<@Nullable StoredRecord, Long, Step<A>> transition) {
-        Optional<A> answer = tryStep(key, transition);
+        Optional<A> answer = tryStep(key, transition, false);
         if (answer.isEmpty()) {
             sweepWhenFull();
-            answer = tryStep(key, transition);
+            answer = tryStep(key, transition, true);
         }
-        return answer.orElseThrow(() -> new StorageUnavailableException(
-                "the in-memory storage is full of " + maxRecords
-                        + " live records; raise maxRecords, shorten the retention, or use a storage outside the process",
+        return answer.orElseThrow(() -> StorageUnavailableException.refused(
+                "the in-memory storage is full of " + count.get() + " live records with " + bytes.get()
+                        + " bytes (maxRecords "
+                        + maxRecords + ", maxBytes " + maxBytes
+                        + "); raise them, shorten the retention, or use a storage outside"
+                        + " the process",
                 null));
     }
 
-    /** Empty, with nothing changed, if a new record is needed and there is no room. */
-    private <A> Optional<A> tryStep(StorageKey key, BiFunction<@Nullable StoredRecord, Long, Step<A>> transition) {
+    /**
+     * Empty, with nothing changed, if there is no room: for a new record, or for a result unless {@code withoutResult}. Then what has
+     * ended is recorded as ended, without its result: it must never run again.
+     */
+    private <A> Optional<A> tryStep(
+            StorageKey key, BiFunction<@Nullable StoredRecord, Long, Step<A>> transition, boolean withoutResult) {
         Holder<A> holder = new Holder<>();
         entries.compute(key, (k, entry) -> {
             // The clock is read while the record is held: a thread that waited for it must not decide by a time before
@@ -154,18 +198,25 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             StoredRecord after = step.after();
             if (after == null) {
                 if (entry != null) {
-                    count.decrementAndGet();
+                    forget(entry);
                 }
                 holder.answer = step.answer();
                 return null;
             }
-            if (entry == null) {
-                if (count.incrementAndGet() > maxRecords) {
-                    count.decrementAndGet();
-                    return null;
-                }
-                holder.isNew = true;
+            if (entry == null && count.incrementAndGet() > maxRecords) {
+                count.decrementAndGet();
+                return null;
             }
+            if (!hasTakenRoom(entry, after)) {
+                after = withoutResult && after.result() != null ? after.withoutResult() : after;
+                if (!withoutResult || !hasTakenRoom(entry, after)) {
+                    if (entry == null) {
+                        count.decrementAndGet();
+                    }
+                    return entry;
+                }
+            }
+            holder.isNew = entry == null;
             holder.answer = step.answer();
             if (after.expiresAt() < earliestExpiry.get()) {
                 earliestExpiry.accumulateAndGet(after.expiresAt(), Math::min);
@@ -183,6 +234,17 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             lookAtOldest();
         }
         return Optional.ofNullable(holder.answer);
+    }
+
+    /** Takes what a record needs beyond the one that it replaces. What shrinks, or only changes its state, always fits. */
+    private boolean hasTakenRoom(@Nullable Entry before, StoredRecord after) {
+        long more = weigh(after) - (before == null ? 0 : before.weight());
+        long limit = after.phase() == StoredRecord.Phase.CLAIMED ? maxBytesForClaims : maxBytes;
+        if (bytes.addAndGet(more) > limit && more > 1) {
+            bytes.addAndGet(-more);
+            return false;
+        }
+        return true;
     }
 
     private static final class Holder<A> {
@@ -208,7 +270,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             if (entry.content.expiresAt() > now) {
                 return entry;
             }
-            count.decrementAndGet();
+            forget(entry);
             return null;
         });
     }
@@ -218,7 +280,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         sweeping.lock();
         try {
             long now = clock.millis();
-            if (count.get() < maxRecords || now < earliestExpiry.get()) {
+            if (now < earliestExpiry.get()) {
                 return;
             }
             // Reset before the scan: a write during the scan lowers it again, and must not be overwritten after it.

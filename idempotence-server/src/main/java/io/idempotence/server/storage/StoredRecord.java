@@ -255,6 +255,12 @@ public record StoredRecord(
         return result;
     }
 
+    /** This record of an ended execution, without what it answered. */
+    StoredRecord withoutResult() {
+        return new StoredRecord(
+                phase, takenOver, fence, owner, fingerprint, leaseUntil, expiresAt, ClaimResult.noResult());
+    }
+
     private boolean isOf(Claim claim) {
         return fence == claim.fence() && owner.equals(claim.owner());
     }

@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.idempotence.IdempotenceId;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
@@ -88,7 +91,7 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
 
     @Test
     void claimAndDeleteOfOneIdForEverLeavesNothingBehind() {
-        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(10, clock);
+        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(10, 1 << 20, clock);
         for (int round = 0; round < 10_000; round++) {
             claim(storage, 1, RETENTION);
             storage.delete(key(1));
@@ -98,7 +101,7 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
 
     @Test
     void whatExpiredLeavesTwiceAsFastAsNewOnesComeAndWhatLivesStays() {
-        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(10_000, clock);
+        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(10_000, 64 << 20, clock);
         for (int id = 0; id < 100; id++) {
             claim(storage, id, LEASE);
         }
@@ -109,6 +112,76 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
         }
         assertThat(storage.queueLength()).isEqualTo(50);
         assertThat(storage.list("memory")).hasSize(50);
+    }
+
+    @Test
+    void resultsAreBoundedByTheirBytesAndNothingRunsTwiceForIt() {
+        int room = 8 << 20;
+        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(1_000, room, clock);
+        int refused = 0;
+        int kept = 0;
+        int running = 20;
+        List<Claim> claims = new ArrayList<>();
+        for (int id = 0; id < running; id++) {
+            claims.add(claim(storage, id, RETENTION));
+        }
+        for (int id = 0; id < 59; id++) {
+            if (id >= running) {
+                try {
+                    claims.add(claim(storage, id, RETENTION));
+                } catch (StorageUnavailableException e) {
+                    assertThat(e.refusedByStorage()).isTrue();
+                    refused++;
+                    continue;
+                }
+            }
+            assertThat(storage.complete(claims.get(id), new byte[1 << 20], RETENTION))
+                    .isEqualTo(new WriteResult.Done());
+            assertThat(storage.bytes()).isLessThanOrEqualTo(room + running);
+        }
+        for (Claim claim : claims) {
+            byte[] result = ((ClaimResult.Completed) storage.claim(new ClaimRequest(
+                            claim.key(), Fingerprint.NONE, Owner.random(random), LEASE, RETENTION, true)))
+                    .result();
+            kept += result.length == 1 << 20 ? 1 : 0;
+            assertThat(result.length == 1 << 20 || Arrays.equals(result, ClaimResult.noResult()))
+                    .isTrue();
+        }
+        assertThat(kept).isEqualTo(7);
+        assertThat(refused).isEqualTo(59 - running);
+    }
+
+    @Test
+    void bytesAreGivenBackHoweverARecordGoes() {
+        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(1_000, 1 << 20, clock);
+        for (int round = 0; round < 100; round++) {
+            Claim claim = claim(storage, 1, RETENTION);
+            storage.completeProvisionally(claim, new byte[100_000], RETENTION);
+            storage.complete(claim, new byte[200_000], RETENTION);
+            storage.complete(claim(storage, 2, RETENTION), new byte[500_000], LEASE);
+            storage.release(claim(storage, 3, RETENTION), LEASE);
+            assertThat(storage.bytes()).isEqualTo(700_000 + 3 * InMemoryIdempotenceStorage.BYTES_PER_RECORD);
+            storage.delete(key(1));
+            clock.advance(LEASE);
+            claim(storage, 2, LEASE);
+            claim(storage, 3, LEASE);
+            storage.delete(key(2));
+            storage.delete(key(3));
+            assertThat(storage.bytes()).isZero();
+        }
+    }
+
+    @Test
+    void expiredResultsMakeRoomForNewOnes() {
+        InMemoryIdempotenceStorage storage = new InMemoryIdempotenceStorage(1_000, 1 << 20, clock);
+        for (int id = 0; id < 200; id += 2) {
+            storage.complete(claim(storage, id, RETENTION), new byte[800_000], LEASE);
+            clock.advance(LEASE);
+        }
+        byte[] large = new byte[800_000];
+        storage.complete(claim(storage, 201, RETENTION), large, RETENTION);
+        assertThat(((ClaimResult.Completed) storage.claim(request(201, RETENTION))).result())
+                .isEqualTo(large);
     }
 
     @Test
