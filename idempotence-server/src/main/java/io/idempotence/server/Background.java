@@ -5,6 +5,8 @@ import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -23,14 +25,35 @@ import org.slf4j.LoggerFactory;
 final class Background implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
     private static final Duration FIRST_DELAY = Duration.ofMillis(100);
-    private static final Duration LONGEST_DELAY = Duration.ofSeconds(5);
+    private static final Duration LONGEST_DELAY = Duration.ofSeconds(1);
 
     /** What all waiting writes may hold in memory; one more is given up loudly. */
     static final long MAX_BYTES = 64L << 20;
 
     static final int BYTES_PER_WRITE = 1024;
 
+    /** What is known of the storage that writes wait for. */
+    interface Outage {
+        /** Nothing is known of it. */
+        Outage UNKNOWN = new Outage() {
+            @Override
+            public boolean isKnown() {
+                return false;
+            }
+
+            @Override
+            public void suspect() {}
+        };
+
+        /** Whether no write can succeed now. Its end is told by {@link Background#flush()}. */
+        boolean isKnown();
+
+        /** A write waits. */
+        void suspect();
+    }
+
     private final Events events;
+    private final Outage outage;
     private final LongSupplier nanoTime;
     private final Duration closing;
     private final int threads;
@@ -45,15 +68,16 @@ final class Background implements AutoCloseable {
     private volatile boolean timeIsOver;
 
     Background(Events events, String threadName) {
-        this(events, threadName, 1, IdempotenceEvent.UNKNOWN);
+        this(events, threadName, 1, IdempotenceEvent.UNKNOWN, Outage.UNKNOWN);
     }
 
     /**
      * @param threads at most
      * @param givenUp what the listener is told of a write that is given up
+     * @param outage of the storage that is written to
      */
-    Background(Events events, String threadName, int threads, IdempotenceEvent givenUp) {
-        this(events, threadName, threads, givenUp, System::nanoTime, Duration.ofSeconds(5));
+    Background(Events events, String threadName, int threads, IdempotenceEvent givenUp, Outage outage) {
+        this(events, threadName, threads, givenUp, outage, System::nanoTime, Duration.ofSeconds(5));
     }
 
     /**
@@ -65,9 +89,11 @@ final class Background implements AutoCloseable {
             String threadName,
             int threads,
             IdempotenceEvent givenUp,
+            Outage outage,
             LongSupplier nanoTime,
             Duration closing) {
         this.events = events;
+        this.outage = outage;
         this.nanoTime = nanoTime;
         this.closing = closing;
         this.threads = threads;
@@ -93,13 +119,29 @@ final class Background implements AutoCloseable {
         }
     }
 
-    /** Runs a task once, later, unless this is closed before. False: this is closed already. */
-    boolean tryLater(Duration delay, Runnable task) {
+    /** Runs a task once, later, unless this is closed before or what is returned is cancelled. Null: this is closed already. */
+    @Nullable
+    Future<?> tryLater(Duration delay, Runnable task) {
         try {
-            executor.schedule(() -> logging(task), delay.toNanos(), TimeUnit.NANOSECONDS);
-            return true;
+            return executor.schedule(() -> logging(task), delay.toNanos(), TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException closed) {
-            return false;
+            return null;
+        }
+    }
+
+    /** Whether writes wait. */
+    boolean isAwaiting() {
+        return !waiting.isEmpty();
+    }
+
+    /** Tries every write that waits now, whatever its back-off: the storage is back. */
+    void flush() {
+        for (Runnable task : waiting.keySet()) {
+            try {
+                executor.execute(() -> runOnce(task));
+            } catch (RejectedExecutionException closed) {
+                return;
+            }
         }
     }
 
@@ -128,6 +170,7 @@ final class Background implements AutoCloseable {
             return;
         }
         schedule(new Attempt(id, cost, nanoTime.getAsLong() + giveUpAfter.toNanos(), write, afterwards), FIRST_DELAY);
+        outage.suspect();
     }
 
     /** Whether what waits needs the room that is left: what is only convenient should not be added. */
@@ -139,18 +182,25 @@ final class Background implements AutoCloseable {
         add(attempt.id, delay, () -> {
             // What began before the end is tried once more.
             boolean last = closed;
+            boolean isTime = nanoTime.getAsLong() - attempt.giveUpAt < 0;
+            if (!last && isTime && outage.isKnown()) {
+                // No thread is spent on it: the first probe that succeeds flushes.
+                schedule(attempt, LONGEST_DELAY);
+                return;
+            }
             try {
                 attempt.write.run();
-                LOG.info("a write that had failed before has been made");
+                LOG.debug("a write that had failed before has been made");
                 done(attempt);
             } catch (CorruptRecordException e) {
                 done(attempt);
-                events.publish(IdempotenceEvent.STORAGE_ERROR, attempt.id, "a write was given up", e);
+                events.storageFailed(attempt.id, "a write was given up", e);
             } catch (Throwable e) {
                 // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
                 if (last || timeIsOver) {
                     givenUp(attempt.id, "closed", e);
-                } else if (nanoTime.getAsLong() - attempt.giveUpAt < 0) {
+                } else if (isTime) {
+                    events.logStorageFailed(attempt.id, "a write in the background", e);
                     Duration doubled = delay.multipliedBy(2);
                     schedule(attempt, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
                 } else {
@@ -162,10 +212,11 @@ final class Background implements AutoCloseable {
     }
 
     private void givenUp(IdempotenceId id, String why, @Nullable Throwable cause) {
-        // An outage is told with its cause where each attempt is refused: not once more for each claim to be given
-        // back.
-        @Nullable Throwable told = givenUp == IdempotenceEvent.UNKNOWN ? cause : null;
-        events.publish(givenUp, id, "a write was given up, " + why + "; its record may show as abandoned", told);
+        if (cause != null) {
+            events.logStorageFailed(id, "a write in the background", cause);
+        }
+        // One line for each, without a stack trace: somebody must find their IDs.
+        events.publish(givenUp, id, "a write was given up, " + why + "; its record may show as abandoned");
     }
 
     private void done(Attempt attempt) {
@@ -219,6 +270,17 @@ final class Background implements AutoCloseable {
         } catch (InterruptedException e) {
             pool.shutdownNow();
             return true;
+        }
+    }
+
+    /** Waits for threads that were told to stop, for at most 3 seconds: an undeployed application should leave none behind. */
+    static void awaitEnd(ExecutorService stopped) {
+        try {
+            if (!stopped.awaitTermination(3, TimeUnit.SECONDS)) {
+                LOG.warn("a background thread waits for the storage still; it ends when the driver's timeout does");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -1,8 +1,12 @@
 package io.idempotence.server;
 
+import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
@@ -10,11 +14,14 @@ import java.util.stream.Stream;
 /**
  * What the executions of one {@link Idempotence} share.
  *
+ * @param storage itself, for renewals and for what is repeated in the background
+ * @param guard the way of request threads to the storage
  * @param writes ends that the storage could not take when they were due
  * @param giveBacks of claims that may have been stored in vain; apart, because the ends of executions must not wait for them
  */
 record Engine(
         IdempotenceStorage storage,
+        StorageGuard guard,
         Events events,
         Background writes,
         Background giveBacks,
@@ -25,17 +32,54 @@ record Engine(
     /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
     private static final int WRITERS = 8;
 
-    static Engine over(IdempotenceStorage storage, Events events, int maxWaiting) {
+    static Engine over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
+        StorageGuard guard = new StorageGuard(events, probe(storage, namespace));
+        Background.Outage outage = new Background.Outage() {
+            @Override
+            public boolean isKnown() {
+                return guard.isOpen();
+            }
+
+            @Override
+            public void suspect() {
+                guard.suspect();
+            }
+        };
+        Background writes = new Background(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN, outage);
+        // Nothing ran under what they give back: its outcome is no question.
+        Background giveBacks =
+                new Background(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR, outage);
+        guard.whenBack(() -> writes.isAwaiting() || giveBacks.isAwaiting(), () -> {
+            writes.flush();
+            giveBacks.flush();
+        });
         // Threads of their own: a write that waits for the storage must not let the leases of others run out.
         Leases leases = new Leases(new Background(events, "idempotence-renewals"));
         return new Engine(
                 storage,
+                guard,
                 events,
-                new Background(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN),
-                // Nothing ran under what they give back: its outcome is no question.
-                new Background(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR),
+                writes,
+                giveBacks,
                 leases,
-                new Waiters(new Background(events, "idempotence-polls"), leases::isRunning, maxWaiting));
+                new Waiters(
+                        new Background(events, "idempotence-polls"),
+                        new Background(events, "idempotence-timeouts"),
+                        leases::isRunning,
+                        maxWaiting));
+    }
+
+    /**
+     * Deletes a record that nobody has: a write, which a read-only replica refuses, too. A record of its own each time, because the
+     * shard of a single one may be dead, or the only one that is not.
+     */
+    private static Runnable probe(IdempotenceStorage storage, String namespace) {
+        SecureRandom random = new SecureRandom();
+        return () -> storage.delete(StorageKey.of(
+                namespace,
+                "",
+                "probe",
+                IdempotenceId.of(Long.toHexString(Owner.random(random).high()))));
     }
 
     /**
@@ -48,11 +92,13 @@ record Engine(
 
     @Override
     public void close() {
+        guard.beginClose();
         waiters.close();
         leases.close();
         List<Runnable> ends =
                 Stream.of(writes, giveBacks).map(Background::beginClose).toList();
         ends.forEach(Runnable::run);
+        guard.close();
         storage.close();
     }
 }

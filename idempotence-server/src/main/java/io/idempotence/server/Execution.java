@@ -11,6 +11,7 @@ import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +19,13 @@ import org.jspecify.annotations.Nullable;
  * {@link #finishProvisionally} counts.
  */
 public final class Execution implements IdempotentExecution {
+    /** What is declared of what the handler did. */
+    private enum Effect {
+        UNDECLARED,
+        NONE,
+        SOME
+    }
+
     private final Engine engine;
     private final IdempotenceId id;
     private final int attempt;
@@ -36,6 +44,8 @@ public final class Execution implements IdempotentExecution {
     private final AtomicBoolean replaceable = new AtomicBoolean();
     private volatile boolean endIsPending;
     private volatile @Nullable Verdict decided;
+    private final AtomicReference<Effect> effect = new AtomicReference<>(Effect.UNDECLARED);
+    private volatile ReleaseReason byPolicyFor = ReleaseReason.BY_TRANSPORT;
     private volatile boolean overtaken;
     private volatile boolean releasedInTime;
     /** Ends by leaving its record abandoned, as it found it. */
@@ -100,7 +110,18 @@ public final class Execution implements IdempotentExecution {
     }
 
     @Override
+    public void nothingTookEffect() {
+        effect.updateAndGet(known -> known == Effect.SOME ? known : Effect.NONE);
+    }
+
+    @Override
+    public void tookEffect() {
+        effect.set(Effect.SOME);
+    }
+
+    @Override
     public void applied() {
+        effect.compareAndSet(Effect.NONE, Effect.UNDECLARED);
         overtaken = false;
         if (decided == Verdict.RELEASE) {
             decided = null;
@@ -110,6 +131,32 @@ public final class Execution implements IdempotentExecution {
     @Override
     public void markUnknown() {
         decided = Verdict.UNKNOWN;
+    }
+
+    /**
+     * What the policy says to a status.
+     *
+     * @param status of the handler's response
+     * @return the policy's verdict; {@code RELEASE} instead of {@code UNKNOWN} if the handler declared that nothing took effect
+     */
+    public Verdict byStatus(int status) {
+        byPolicyFor = ReleaseReason.ofStatus(status);
+        return inTheLightOfTheEffect(policy.ofStatus(status));
+    }
+
+    /**
+     * What the policy says to an exception.
+     *
+     * @param exception that left the handler
+     * @return as {@link #byStatus}
+     */
+    public Verdict byException(Throwable exception) {
+        byPolicyFor = ReleaseReason.ofException(exception);
+        return inTheLightOfTheEffect(policy.ofException(exception));
+    }
+
+    private Verdict inTheLightOfTheEffect(Verdict byPolicy) {
+        return byPolicy == Verdict.UNKNOWN && effect.get() == Effect.NONE ? Verdict.RELEASE : byPolicy;
     }
 
     /**
@@ -262,8 +309,7 @@ public final class Execution implements IdempotentExecution {
             renewed = engine.storage().renew(claim, policy.lease());
         } catch (CorruptRecordException e) {
             engine.leases().ended(this);
-            engine.events()
-                    .publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
+            engine.events().storageFailed(id, "the record was damaged while its handler ran", e);
             return;
         }
         if (abandons) {
@@ -282,7 +328,8 @@ public final class Execution implements IdempotentExecution {
     }
 
     /** Due again after a sixth of the lease, not at every look. */
-    void renewalFailed() {
+    void renewalFailed(Throwable cause) {
+        engine.events().logStorageFailed(id, "a lease could not be renewed, and will be retried", cause);
         renewalInTrouble = true;
         renewedAt = System.nanoTime() - policy.lease().toNanos() / 6;
     }
@@ -304,14 +351,12 @@ public final class Execution implements IdempotentExecution {
             return Optional.empty();
         }
         try {
-            return insteadOfOwn(verdict, send(verdict, result, provisional));
+            return insteadOfOwn(verdict, engine.guard().call(() -> send(verdict, result, provisional)));
         } catch (CorruptRecordException e) {
             engine.leases().ended(this);
-            engine.events()
-                    .publish(IdempotenceEvent.STORAGE_ERROR, id, "the record was damaged while its handler ran", e);
+            engine.events().storageFailed(id, "the record was damaged while its handler ran", e);
         } catch (Throwable e) {
-            engine.events()
-                    .publish(IdempotenceEvent.STORAGE_ERROR, id, "the end of an execution is not recorded yet", e);
+            engine.events().storageFailed(id, "the end of an execution is not recorded yet", e);
             // Whoever runs by the time this is tried again began after this one had ended.
             releasedInTime = holds && verdict == Verdict.RELEASE;
             writeLater(verdict, result, provisional);
@@ -356,6 +401,9 @@ public final class Execution implements IdempotentExecution {
             case UNKNOWN -> engine.storage().markUnknown(claim, policy.retention());
         };
         engine.leases().ended(this);
+        if (verdict == Verdict.RELEASE && !abandons && written instanceof WriteResult.Done) {
+            engine.events().released(id, releaseReason());
+        }
         Optional<Decision> canonical = judge(written).map(Idempotence::ended);
         if (canonical.isPresent()) {
             tell(canonical.get());
@@ -368,6 +416,13 @@ public final class Execution implements IdempotentExecution {
                     });
         }
         return canonical;
+    }
+
+    private ReleaseReason releaseReason() {
+        if (decided != Verdict.RELEASE) {
+            return byPolicyFor;
+        }
+        return overtaken ? ReleaseReason.OVERTAKEN : ReleaseReason.BY_HANDLER;
     }
 
     private void tell(Decision decision) {

@@ -4,7 +4,8 @@ package io.idempotence.server;
 public enum FailureRule {
     /**
      * The default. A business failure (4xx) is kept: running again would fail again. A system failure (uncaught exception, 5xx,
-     * 408, 425, 429) is released: running again may succeed. Choose another rule where a handler can fail after it took effect.
+     * 408, 425, 429) is released: running again may succeed. A handler that fails after it took effect takes effect again on
+     * the retry: choose another rule for it.
      */
     RELEASE_ON_SYSTEM_FAILURE {
         @Override
@@ -16,6 +17,23 @@ public enum FailureRule {
         @Override
         Verdict ofException() {
             return Verdict.RELEASE;
+        }
+    },
+
+    /**
+     * The strict one: as {@link #RELEASE_ON_SYSTEM_FAILURE}, but a system failure releases the ID only if the handler or its
+     * transaction declared that {@linkplain IdempotentExecution#nothingTookEffect() nothing took effect}. Otherwise the outcome is
+     * unknown, and nothing runs again until somebody decides. For handlers that can fail after they took effect.
+     */
+    RELEASE_IF_NOTHING_TOOK_EFFECT {
+        @Override
+        Verdict ofStatus(int status) {
+            return RELEASE_ON_SYSTEM_FAILURE.ofStatus(status) == Verdict.KEEP ? Verdict.KEEP : Verdict.UNKNOWN;
+        }
+
+        @Override
+        Verdict ofException() {
+            return Verdict.UNKNOWN;
         }
     },
 

@@ -48,11 +48,15 @@ import org.slf4j.LoggerFactory;
  *
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
+ * <p>A storage that does not answer holds no request for long. After repeated failures or slow calls a circuit breaker opens: attempts
+ * are refused as storage-unavailable at once, until a probe in the background finds that the storage is back. The listener is told
+ * ({@link IdempotenceListener#onStorage}).
+ *
  * <p>It has few threads of its own, all daemons that exist only while there is something to do: up to eight
  * {@code idempotence-writes} for ends that the storage could not take when they were due, one {@code idempotence-give-backs} for
  * claims whose answers got lost, {@code idempotence-renewals} for the leases of running
- * handlers (one, and up to 16 more while several are due at once), and one {@code idempotence-polls} for duplicates that wait for
- * another process.
+ * handlers (one, and up to 16 more while several are due at once), one {@code idempotence-polls} and one {@code
+ * idempotence-timeouts} for duplicates that wait, and up to four {@code idempotence-probes} while the storage fails.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
@@ -77,10 +81,16 @@ public final class Idempotence implements AutoCloseable {
 
     private final SecureRandom random = new SecureRandom();
 
+    /** For tests that lose more calls than any storage does. */
+    Idempotence withoutCircuitBreaker() {
+        engine.guard().disableBreaker();
+        return this;
+    }
+
     private Idempotence(Builder builder) {
         this.namespace = builder.namespace;
         this.policy = builder.policy;
-        this.engine = Engine.over(builder.storage, new Events(builder.listener), builder.maxWaiting);
+        this.engine = Engine.over(builder.storage, builder.namespace, new Events(builder.listener), builder.maxWaiting);
     }
 
     /**
@@ -128,7 +138,7 @@ public final class Idempotence implements AutoCloseable {
         try {
             saved = save(id);
         } catch (RuntimeException e) {
-            engine.events().publish(IdempotenceEvent.STORAGE_ERROR, id, "an ID could not be saved", e);
+            engine.events().storageFailed(id, "an ID could not be saved", e);
             throw e;
         }
         engine.events().publish(saved ? IdempotenceEvent.CLAIMED : IdempotenceEvent.REPLAYED, id);
@@ -178,7 +188,8 @@ public final class Idempotence implements AutoCloseable {
      * @throws StorageUnavailableException if the storage cannot say
      */
     public boolean delete(IdempotenceId id) {
-        return engine.storage().delete(savedKey(id));
+        StorageKey key = savedKey(id);
+        return engine.guard().call(() -> engine.storage().delete(key));
     }
 
     /**
@@ -277,8 +288,7 @@ public final class Idempotence implements AutoCloseable {
         try {
             result = work.run(execution);
         } catch (Throwable e) {
-            Optional<Decision> canonical =
-                    execution.finish(execution.policy().ofException(e), StoredResult.unavailable());
+            Optional<Decision> canonical = execution.finish(execution.byException(e), StoredResult.unavailable());
             if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
                 LOG.warn("the work of a late owner failed; its caller gets the result of the one that overtook it", e);
                 return decoded(execution.id(), codec, replay.result());
@@ -368,7 +378,7 @@ public final class Idempotence implements AutoCloseable {
     }
 
     private Decision.Refuse refused(IdempotenceId id, String what, RuntimeException cause) {
-        engine.events().publish(IdempotenceEvent.STORAGE_ERROR, id, what, cause);
+        engine.events().storageFailed(id, what, cause);
         return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
     }
 
@@ -468,7 +478,8 @@ public final class Idempotence implements AutoCloseable {
             // A rule that answers null does not know either.
             return abandoned;
         }
-        engine.storage().resolve(request.key(), abandoned.fence(), resolution, policy.retention());
+        engine.guard()
+                .call(() -> engine.storage().resolve(request.key(), abandoned.fence(), resolution, policy.retention()));
         // Whoever was first to resolve it: the claim now tells what to do.
         return takenOver(claim(call.id(), request));
     }
@@ -485,8 +496,8 @@ public final class Idempotence implements AutoCloseable {
     /** What those who wait for an execution in another process are told; null while it runs. Leaves no claim behind. */
     private @Nullable Decision look(IdempotenceId id, ClaimRequest request) {
         try {
-            RecordState state = engine.storage()
-                    .find(request.key())
+            RecordState state = engine.guard()
+                    .call(() -> engine.storage().find(request.key()))
                     .map(IdempotenceRecord::state)
                     .orElse(RecordState.RELEASED);
             return switch (state) {
@@ -506,14 +517,13 @@ public final class Idempotence implements AutoCloseable {
             };
         } catch (Throwable e) {
             // Whatever a storage throws: nobody would look again.
-            engine.events()
-                    .log(IdempotenceEvent.STORAGE_ERROR, id, "those who waited for an execution were refused", e);
+            engine.events().logStorageFailed(id, "those who waited for an execution were refused", e);
             return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
         }
     }
 
     private Decision result(ClaimRequest request) {
-        ClaimResult result = engine.storage().claim(request);
+        ClaimResult result = engine.guard().call(() -> engine.storage().claim(request));
         if (result instanceof ClaimResult.Completed completed) {
             return ended(completed.result());
         }
@@ -583,7 +593,7 @@ public final class Idempotence implements AutoCloseable {
 
     private ClaimResult claim(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaimToUndo) {
         try {
-            return engine.storage().claim(request);
+            return engine.guard().call(() -> engine.storage().claim(request));
         } catch (StorageUnavailableException first) {
             if (first.nothingWritten()) {
                 throw first;
@@ -596,7 +606,7 @@ public final class Idempotence implements AutoCloseable {
             }
             try {
                 // The lost reply may have been a yes: the same owner gets the same answer (T2, T21).
-                return engine.storage().claim(request);
+                return engine.guard().call(() -> engine.storage().claim(request));
             } catch (StorageUnavailableException second) {
                 second.addSuppressed(first);
                 undo(id, request, mayClaimToUndo);
@@ -635,7 +645,8 @@ public final class Idempotence implements AutoCloseable {
                 .retry(
                         id,
                         0,
-                        request.lease(),
+                        // It asks as its owner: whoever has the ID by then loses nothing.
+                        request.retention(),
                         giveBack,
                         () -> undoing.computeIfPresent(request.key(), (key, n) -> n == 1 ? null : n - 1));
     }

@@ -12,6 +12,11 @@ public enum IdempotenceEvent {
      * cannot be read, and {@link #STORAGE_ERROR} follows.
      */
     REPLAYED,
+    /**
+     * An ID was released: its next attempt runs. {@link IdempotenceListener#onReleased} is told why. Look into it where a handler can
+     * fail after it took effect.
+     */
+    RELEASED,
     /** An attempt met one that still runs. */
     IN_PROGRESS,
     /** An ID came with another request. */

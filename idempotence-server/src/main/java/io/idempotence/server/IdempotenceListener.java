@@ -16,6 +16,30 @@ public interface IdempotenceListener {
      */
     void onEvent(IdempotenceEvent event, IdempotenceId id);
 
+    /** What is known of the storage. */
+    enum StorageState {
+        /** It answers. So it counts from the beginning. */
+        AVAILABLE,
+        /** It has failed repeatedly: attempts are refused without asking it, until a probe succeeds. */
+        UNAVAILABLE
+    }
+
+    /**
+     * The circuit breaker in front of the storage has opened, or a probe has found that the storage is back. Does nothing unless
+     * overridden.
+     *
+     * @param state the new state
+     */
+    default void onStorage(StorageState state) {}
+
+    /**
+     * An ID was released: its next attempt runs. {@link IdempotenceEvent#RELEASED} is told as well. Does nothing unless overridden.
+     *
+     * @param id which ID; do not use it as a metric's label
+     * @param reason why
+     */
+    default void onReleased(IdempotenceId id, ReleaseReason reason) {}
+
     /** What an attempt came to. */
     enum Outcome {
         /** It ran. */

@@ -57,13 +57,25 @@ public interface IdempotentExecution {
     void release();
 
     /**
+     * Declares that nothing took effect so far, for example because the transaction was rolled back. Unlike {@link #release()} it
+     * decides nothing: where the policy would mark a failure as unknown, it releases the ID instead. A success is kept as ever.
+     *
+     * <p>A transaction integration calls it after a rollback, {@link #applied()} when it begins another transaction, and {@link
+     * #tookEffect()} after a commit. After that it counts no longer.
+     */
+    void nothingTookEffect();
+
+    /** Declares that something took effect for good, for example because a transaction was committed. Cannot be withdrawn. */
+    void tookEffect();
+
+    /**
      * Another execution of this ID has taken effect, or this one no longer holds its claim; so this one must take no effect. The
      * ID is given back, and the caller gets the answer of the other one, or is told to ask again, whatever the handler answers.
      */
     void overtaken();
 
     /**
-     * This execution takes effect after all: {@link #release()} and {@link #overtaken()} count no longer, and the policy decides,
+     * This execution takes effect after all: {@link #release()}, {@link #overtaken()} and {@link #nothingTookEffect()} count no longer, and the policy decides,
      * if nothing is said later. Storages call it, for a transaction that is tried again after it has failed; a handler that wants
      * its answer kept says {@link #keep()}.
      */

@@ -13,15 +13,12 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The executions that run in this process, and the renewal of their leases (T9). One look over all of them a few times per lease:
  * an execution costs no more than an entry in a map.
  */
 final class Leases implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
     /** A storage that lets one record's renewal wait, as a dead shard does, must not cost the other records their leases. */
     private static final int MOST_THREADS = 16;
 
@@ -96,7 +93,7 @@ final class Leases implements AutoCloseable {
         if (shorter || !planned) {
             // A look that was planned for a longer lease would come too late for a shorter one: this plan replaces it.
             long plan = ++latestPlan;
-            planned = background.tryLater(Duration.ofNanos(tick), () -> renewDue(plan));
+            planned = background.tryLater(Duration.ofNanos(tick), () -> renewDue(plan)) != null;
         }
     }
 
@@ -163,8 +160,7 @@ final class Leases implements AutoCloseable {
         try {
             execution.renew();
         } catch (Throwable e) {
-            LOG.warn("a lease could not be renewed, trying again", e);
-            execution.renewalFailed();
+            execution.renewalFailed(e);
         }
     }
 
@@ -172,5 +168,6 @@ final class Leases implements AutoCloseable {
     public void close() {
         background.close();
         renewers.shutdownNow();
+        Background.awaitEnd(renewers);
     }
 }

@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
@@ -27,14 +27,17 @@ final class Waiters implements AutoCloseable {
     /** What those get whose wait is broken off because this is closed. */
     static final Decision CLOSED = new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
 
-    private final Background background;
+    private final Background polls;
+    private final Background timeouts;
     private final Predicate<StorageKey> runsHere;
     private final int limit;
     private final AtomicInteger count = new AtomicInteger();
     private final Map<Operation, Set<CompletableFuture<Decision>>> waiting = new ConcurrentHashMap<>();
 
-    Waiters(Background background, Predicate<StorageKey> runsHere, int limit) {
-        this.background = background;
+    /** @param timeouts apart from {@code polls}, which wait for the storage */
+    Waiters(Background polls, Background timeouts, Predicate<StorageKey> runsHere, int limit) {
+        this.polls = polls;
+        this.timeouts = timeouts;
         this.runsHere = runsHere;
         this.limit = limit;
     }
@@ -62,11 +65,16 @@ final class Waiters implements AutoCloseable {
             joined.add(waiter);
             return joined;
         });
+        // Not completeOnTimeout: the JDK's thread for that outlives an undeployed application and keeps its classes.
+        Future<?> timeout =
+                timeouts.tryLater(Duration.ofMillis(Millis.capped(patience)), () -> waiter.complete(otherwise));
         waiter.whenComplete((decision, failure) -> {
             count.decrementAndGet();
             leave(operation, waiter);
+            if (timeout != null) {
+                timeout.cancel(false);
+            }
         });
-        waiter.completeOnTimeout(otherwise, Millis.capped(patience), TimeUnit.MILLISECONDS);
         if (first[0]) {
             // Even if it runs here: it may have ended between the claim that met it and the line that joined.
             poll(operation, together, look, FIRST_POLL);
@@ -86,7 +94,7 @@ final class Waiters implements AutoCloseable {
             Set<CompletableFuture<Decision>> together,
             Supplier<@Nullable Decision> look,
             Duration delay) {
-        boolean planned = background.tryLater(delay, () -> {
+        Future<?> planned = polls.tryLater(delay, () -> {
             // Those who came after the last of these had left have a poll of their own.
             if (waiting.get(operation) == together) {
                 Decision decision = runsHere.test(operation.key) ? null : look.get();
@@ -100,7 +108,7 @@ final class Waiters implements AutoCloseable {
                 }
             }
         });
-        if (!planned) {
+        if (planned == null) {
             tell(operation, CLOSED);
         }
     }
@@ -121,7 +129,8 @@ final class Waiters implements AutoCloseable {
     @Override
     public void close() {
         // First: who comes meanwhile must not wait for a poll that will not be.
-        background.close();
+        polls.close();
+        timeouts.close();
         waiting.keySet().forEach(operation -> tell(operation, CLOSED));
     }
 }

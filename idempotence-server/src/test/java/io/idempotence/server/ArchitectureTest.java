@@ -85,6 +85,17 @@ class ArchitectureTest {
             .orShould()
             .callConstructor(Date.class);
 
+    /** The JDK's scheduler thread outlives a web application, and its context class loader is that of whoever was first. */
+    @ArchTest
+    static final ArchRule nobodyStartsThreadsOfTheJdk = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.server..")
+            .should()
+            .callMethodWhere(describe(
+                    "runs on a thread that the JDK shares",
+                    call -> call.getTargetOwner().isAssignableTo(java.util.concurrent.CompletionStage.class)
+                            && call.getName().matches("orTimeout|completeOnTimeout|delayedExecutor|.*Async")));
+
     @ArchTest
     static final ArchRule packagesHaveNoCycles =
             slices().matching("io.idempotence.(**)").should().beFreeOfCycles();

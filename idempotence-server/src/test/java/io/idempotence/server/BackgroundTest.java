@@ -37,8 +37,8 @@ class BackgroundTest {
     private final Events events = new Events((event, which) -> told.add(event + " " + which.value()));
     // As nanoTime may be: about to overflow.
     private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
-    private final Background background =
-            new Background(events, "idempotence-test", 1, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
+    private final Background background = new Background(
+            events, "idempotence-test", 1, IdempotenceEvent.UNKNOWN, Background.Outage.UNKNOWN, now::get, CLOSING);
     private final AtomicBoolean down = new AtomicBoolean(true);
     private final AtomicInteger tries = new AtomicInteger();
     private final AtomicInteger ends = new AtomicInteger();
@@ -226,7 +226,7 @@ class BackgroundTest {
         int last = tries.get();
         retry(id, 0);
         assertThat(tries).hasValue(last + 1);
-        assertThat(background.tryLater(Duration.ZERO, tries::incrementAndGet)).isFalse();
+        assertThat(background.tryLater(Duration.ZERO, tries::incrementAndGet)).isNull();
         background.add(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(ends).hasValue(1);
         assertThat(tries).hasValue(last + 1);
@@ -237,7 +237,7 @@ class BackgroundTest {
     void whatIsForLaterIsDoneWhenItIsClosedUnlessItMayBeDropped() {
         background.add(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(background.tryLater(Duration.ofHours(1), tries::incrementAndGet))
-                .isTrue();
+                .isNotNull();
         background.close();
         background.close();
         assertThat(ends).hasValue(1);
@@ -260,7 +260,8 @@ class BackgroundTest {
     @DisplayName("at the end a write that can be made is made, while others hang")
     void whatCanBeWrittenWhenItIsClosedIsWrittenWhileOthersHang() {
         AtomicInteger hanging = new AtomicInteger();
-        Background few = new Background(events, "idempotence-test", 3, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
+        Background few = new Background(
+                events, "idempotence-test", 3, IdempotenceEvent.UNKNOWN, Background.Outage.UNKNOWN, now::get, CLOSING);
         Runnable hangs = () -> {
             hanging.incrementAndGet();
             hang();
@@ -282,8 +283,14 @@ class BackgroundTest {
     @Test
     @DisplayName("T22: the listener is told each write that is given up because this is closed")
     void whatIsGivenUpWhenItIsClosedIsTold() {
-        Background giveBacks =
-                new Background(events, "idempotence-test", 1, IdempotenceEvent.STORAGE_ERROR, now::get, CLOSING);
+        Background giveBacks = new Background(
+                events,
+                "idempotence-test",
+                1,
+                IdempotenceEvent.STORAGE_ERROR,
+                Background.Outage.UNKNOWN,
+                now::get,
+                CLOSING);
         List<Background> both = List.of(background, giveBacks);
         for (Background each : both) {
             CountDownLatch underWay = new CountDownLatch(1);

@@ -41,10 +41,16 @@ class ExecutionTest {
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory(100, clock);
     private final FaultyStorage storage = new FaultyStorage(memory);
     private final List<String> told = new CopyOnWriteArrayList<>();
+    private final List<String> reasons = new CopyOnWriteArrayList<>();
     private final IdempotenceListener listener = new IdempotenceListener() {
         @Override
         public void onEvent(IdempotenceEvent event, IdempotenceId which) {
             told.add(event.toString());
+        }
+
+        @Override
+        public void onReleased(IdempotenceId which, ReleaseReason reason) {
+            reasons.add(reason.toString());
         }
 
         @Override
@@ -128,6 +134,90 @@ class ExecutionTest {
         assertThat(told).containsExactly("CLAIMED");
         idempotence.saveIfAbsent(id);
         assertThat(told).containsExactly("CLAIMED", "REPLAYED");
+    }
+
+    @Test
+    @DisplayName("every release is told with its reason, and nothing else is told as one")
+    void everyReleaseIsToldWithItsReason() {
+        Execution byStatus = run();
+        byStatus.finish(byStatus.byStatus(503), OWN);
+        Execution byException = run();
+        byException.finish(byException.byException(new IllegalStateException()), OWN);
+        Execution byHandler = run();
+        byHandler.release();
+        byHandler.finish(byHandler.byStatus(200), OWN);
+        Execution overtaken = run();
+        overtaken.overtaken();
+        overtaken.finish(overtaken.byStatus(500), OWN);
+        assertThat(reasons).containsExactly("503", "IllegalStateException", "handler", "overtaken");
+        assertThat(told).filteredOn("RELEASED"::equals).hasSize(4);
+
+        Execution late = run();
+        memory.delete(key);
+        late.finish(late.byStatus(503), OWN);
+        Execution kept = run();
+        kept.finish(kept.byStatus(422), OWN);
+        assertThat(reasons).hasSize(4);
+    }
+
+    @Test
+    void aReleaseThatIsWrittenLaterIsToldWhenItIs() {
+        fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
+        Execution execution = run();
+        execution.finish(execution.byStatus(503), OWN);
+        assertThat(reasons).isEmpty();
+        storage.before((call, which) -> {});
+        await().until(() -> reasons.equals(List.of("503")));
+    }
+
+    private Execution strict() {
+        IdempotencePolicy policy = IdempotencePolicy.builder()
+                .failureRule(FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT)
+                .build();
+        return ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
+    }
+
+    @Test
+    @DisplayName("the strict rule: a handler that charges and then fails is not run again")
+    void aHandlerThatTookEffectAndThenFailsIsNotRunAgain() {
+        Execution execution = strict();
+        execution.finish(execution.byException(new IllegalStateException("cannot serialise the receipt")), OWN);
+        assertThat(state()).isEqualTo(RecordState.UNKNOWN);
+        assertThat(reasons).isEmpty();
+    }
+
+    @Test
+    @DisplayName("the strict rule: what was rolled back runs again")
+    void aFailureOfWhichNothingTookEffectIsReleased() {
+        Execution execution = strict();
+        execution.nothingTookEffect();
+        execution.finish(execution.byException(new IllegalStateException("deadlock")), OWN);
+        assertThat(state()).isEqualTo(RecordState.RELEASED);
+        assertThat(reasons).containsExactly("IllegalStateException");
+    }
+
+    @Test
+    void aDeclarationIsWithdrawnByWhatMayTakeEffectLaterAndForGoodByWhatDid() {
+        Execution execution = strict();
+        execution.nothingTookEffect();
+        execution.applied();
+        assertThat(execution.byStatus(500)).isEqualTo(Verdict.UNKNOWN);
+        execution.nothingTookEffect();
+        assertThat(execution.byStatus(500)).isEqualTo(Verdict.RELEASE);
+        execution.tookEffect();
+        execution.nothingTookEffect();
+        assertThat(execution.byStatus(500)).isEqualTo(Verdict.UNKNOWN);
+    }
+
+    @Test
+    void aDeclarationDecidesNothingButWhatWouldBeUnknown() {
+        Execution execution = strict();
+        execution.nothingTookEffect();
+        assertThat(execution.byStatus(201)).isEqualTo(Verdict.KEEP);
+        assertThat(execution.byStatus(422)).isEqualTo(Verdict.KEEP);
+        // A container that gave up says unknown itself: its handler may still be running.
+        execution.finish(Verdict.UNKNOWN, OWN);
+        assertThat(state()).isEqualTo(RecordState.UNKNOWN);
     }
 
     @Test
@@ -217,7 +307,7 @@ class ExecutionTest {
                 .isFalse();
         assertThat(execution.isRenewalDue(before + LEASE.dividedBy(3).toNanos()))
                 .isTrue();
-        execution.renewalFailed();
+        execution.renewalFailed(new IllegalStateException("for the test"));
         long after = System.nanoTime();
         assertThat(execution.isRenewalInTrouble()).isTrue();
         assertThat(execution.isRenewalDue(before + LEASE.dividedBy(6).toNanos() - 1))

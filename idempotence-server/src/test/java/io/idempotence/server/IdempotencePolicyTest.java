@@ -58,6 +58,18 @@ class IdempotencePolicyTest {
     }
 
     @Test
+    void theStrictRuleReleasesNothingOfItself() {
+        IdempotencePolicy policy = of(FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT);
+        for (int status : List.of(200, 399, 400, 422)) {
+            assertThat(policy.ofStatus(status)).as("%d", status).isEqualTo(Verdict.KEEP);
+        }
+        for (int status : List.of(408, 425, 429, 500, 503)) {
+            assertThat(policy.ofStatus(status)).as("%d", status).isEqualTo(Verdict.UNKNOWN);
+        }
+        assertThat(policy.ofException(new IOException())).isEqualTo(Verdict.UNKNOWN);
+    }
+
+    @Test
     void aRuleForAStatusWinsOverTheFailureRule() {
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .status(200, Verdict.UNKNOWN)

@@ -312,8 +312,15 @@ class IdempotenceTest {
         await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
         Events toTest = new Events((event, which) -> events.add(event));
         Background background = new Background(toTest, "idempotence-test");
-        Waiters nobody = new Waiters(background, key -> false, 0);
-        Engine engine = new Engine(storage, toTest, background, background, new Leases(background), nobody);
+        Waiters nobody = new Waiters(background, background, key -> false, 0);
+        Engine engine = new Engine(
+                storage,
+                new StorageGuard(toTest, () -> {}),
+                toTest,
+                background,
+                background,
+                new Leases(background),
+                nobody);
         return new Execution(engine, IdempotentCall.of(id), claimed, left, policy);
     }
 

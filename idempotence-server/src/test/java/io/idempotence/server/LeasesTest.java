@@ -48,7 +48,7 @@ class LeasesTest {
     private final Events events = new Events(null);
     private final Background background = new Background(events, "idempotence-test");
     private final Leases leases = new Leases(background);
-    private final Waiters waiters = new Waiters(background, leases::isRunning, 0);
+    private final Waiters waiters = new Waiters(background, background, leases::isRunning, 0);
     private final AtomicInteger owners = new AtomicInteger();
     private final Semaphore goOn = new Semaphore(0);
 
@@ -80,7 +80,8 @@ class LeasesTest {
     }
 
     private Execution execution(Claim claim, IdempotencePolicy policy) {
-        Engine engine = new Engine(storage, events, background, background, leases, waiters);
+        Engine engine = new Engine(
+                storage, new StorageGuard(events, () -> {}), events, background, background, leases, waiters);
         return new Execution(
                 engine,
                 IdempotentCall.of(IdempotenceId.of("any")),
@@ -181,7 +182,8 @@ class LeasesTest {
         AtomicBoolean over = new AtomicBoolean();
         CompletableFuture<Void> renewals = CompletableFuture.runAsync(() -> {
             while (!over.get()) {
-                all.get(ThreadLocalRandom.current().nextInt(all.size())).renewalFailed();
+                all.get(ThreadLocalRandom.current().nextInt(all.size()))
+                        .renewalFailed(new IllegalStateException("for the test"));
             }
         });
         try {

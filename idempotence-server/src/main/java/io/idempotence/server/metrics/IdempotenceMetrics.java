@@ -4,12 +4,14 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotenceListener;
 import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.util.EnumMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Counts the events of the server half, and times what it adds to an attempt, in a Micrometer registry. The application brings
@@ -20,10 +22,10 @@ import java.util.concurrent.TimeUnit;
  * }</pre>
  *
  * <p>One counter for each {@link IdempotenceEvent}, {@value #EVENTS} with the tag {@code event}: {@code claimed}, {@code replayed},
- * {@code in_progress}, {@code mismatch}, {@code take_over}, {@code unknown}, {@code fenced}, {@code lost}, {@code storage_error},
+ * {@code released}, {@code in_progress}, {@code mismatch}, {@code take_over}, {@code unknown}, {@code fenced}, {@code lost}, {@code storage_error},
  * {@code oversize}. And one timer for each outcome of an attempt, {@value #OVERHEAD} with the tag {@code outcome}: {@code run},
  * {@code replay}, {@code refuse}; it has the time that the framework itself added, see {@link IdempotenceListener#onOverhead}.
- * All are there from the beginning, at 0. No ID, key or namespace becomes a tag. Thread-safe.
+ * All are there from the beginning, at 0. A gauge, {@value #STORAGE_AVAILABLE}, is 1, and 0 while the storage is known not to answer. No ID, key or namespace becomes a tag. Thread-safe.
  */
 public final class IdempotenceMetrics implements IdempotenceListener {
     /** The name of the counters. */
@@ -32,6 +34,10 @@ public final class IdempotenceMetrics implements IdempotenceListener {
     /** The name of the timers. */
     public static final String OVERHEAD = "idempotence.server.overhead";
 
+    /** The name of the gauge. */
+    public static final String STORAGE_AVAILABLE = "idempotence.server.storage.available";
+
+    private final AtomicInteger available = new AtomicInteger(1);
     private final Map<Outcome, Timer> timers = new EnumMap<>(Outcome.class);
     private final Map<IdempotenceEvent, Counter> counters = new EnumMap<>(IdempotenceEvent.class);
 
@@ -44,6 +50,11 @@ public final class IdempotenceMetrics implements IdempotenceListener {
                             .tag("event", event.name().toLowerCase(Locale.ROOT))
                             .register(registry));
         }
+        // Held strongly: a registry forgets what nobody else holds.
+        Gauge.builder(STORAGE_AVAILABLE, available, AtomicInteger::get)
+                .description("1, and 0 while the storage is known not to answer")
+                .strongReference(true)
+                .register(registry);
         for (Outcome outcome : Outcome.values()) {
             timers.put(
                     outcome,
@@ -70,6 +81,11 @@ public final class IdempotenceMetrics implements IdempotenceListener {
         if (counter != null) {
             counter.increment();
         }
+    }
+
+    @Override
+    public void onStorage(StorageState state) {
+        available.set(state == StorageState.AVAILABLE ? 1 : 0);
     }
 
     @Override

@@ -307,7 +307,7 @@ final class Exchange {
         HeldResponse.Deferred deferred = response.deferred();
         int status =
                 deferred instanceof HeldResponse.Deferred.Failure failure ? failure.status() : response.getStatus();
-        Verdict byPolicy = execution.policy().ofStatus(status);
+        Verdict byPolicy = execution.byStatus(status);
         if (gaveUp && byPolicy == Verdict.RELEASE) {
             // The container answered for a handler that has not: its work may still be running.
             byPolicy = Verdict.UNKNOWN;
@@ -346,9 +346,7 @@ final class Exchange {
         if (!ended.compareAndSet(false, true)) {
             return false;
         }
-        Verdict byPolicy = mayStillRun() || hasBegunAKeptAnswer()
-                ? Verdict.UNKNOWN
-                : execution.policy().ofException(exception);
+        Verdict byPolicy = mayStillRun() || hasBegunAKeptAnswer() ? Verdict.UNKNOWN : execution.byException(exception);
         if (execution.verdict(byPolicy) == Verdict.KEEP) {
             return gaveInsteadOfErrorPage(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null);
         }

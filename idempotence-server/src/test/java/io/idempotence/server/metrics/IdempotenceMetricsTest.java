@@ -8,6 +8,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotenceListener;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.micrometer.core.instrument.Meter;
@@ -42,6 +43,20 @@ class IdempotenceMetricsTest {
     }
 
     @Test
+    void theGaugeShowsWhetherTheStorageAnswers() {
+        IdempotenceMetrics metrics = IdempotenceMetrics.of(registry);
+        assertThat(available()).isEqualTo(1);
+        metrics.onStorage(IdempotenceListener.StorageState.UNAVAILABLE);
+        assertThat(available()).isZero();
+        metrics.onStorage(IdempotenceListener.StorageState.AVAILABLE);
+        assertThat(available()).isEqualTo(1);
+    }
+
+    private double available() {
+        return registry.get(IdempotenceMetrics.STORAGE_AVAILABLE).gauge().value();
+    }
+
+    @Test
     void thousandsOfIdsMakeNoMoreMetersThanThereAreEvents() throws Exception {
         try (Idempotence idempotence = Idempotence.builder(IdempotenceStorage.inMemory())
                 .namespace("payments")
@@ -58,7 +73,8 @@ class IdempotenceMetricsTest {
         assertThat(count(IdempotenceEvent.REPLAYED)).isEqualTo(2_000);
         assertThat(registry.getMeters().stream()
                         .map(Meter::getId)
-                        .filter(id -> !id.getName().equals("idempotence.server.overhead")))
+                        .filter(id -> !id.getName().equals("idempotence.server.overhead"))
+                        .filter(id -> !id.getName().equals("idempotence.server.storage.available")))
                 .allSatisfy(id -> {
                     assertThat(id.getName()).isEqualTo("idempotence.server.events");
                     assertThat(id.getTags()).extracting(Tag::getKey).containsExactly("event");

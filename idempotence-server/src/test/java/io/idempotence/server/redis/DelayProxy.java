@@ -16,7 +16,7 @@ import java.util.function.Supplier;
  * A wire to a server on which bytes can be held up, in one direction or both, and go on later: in order, and although the client
  * has given up meanwhile.
  */
-final class DelayProxy implements AutoCloseable {
+public final class DelayProxy implements AutoCloseable {
     private final ServerSocket listener;
     private volatile int target;
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
@@ -28,16 +28,16 @@ final class DelayProxy implements AutoCloseable {
 
     /** Sees what passes on one connection before it is passed on, and may change the bytes. */
     @FunctionalInterface
-    interface Tap {
+    public interface Tap {
         void passes(boolean requests, byte[] bytes, int length);
     }
 
-    DelayProxy(int target) {
+    public DelayProxy(int target) {
         this(target, () -> (requests, bytes, length) -> {});
     }
 
     /** @param taps one for each connection */
-    DelayProxy(int target, Supplier<Tap> taps) {
+    public DelayProxy(int target, Supplier<Tap> taps) {
         this.target = target;
         this.taps = taps;
         try {
@@ -58,23 +58,23 @@ final class DelayProxy implements AutoCloseable {
         return accepted.get();
     }
 
-    int port() {
+    public int port() {
         return listener.getLocalPort();
     }
 
-    String address() {
+    public String address() {
         return "127.0.0.1:" + port();
     }
 
-    void holdRequests() {
+    public void holdRequests() {
         hold(true, false);
     }
 
-    void holdAnswers() {
+    public void holdAnswers() {
         hold(false, true);
     }
 
-    void letGo() {
+    public void letGo() {
         hold(false, false);
     }
 

@@ -99,6 +99,7 @@ class PublicTypesTest {
                 IdempotenceEvent
                 IdempotenceListener
                 IdempotenceListener.Outcome
+                IdempotenceListener.StorageState
                 IdempotencePolicy
                 IdempotencePolicy.Applied
                 IdempotencePolicy.Builder
@@ -106,6 +107,8 @@ class PublicTypesTest {
                 IdempotencePolicy.Recovery
                 IdempotentCall
                 IdempotentExecution
+                ReleaseReason
+                ReleaseReason.Kind
                 ResultCodec
                 StoredResponse
                 StoredResponse.Form

@@ -1,0 +1,111 @@
+package io.idempotence.server;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+
+/**
+ * The log of an outage of the storage: one WARN with the cause when it begins, one a minute with the number of failures while it
+ * lasts, one when it is over. What becomes of each request is logged at DEBUG.
+ */
+final class OutageLog {
+    private static final long QUIET = TimeUnit.SECONDS.toNanos(1);
+    private static final long MINUTE = TimeUnit.MINUTES.toNanos(1);
+
+    private final Logger log;
+    private final LongSupplier nanoTime;
+
+    private volatile boolean failing;
+    // Under this object's lock, which is not held while something is logged.
+    private boolean announced;
+    private boolean everAnnounced;
+    private long announcedAt;
+    private long beganAt;
+    private long latestFailure;
+    private long reportedAt;
+    private long failures;
+    private long unreported;
+
+    OutageLog(Logger log, LongSupplier nanoTime) {
+        this.log = log;
+        this.nanoTime = nanoTime;
+    }
+
+    /** Whether an outage has begun and its end is not logged yet. */
+    boolean isFailing() {
+        return failing;
+    }
+
+    void failed(String what, Throwable cause) {
+        long now = nanoTime.getAsLong();
+        boolean begins = false;
+        @Nullable String report = null;
+        synchronized (this) {
+            if (!failing) {
+                failing = true;
+                beganAt = now;
+                reportedAt = now;
+                failures = 0;
+                unreported = 0;
+                // One that comes and goes must not fill the log either.
+                begins = !everAnnounced || now - announcedAt >= MINUTE;
+                announced = begins;
+            }
+            failures++;
+            unreported++;
+            latestFailure = now;
+            if (begins) {
+                everAnnounced = true;
+                announcedAt = now;
+                unreported = 0;
+            } else if (now - reportedAt >= MINUTE) {
+                announced = true;
+                report = "the storage still fails: " + unreported + " failures since the last report, " + failures
+                        + " in " + seconds(now - beganAt) + " s; the latest: " + what + ": " + cause.getMessage();
+                reportedAt = now;
+                unreported = 0;
+            }
+        }
+        if (begins) {
+            log.warn(
+                    "the storage fails: {}; further failures are counted and reported once a minute, each is logged at DEBUG",
+                    what,
+                    cause);
+        } else if (report != null) {
+            log.warn(report);
+        }
+    }
+
+    /** Something failed that nobody has asked for: it counts as no failure, but the outage is not over. */
+    void goesOn() {
+        long now = nanoTime.getAsLong();
+        synchronized (this) {
+            latestFailure = now;
+        }
+    }
+
+    void answered() {
+        if (!failing) {
+            return;
+        }
+        long now = nanoTime.getAsLong();
+        @Nullable String report = null;
+        synchronized (this) {
+            if (failing && now - latestFailure >= QUIET) {
+                failing = false;
+                if (announced) {
+                    report = "the storage answers again, after " + failures + " failures in "
+                            + seconds(latestFailure - beganAt) + " s";
+                }
+            }
+        }
+        if (report != null) {
+            log.warn(report);
+        }
+    }
+
+    private static String seconds(long nanos) {
+        return String.valueOf(TimeUnit.NANOSECONDS.toMillis(nanos) / 1000.0);
+    }
+}

@@ -1,0 +1,53 @@
+package io.idempotence.server;
+
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Why an ID was released, so that its next attempt runs.
+ *
+ * @param kind who decided
+ * @param status the status of the response, 0 unless the policy released it for that
+ * @param exception the class of the exception, null unless the policy released it for that
+ */
+public record ReleaseReason(Kind kind, int status, @Nullable Class<? extends Throwable> exception) {
+    /** Who decided. */
+    public enum Kind {
+        /** The handler: {@link IdempotentExecution#release()}. */
+        HANDLER,
+        /** The handler or a storage: another execution took effect, {@link IdempotentExecution#overtaken()}. */
+        OVERTAKEN,
+        /** The policy, for a status. */
+        STATUS,
+        /** The policy, for an exception. */
+        EXCEPTION,
+        /** The transport that runs the handler, for a reason of its own. */
+        TRANSPORT
+    }
+
+    static final ReleaseReason BY_HANDLER = new ReleaseReason(Kind.HANDLER, 0, null);
+    static final ReleaseReason OVERTAKEN = new ReleaseReason(Kind.OVERTAKEN, 0, null);
+    static final ReleaseReason BY_TRANSPORT = new ReleaseReason(Kind.TRANSPORT, 0, null);
+
+    static ReleaseReason ofStatus(int status) {
+        return new ReleaseReason(Kind.STATUS, status, null);
+    }
+
+    static ReleaseReason ofException(Throwable exception) {
+        return new ReleaseReason(Kind.EXCEPTION, 0, exception.getClass());
+    }
+
+    /**
+     * A short form for logs and metrics, without the ID.
+     *
+     * @return {@code handler}, {@code overtaken}, {@code transport}, the status, or the exception's simple name
+     */
+    @Override
+    public String toString() {
+        return switch (kind) {
+            case STATUS -> String.valueOf(status);
+            case EXCEPTION -> exception == null ? "exception" : exception.getSimpleName();
+            default -> kind.name().toLowerCase(Locale.ROOT);
+        };
+    }
+}

@@ -1,0 +1,252 @@
+package io.idempotence.server;
+
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
+import io.github.resilience4j.circuitbreaker.IllegalStateTransitionException;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+
+/**
+ * The way of request threads to the storage. After repeated failures or slow calls a circuit breaker opens: calls then fail at once,
+ * certainly not sent, and hold no thread. A probe in the background closes it again. Before the breaker opens, the number of threads
+ * that an unreachable storage can hold is bounded.
+ *
+ * <p>Whoever has writes waiting is told by the first probe that succeeds after a failure, and need not wait for its own back-off.
+ */
+final class StorageGuard implements AutoCloseable {
+    /** So many callers may wait for a storage that is slow; a fast one may have any number at once. */
+    static final int MOST_SLOW_CALLERS = 64;
+
+    private static final long SLOW_CALLER_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+    private static final Duration SLOW_CALL = Duration.ofSeconds(1);
+    private static final int WINDOW = 20;
+    private static final int FEWEST_CALLS = 10;
+    private static final int TRIAL_CALLS = 8;
+
+    private static final long PROBE_EVERY_MILLIS = 250;
+    /** A probe may hang as long as the driver waits: others must notice meanwhile that the storage is back. */
+    private static final int MOST_PROBES = 4;
+
+    private final Events events;
+    private final LongSupplier nanoTime;
+    private final Runnable probe;
+    private final CircuitBreaker breaker;
+    private final ScheduledThreadPoolExecutor prober;
+    private final AtomicBoolean probing = new AtomicBoolean();
+    /** Whether the next probe that succeeds tells of a recovery. */
+    private final AtomicBoolean suspected = new AtomicBoolean();
+
+    private final AtomicInteger callers = new AtomicInteger();
+    private final AtomicLong arrivals = new AtomicLong();
+    /** When each caller that is under way began, in the order of arrival. */
+    private final ConcurrentSkipListMap<Long, Long> underWay = new ConcurrentSkipListMap<>();
+
+    private volatile Runnable onRecovery = () -> {};
+    private volatile BooleanSupplier isAwaited = () -> false;
+    private volatile boolean closed;
+
+    /** @param probe a cheap write that leaves nothing behind; a different record each time */
+    StorageGuard(Events events, Runnable probe) {
+        this(events, probe, System::nanoTime);
+    }
+
+    /** @param nanoTime as {@link System#nanoTime} */
+    StorageGuard(Events events, Runnable probe, LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+        this.events = events;
+        this.probe = probe;
+        this.breaker = CircuitBreaker.of(
+                "idempotence-storage",
+                CircuitBreakerConfig.custom()
+                        .slidingWindowType(CircuitBreakerConfig.SlidingWindowType.COUNT_BASED)
+                        .slidingWindowSize(WINDOW)
+                        .minimumNumberOfCalls(FEWEST_CALLS)
+                        .failureRateThreshold(50)
+                        .slowCallDurationThreshold(SLOW_CALL)
+                        .slowCallRateThreshold(80)
+                        .permittedNumberOfCallsInHalfOpenState(TRIAL_CALLS)
+                        // Time alone closes nothing: the probe does.
+                        .waitDurationInOpenState(Duration.ofDays(365))
+                        .build());
+        breaker.getEventPublisher()
+                .onStateTransition(
+                        transition -> changed(transition.getStateTransition().getToState()));
+        this.prober = new ScheduledThreadPoolExecutor(MOST_PROBES, task -> {
+            Thread thread = new Thread(task, "idempotence-probes");
+            thread.setDaemon(true);
+            return thread;
+        });
+        prober.setKeepAliveTime(2, TimeUnit.SECONDS);
+        prober.allowCoreThreadTimeOut(true);
+        prober.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    }
+
+    /**
+     * Sets who waits for the storage to be back.
+     *
+     * @param isAwaited whether anybody does: probes go on meanwhile
+     * @param onRecovery told when a probe succeeds after a failure
+     */
+    void whenBack(BooleanSupplier isAwaited, Runnable onRecovery) {
+        this.isAwaited = isAwaited;
+        this.onRecovery = onRecovery;
+    }
+
+    /** Refuses nothing for repeated failures. For tests that lose more calls than any storage does. */
+    void disableBreaker() {
+        breaker.transitionToDisabledState();
+    }
+
+    /** Whether the storage is known not to answer. Never true once this is closed, so that what waits is tried once more. */
+    boolean isOpen() {
+        return !closed && breaker.getState() == CircuitBreaker.State.OPEN;
+    }
+
+    /** A call has failed that somebody will repeat: the storage is probed from now on. */
+    void suspect() {
+        suspected.set(true);
+        startProbing();
+    }
+
+    /**
+     * Calls the storage, unless it is known not to answer.
+     *
+     * @throws StorageUnavailableException as the call does, or at once; then {@link StorageUnavailableException#nothingWritten()}
+     */
+    <T> T call(Supplier<T> call) {
+        if (!breaker.tryAcquirePermission()) {
+            throw StorageUnavailableException.notSent(
+                    "the storage has failed repeatedly and was not asked; it is probed in the background", null);
+        }
+        long arrival = arrivals.getAndIncrement();
+        long start = nanoTime.getAsLong();
+        if (callers.incrementAndGet() > MOST_SLOW_CALLERS && hasTooManySlowCallers(start)) {
+            callers.decrementAndGet();
+            breaker.releasePermission();
+            throw StorageUnavailableException.notSent(
+                    MOST_SLOW_CALLERS + " callers wait for the storage already, for longer than "
+                            + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not asked",
+                    null);
+        }
+        underWay.put(arrival, start);
+        try {
+            T answer = call.get();
+            answered(start);
+            return answer;
+        } catch (Throwable e) {
+            failed(start, e);
+            throw e;
+        } finally {
+            underWay.remove(arrival);
+            callers.decrementAndGet();
+        }
+    }
+
+    /** The oldest come first: if so many of them are slow, the last of these is. */
+    private boolean hasTooManySlowCallers(long now) {
+        return underWay.values().stream()
+                .skip(MOST_SLOW_CALLERS - 1L)
+                .findFirst()
+                .filter(start -> now - start > SLOW_CALLER_NANOS)
+                .isPresent();
+    }
+
+    private void answered(long start) {
+        breaker.onSuccess(nanoTime.getAsLong() - start, TimeUnit.NANOSECONDS);
+        events.storageAnswered();
+    }
+
+    private void failed(long start, Throwable e) {
+        boolean answered = e instanceof CorruptRecordException
+                || (e instanceof StorageUnavailableException unavailable && unavailable.refusedByStorage());
+        if (answered) {
+            answered(start);
+        } else if (e instanceof IllegalArgumentException
+                || Thread.currentThread().isInterrupted()) {
+            // Says nothing of the storage.
+            breaker.releasePermission();
+        } else {
+            breaker.onError(nanoTime.getAsLong() - start, TimeUnit.NANOSECONDS, e);
+            // Without further calls nobody else would notice the end of the outage.
+            startProbing();
+        }
+    }
+
+    private void changed(CircuitBreaker.State state) {
+        if (state == CircuitBreaker.State.OPEN) {
+            events.storageIs(IdempotenceListener.StorageState.UNAVAILABLE);
+            suspect();
+        } else if (state == CircuitBreaker.State.HALF_OPEN) {
+            events.storageIs(IdempotenceListener.StorageState.AVAILABLE);
+        }
+    }
+
+    private void startProbing() {
+        if (!probing.getAndSet(true)) {
+            plan();
+        }
+    }
+
+    private void plan() {
+        try {
+            prober.schedule(this::look, PROBE_EVERY_MILLIS, TimeUnit.MILLISECONDS);
+        } catch (RejectedExecutionException e) {
+            probing.set(false);
+        }
+    }
+
+    private void look() {
+        if (!isOpen() && !isAwaited.getAsBoolean() && !events.isStorageFailing()) {
+            probing.set(false);
+            // Somebody may have come since.
+            if (isOpen() || isAwaited.getAsBoolean()) {
+                startProbing();
+            }
+            return;
+        }
+        plan();
+        try {
+            probe.run();
+        } catch (Throwable e) {
+            events.storageDidNotAnswer(e);
+            suspect();
+            return;
+        }
+        if (breaker.getState() == CircuitBreaker.State.OPEN) {
+            try {
+                breaker.transitionToHalfOpenState();
+            } catch (IllegalStateTransitionException e) {
+                // Another probe was faster.
+                return;
+            }
+        }
+        events.storageAnswered();
+        if (suspected.getAndSet(false)) {
+            onRecovery.run();
+        }
+    }
+
+    /** From here on nothing is refused for an outage, and nothing probed. */
+    void beginClose() {
+        closed = true;
+        prober.shutdownNow();
+    }
+
+    /** Waits for probes that are under way, which a driver may not interrupt. */
+    @Override
+    public void close() {
+        beginClose();
+        Background.awaitEnd(prober);
+    }
+}

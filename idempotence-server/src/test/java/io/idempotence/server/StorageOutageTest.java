@@ -1,0 +1,261 @@
+package io.idempotence.server;
+
+import static io.idempotence.server.Refusals.refusalOf;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** What requests, executions and the log see of a storage that is down for a while. */
+class StorageOutageTest {
+    private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
+    private final FaultyStorage storage = new FaultyStorage(memory);
+    private final List<String> told = new CopyOnWriteArrayList<>();
+    private final Idempotence idempotence = Idempotence.builder(storage)
+            .listener(new IdempotenceListener() {
+                @Override
+                public void onEvent(IdempotenceEvent event, IdempotenceId id) {
+                    told.add(event.name());
+                }
+
+                @Override
+                public void onStorage(StorageState state) {
+                    told.add(state.name());
+                }
+            })
+            .build();
+    private final ExecutorService callers = Executors.newCachedThreadPool();
+    private final AtomicInteger ids = new AtomicInteger();
+
+    @AfterEach
+    void stop() {
+        works();
+        callers.shutdownNow();
+        idempotence.close();
+    }
+
+    private void isDown() {
+        storage.before((call, which) -> {
+            throw new StorageUnavailableException("the cable is out", null);
+        });
+    }
+
+    private void works() {
+        storage.before((call, which) -> {});
+    }
+
+    private String execute() throws Exception {
+        return idempotence.execute(IdempotenceId.of("order-" + ids.incrementAndGet()), () -> "paid");
+    }
+
+    private Refusal refusal() {
+        return refusalOf(this::execute);
+    }
+
+    private void openTheBreaker() {
+        isDown();
+        for (int i = 0; i < 10; i++) {
+            assertThat(refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        }
+        assertThat(told).contains("UNAVAILABLE");
+    }
+
+    private Execution run(String id) {
+        Decision decision = idempotence.claim(IdempotentCall.of(IdempotenceId.of(id)), IdempotencePolicy.defaults());
+        return ((Decision.Run) decision).execution();
+    }
+
+    private RecordState state(String id) {
+        return memory.find(StorageKey.of("default", "", "", IdempotenceId.of(id)))
+                .orElseThrow()
+                .state();
+    }
+
+    @Test
+    @DisplayName(
+            "P6: after repeated failures attempts are refused without asking the storage, until a probe finds it back")
+    void attemptsAreRefusedAtOnceWhileTheStorageIsKnownToBeDown() throws Exception {
+        openTheBreaker();
+        long claims = storage.count(Call.CLAIM);
+        for (int i = 0; i < 100; i++) {
+            assertThat(refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        }
+        assertThat(storage.count(Call.CLAIM)).isEqualTo(claims);
+        await("a probe").until(() -> storage.count(Call.DELETE) > 1);
+        assertThat(told).doesNotContain("AVAILABLE");
+
+        works();
+        await().atMost(Duration.ofSeconds(2)).until(() -> told.contains("AVAILABLE"));
+        for (int i = 0; i < 20; i++) {
+            assertThat(execute()).isEqualTo("paid");
+        }
+        assertThat(told).containsOnlyOnce("UNAVAILABLE");
+    }
+
+    @Test
+    @DisplayName("what a healthy storage refuses, or a damaged record, is no outage")
+    void refusalsOfAHealthyStorageOpenNothing() throws Exception {
+        List<RuntimeException> answers = List.of(
+                StorageUnavailableException.refused("out of memory", null), new CorruptRecordException("damaged"));
+        for (RuntimeException answer : answers) {
+            storage.before((call, which) -> {
+                throw answer;
+            });
+            for (int i = 0; i < 50; i++) {
+                assertThat(refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+            }
+            works();
+            assertThat(execute()).isEqualTo("paid");
+        }
+        assertThat(told).doesNotContain("UNAVAILABLE");
+    }
+
+    @Test
+    @DisplayName("T22: an execution that ends while the storage is known to be down is recorded as soon as it is back")
+    void endsAreWrittenWhenTheStorageIsBack() {
+        Execution execution = run("running");
+        openTheBreaker();
+        execution.finish(Verdict.KEEP, StoredResult.nothing());
+        assertThat(storage.count(Call.COMPLETE)).isZero();
+        assertThat(state("running")).isEqualTo(RecordState.IN_PROGRESS);
+
+        works();
+        await().atMost(Duration.ofSeconds(2)).until(() -> state("running") == RecordState.COMPLETED);
+    }
+
+    @Test
+    @DisplayName("T22: a pending end is not written a long back-off after the storage is back")
+    void aPendingEndIsWrittenSoonAfterTheStorageIsBack() {
+        Execution execution = run("running");
+        isDown();
+        execution.finish(Verdict.KEEP, StoredResult.nothing());
+        await().until(() -> storage.count(Call.COMPLETE) >= 6);
+        works();
+        long start = System.nanoTime();
+        await().until(() -> state("running") == RecordState.COMPLETED);
+        // Its back-off would be over 3 s by now if it doubled each time.
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofMillis(1_500));
+    }
+
+    @Test
+    @DisplayName("a storage that hangs holds a bounded number of threads, and others are refused at once")
+    void aStorageThatHangsHoldsABoundedNumberOfThreads() throws Exception {
+        CountDownLatch goOn = new CountDownLatch(1);
+        storage.before((call, which) -> {
+            if (call == Call.CLAIM) {
+                hang(goOn);
+            }
+        });
+        List<Future<String>> calls = new ArrayList<>();
+        for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
+            calls.add(callers.submit(this::execute));
+        }
+        await().until(() -> storage.count(Call.CLAIM) == StorageGuard.MOST_SLOW_CALLERS);
+        await("one that is refused").until(() -> {
+            Future<String> another = callers.submit(this::execute);
+            calls.add(another);
+            return isRefused(another);
+        });
+        assertThat(told).contains("STORAGE_ERROR").doesNotContain("UNAVAILABLE");
+        goOn.countDown();
+        works();
+        await().until(() -> calls.stream().allMatch(Future::isDone));
+        assertThat(told.stream().filter("CLAIMED"::equals).count())
+                .isGreaterThanOrEqualTo(StorageGuard.MOST_SLOW_CALLERS);
+    }
+
+    private static boolean isRefused(Future<String> call) throws Exception {
+        try {
+            call.get(100, TimeUnit.MILLISECONDS);
+            return false;
+        } catch (TimeoutException e) {
+            return false;
+        } catch (ExecutionException e) {
+            return e.getCause() instanceof ExecutionRefusedException;
+        }
+    }
+
+    @Test
+    @DisplayName("a crowd is no outage: only callers that have waited for long keep others out")
+    void aCrowdIsNotRefused() throws Exception {
+        AtomicLong now = new AtomicLong();
+        int crowd = 2 * StorageGuard.MOST_SLOW_CALLERS;
+        CountDownLatch arrived = new CountDownLatch(crowd);
+        CountDownLatch goOn = new CountDownLatch(1);
+        List<Future<String>> calls = new ArrayList<>();
+        try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, now::get)) {
+            for (int i = 0; i < crowd; i++) {
+                calls.add(callers.submit(() -> guard.call(() -> {
+                    arrived.countDown();
+                    hang(goOn);
+                    return "answered";
+                })));
+            }
+            arrived.await();
+            assertThat(guard.call(() -> "one more")).isEqualTo("one more");
+            now.addAndGet(Duration.ofMillis(251).toNanos());
+            assertThatThrownBy(() -> guard.call(() -> "too many"))
+                    .isInstanceOfSatisfying(
+                            StorageUnavailableException.class,
+                            e -> assertThat(e.nothingWritten()).isTrue());
+            goOn.countDown();
+            for (Future<String> call : calls) {
+                assertThat(call.get()).isEqualTo("answered");
+            }
+            assertThat(guard.call(() -> "back")).isEqualTo("back");
+        } finally {
+            goOn.countDown();
+        }
+    }
+
+    @Test
+    @DisplayName("an outage is logged when it begins, with its cause, and when it is over; not once for each request")
+    void anOutageIsLoggedAtItsBeginningAndAtItsEnd() {
+        try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
+            isDown();
+            for (int i = 0; i < 100; i++) {
+                refusal();
+            }
+            assertThat(log.warnings()).hasSize(1);
+            assertThat(log.warnings().get(0).getThrowableProxy()).isNotNull();
+            works();
+            await().until(() -> log.warnings().size() == 2);
+            assertThat(log.warnings().get(1).getFormattedMessage()).startsWith("the storage answers again");
+        }
+        assertThat(told.stream().filter("STORAGE_ERROR"::equals)).hasSize(100);
+    }
+
+    private static void hang(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new StorageUnavailableException("interrupted", e);
+        }
+    }
+}
