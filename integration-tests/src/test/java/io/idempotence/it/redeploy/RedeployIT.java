@@ -1,0 +1,166 @@
+package io.idempotence.it.redeploy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import com.google.gson.Gson;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.core.IntervalFunction;
+import io.idempotence.IdempotenceId;
+import io.idempotence.it.container.Http;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.redis.DelayProxy;
+import io.idempotence.server.redis.RedisOfAClass;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.ref.WeakReference;
+import java.net.URI;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.jar.JarOutputStream;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.core.StandardContext;
+import org.apache.catalina.startup.Tomcat;
+import org.apache.commons.pool2.impl.GenericObjectPool;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+import redis.clients.jedis.UnifiedJedis;
+
+/** A web application with libraries of its own, as it is deployed in production. */
+@DisplayName("Redeploying a web application")
+class RedeployIT {
+    private static final int TIMES = 10;
+
+    /** One class of each library that is in {@code WEB-INF/lib}. */
+    private static final List<Class<?>> LIBRARIES = List.of(
+            Idempotence.class,
+            IdempotenceId.class,
+            CircuitBreaker.class,
+            IntervalFunction.class,
+            UnifiedJedis.class,
+            GenericObjectPool.class,
+            Gson.class);
+
+    @RegisterExtension
+    static final RedisOfAClass redis = new RedisOfAClass();
+
+    @TempDir
+    Path directory;
+
+    @Test
+    @DisplayName("leaves no thread and no class loader behind")
+    void leavesNoThreadAndNoClassLoaderBehind() throws Exception {
+        List<WeakReference<ClassLoader>> loaders = new ArrayList<>();
+        Tomcat tomcat = new Tomcat();
+        tomcat.setBaseDir(Files.createDirectory(directory.resolve("tomcat")).toString());
+        Connector connector = new Connector();
+        connector.setProperty("address", "127.0.0.1");
+        connector.setPort(0);
+        tomcat.setConnector(connector);
+        // It makes its host when it is asked for it, too late once it runs.
+        tomcat.getHost();
+        tomcat.start();
+        try {
+            Path application = application();
+            // The latest one does not count: the requests that a container keeps for reuse may remember it.
+            for (int i = 0; i <= TIMES; i++) {
+                loaders.add(deployed(tomcat, application));
+            }
+            await().untilAsserted(() -> assertThat(threads()).isEmpty());
+            await().pollInterval(Duration.ofMillis(100)).untilAsserted(() -> {
+                System.gc();
+                assertThat(loaders.subList(0, TIMES))
+                        .allSatisfy(loader -> assertThat(loader.get()).isNull());
+            });
+        } finally {
+            tomcat.stop();
+            tomcat.destroy();
+        }
+    }
+
+    /** Deploys it, has it work through requests, duplicates and an outage, and undeploys it. */
+    private static WeakReference<ClassLoader> deployed(Tomcat tomcat, Path application) throws IOException {
+        try (DelayProxy wire = new DelayProxy(redis.server().port())) {
+            StandardContext context = new StandardContext();
+            context.setPath("/app");
+            context.setDocBase(application.toString());
+            context.addLifecycleListener(new Tomcat.FixContextListener());
+            context.addParameter("redis", wire.address());
+            context.addParameter("namespace", "t-" + UUID.randomUUID());
+            context.addApplicationListener(WebApplication.class.getName());
+            tomcat.getHost().addChild(context);
+            ClassLoader loader = context.getLoader().getClassLoader();
+            try {
+                assertThat(loader.loadClass(Idempotence.class.getName())).isNotSameAs(Idempotence.class);
+            } catch (ClassNotFoundException e) {
+                throw new IllegalStateException(e);
+            }
+            URI uri = URI.create("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + "/app/payments");
+            String id = UUID.randomUUID().toString();
+            List<CompletableFuture<HttpResponse<byte[]>>> attempts = Stream.of(1, 2, 3)
+                    .map(n -> Http.sendAsync(Http.request("POST", uri, id, "{}", "Prefer", "wait=5")))
+                    .toList();
+            assertThat(attempts)
+                    .allSatisfy(
+                            attempt -> assertThat(attempt.join().statusCode()).isEqualTo(422));
+            wire.close();
+            for (int n = 0; n < 12; n++) {
+                assertThat(Http.post(uri, "down-" + n, "{}").statusCode()).isEqualTo(503);
+            }
+            tomcat.getHost().removeChild(context);
+            return new WeakReference<>(loader);
+        }
+    }
+
+    private static List<String> threads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getContextClassLoader() != null
+                        && thread.getContextClassLoader().getClass().getName().contains("Webapp"))
+                .map(Thread::getName)
+                .toList();
+    }
+
+    private Path application() throws Exception {
+        Path application = Files.createDirectory(directory.resolve("application"));
+        Path libraries = Files.createDirectories(application.resolve("WEB-INF/lib"));
+        for (Class<?> library : LIBRARIES) {
+            Path place = Path.of(
+                    library.getProtectionDomain().getCodeSource().getLocation().toURI());
+            Path jar = libraries.resolve(library.getSimpleName() + ".jar");
+            if (Files.isDirectory(place)) {
+                pack(place, jar);
+            } else {
+                Files.copy(place, jar);
+            }
+        }
+        for (String name : List.of("WebApplication", "WebApplication$Handler")) {
+            String file = getClass().getPackageName().replace('.', '/') + "/" + name + ".class";
+            Path copy = application.resolve("WEB-INF/classes").resolve(file);
+            Files.createDirectories(copy.getParent());
+            try (InputStream in = getClass().getClassLoader().getResourceAsStream(file)) {
+                Files.copy(in, copy);
+            }
+        }
+        return application;
+    }
+
+    private static void pack(Path directory, Path jar) throws IOException {
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar));
+                Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.filter(Files::isRegularFile).toList()) {
+                out.putNextEntry(new ZipEntry(directory.relativize(file).toString()));
+                Files.copy(file, out);
+            }
+        }
+    }
+}
