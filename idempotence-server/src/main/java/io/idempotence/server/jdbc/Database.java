@@ -4,7 +4,6 @@ import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.sql.SQLFeatureNotSupportedException;
 import java.sql.SQLTimeoutException;
 import java.sql.SQLTransientConnectionException;
 import java.time.Duration;
@@ -12,15 +11,21 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import javax.sql.DataSource;
+import org.jspecify.annotations.Nullable;
 
 /** Borrows connections, gives them back as they were, and tells what their failures mean. */
 final class Database {
     static final int TRIES = 12;
     private static final String SAFE_STATE = "[0-9A-Z]{5}";
+    static final String GIVE_THE_POOL =
+            "Records must survive the rollback of a business transaction: give the storage the connection pool itself";
 
     private final DataSource dataSource;
     private final int networkTimeoutMillis;
     private final int timeoutSeconds;
+    private volatile @Nullable Dialect dialect;
+    /** How the first connection came: a pool lends all of them alike. */
+    private volatile @Nullable Boolean autoCommit;
 
     Database(DataSource dataSource, Duration statementTimeout) {
         this.dataSource = dataSource;
@@ -34,9 +39,19 @@ final class Database {
         T on(Session session) throws SQLException;
     }
 
-    /** A session on a connection that the caller has. */
-    Session session(Connection connection) {
-        return new Session(connection, timeoutSeconds);
+    /** Statements on a connection that the caller has, in the caller's transaction. */
+    <T> T on(Connection connection, Dialect known, Work<T> work) throws SQLException {
+        try (QueryTimeout limit = limitQueries(connection, known)) {
+            return work.on(new Session(connection, known, timeoutSeconds));
+        }
+    }
+
+    private QueryTimeout limitQueries(Connection connection, Dialect known) throws SQLException {
+        return known == Dialect.H2 ? QueryTimeout.set(connection, timeoutSeconds * 1_000L) : QueryTimeout.UNCHANGED;
+    }
+
+    int timeoutSeconds() {
+        return timeoutSeconds;
     }
 
     /** Tries again after a conflict, for no longer than one statement may take. */
@@ -45,6 +60,8 @@ final class Database {
         for (int tried = 1; ; tried++) {
             try {
                 return once(work);
+            } catch (NotConnectedException e) {
+                throw tried == 1 ? StorageUnavailableException.notSent(message(action, e), e) : unavailable(action, e);
             } catch (SQLException e) {
                 boolean late = System.nanoTime() - start > TimeUnit.SECONDS.toNanos(timeoutSeconds);
                 if (tried == TRIES || late || !isConflict(e)) {
@@ -63,66 +80,70 @@ final class Database {
         }
     }
 
-    /** Without a second try and without translation. */
+    /**
+     * Without a second try and without translation.
+     *
+     * @throws NotConnectedException if nothing was sent
+     */
     <T> T once(Work<T> work) throws SQLException {
         Connection connection;
         try {
             connection = dataSource.getConnection();
-        } catch (RuntimeException e) {
-            throw new SQLTransientConnectionException("the DataSource gave no connection", e);
+        } catch (SQLException | RuntimeException e) {
+            throw new NotConnectedException("no connection, or no free connection in the pool in time", e);
         }
-        boolean manualCommit = false;
-        int formerTimeout = -1;
-        try {
-            manualCommit = !connection.getAutoCommit();
-            if (manualCommit) {
-                connection.setAutoCommit(true);
-            }
-            formerTimeout = limitNetwork(connection);
-            return work.on(session(connection));
-        } finally {
-            giveBack(connection, manualCommit, formerTimeout);
+        try (BorrowedConnection borrowed = new BorrowedConnection(connection)) {
+            return work.on(setUp(borrowed));
         }
     }
 
-    /** A query timeout needs a server that listens. A silent network is noticed by this one only. */
-    private int limitNetwork(Connection connection) throws SQLException {
+    private Session setUp(BorrowedConnection borrowed) throws NotConnectedException {
+        Connection connection = borrowed.connection();
         try {
-            int former = connection.getNetworkTimeout();
-            if (former != 0 && former <= networkTimeoutMillis) {
-                return -1;
+            borrowed.limitNetwork(networkTimeoutMillis);
+            Dialect known = dialect;
+            if (known == null) {
+                known = Dialect.of(connection.getMetaData());
+                dialect = known;
             }
-            connection.setNetworkTimeout(Runnable::run, networkTimeoutMillis);
-            return former;
-        } catch (SQLFeatureNotSupportedException | AbstractMethodError e) {
-            return -1;
-        }
-    }
-
-    /** What was done stays done: a connection that cannot be put in order is the pool's to throw away. */
-    private static void giveBack(Connection connection, boolean manualCommit, int formerTimeout) {
-        try (connection) {
-            if (!connection.isClosed()) {
-                try {
-                    if (manualCommit) {
-                        connection.setAutoCommit(false);
-                    }
-                } finally {
-                    if (formerTimeout >= 0) {
-                        connection.setNetworkTimeout(Runnable::run, formerTimeout);
-                    }
-                }
-            }
+            refuseTransactionOfOthers(connection, known);
+            borrowed.commitEachStatement();
+            borrowed.limitQueries(limitQueries(connection, known));
+            return new Session(connection, known, timeoutSeconds);
+        } catch (NotConnectedException e) {
+            throw e;
         } catch (SQLException e) {
-            // Nothing of the record depends on it.
+            throw new NotConnectedException("a connection could not be set up: " + reason(e), e);
+        }
+    }
+
+    /** Turning auto-commit on would commit what the transaction has done so far. */
+    private void refuseTransactionOfOthers(Connection connection, Dialect known) throws SQLException {
+        boolean commitsByItself = connection.getAutoCommit();
+        if (autoCommit == null) {
+            autoCommit = commitsByItself;
+        }
+        if (!commitsByItself && Boolean.TRUE.equals(autoCommit)) {
+            throw new NotConnectedException(
+                    "the DataSource lent a connection with auto-commit off, the first one had it on: it lends the"
+                            + " connection of a running transaction, or somebody gave it back so. " + GIVE_THE_POOL,
+                    null);
+        }
+        if (known.hasTransaction(connection)) {
+            throw new NotConnectedException(
+                    "the DataSource lent a connection on which a transaction is running. " + GIVE_THE_POOL, null);
         }
     }
 
     static StorageUnavailableException unavailable(String action, SQLException e) {
+        return new StorageUnavailableException(message(action, e), e);
+    }
+
+    private static String message(String action, SQLException e) {
         if (Causes.has(e, InterruptedException.class)) {
             Thread.currentThread().interrupt();
         }
-        return new StorageUnavailableException("the database could not " + action + ": " + reason(e), e);
+        return "the database could not " + action + ": " + reason(e);
     }
 
     /** Why, in words that hold no key and no password: a driver's message may hold both. */
@@ -136,6 +157,9 @@ final class Database {
         }
         if (isTimeout(e, state)) {
             return "no answer within the statement timeout (" + state + ")";
+        }
+        if (e instanceof NotConnectedException) {
+            return String.valueOf(e.getMessage());
         }
         if (e instanceof SQLTransientConnectionException || state.startsWith("08") || state.startsWith("57P")) {
             return "no connection, or no free connection in the pool in time";

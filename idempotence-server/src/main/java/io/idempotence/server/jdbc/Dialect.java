@@ -1,7 +1,10 @@
 package io.idempotence.server.jdbc;
 
+import java.sql.Connection;
 import java.sql.DatabaseMetaData;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.Locale;
 
 /** The databases, and what they spell differently. */
@@ -13,6 +16,8 @@ enum Dialect {
     MYSQL("MySQL", "mysql.sql", "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)"),
     H2("H2", "h2.sql", "CAST(FLOOR(EXTRACT(EPOCH FROM CURRENT_TIMESTAMP) * 1000) AS BIGINT)");
 
+    private static final String TRANSACTION_IS_ACTIVE = "25001";
+
     final String title;
     final String schemaFile;
     /** Milliseconds since 1970 by the database's clock; the same all through a statement. */
@@ -22,6 +27,38 @@ enum Dialect {
         this.title = title;
         this.schemaFile = schemaFile;
         this.now = now;
+    }
+
+    /**
+     * Whether a transaction is running on the connection. It is neither committed nor rolled back.
+     *
+     * <p>The driver of PostgreSQL and the servers of MySQL and MariaDB refuse to change how a transaction runs once it has begun; each is
+     * asked for a change to what is so already. H2 tells only of transactions that have changed something.
+     */
+    boolean hasTransaction(Connection connection) throws SQLException {
+        try {
+            if (this == POSTGRESQL) {
+                connection.setReadOnly(connection.isReadOnly());
+                return false;
+            }
+            if (connection.getAutoCommit()) {
+                return false;
+            }
+            try (Statement statement = connection.createStatement()) {
+                if (this == MYSQL) {
+                    statement.execute("SET TRANSACTION READ WRITE");
+                    return false;
+                }
+                try (ResultSet rows = statement.executeQuery("SELECT TRANSACTION_ID()")) {
+                    return rows.next() && rows.getString(1) != null;
+                }
+            }
+        } catch (SQLException e) {
+            if (TRANSACTION_IS_ACTIVE.equals(e.getSQLState())) {
+                return true;
+            }
+            throw e;
+        }
     }
 
     static Dialect of(DatabaseMetaData metaData) throws SQLException {

@@ -38,9 +38,11 @@ import org.slf4j.LoggerFactory;
  * <p>One row per ID. Each call is one statement where the database can (see {@code docs/storage-jdbc.md} for the exceptions), and each
  * statement is a transaction of its own, right at every isolation level from READ COMMITTED on. The time is the database's.
  *
- * <p>It works on any {@code DataSource}, which is never closed here. Connections are used with auto-commit and given back as they
- * were. So it must not be a {@code DataSource} that hands out the connection of the transaction that is under way, such as Spring's
- * {@code TransactionAwareDataSourceProxy}: the records must outlive a rollback of the business transaction.
+ * <p>It works on any {@code DataSource}, which is never closed here. Connections are used with auto-commit and given back exactly as
+ * they were. The {@code DataSource} must not be one that lends the connection of the running transaction, such as Spring's {@code
+ * TransactionAwareDataSourceProxy}: the records must survive a rollback of the business transaction. Such a proxy is refused by
+ * {@link Builder#build}; a connection that comes with a transaction is refused by each call, which throws
+ * {@link StorageUnavailableException} and leaves the transaction as it is.
  *
  * <p>Promise P2 holds as long as the database keeps what it committed. With {@link Builder#inTransaction()} and {@link #markApplied} the
  * effect of an ID is committed at most once whatever happens: a crash, a pause, a lost lease, a deleted record.
@@ -396,7 +398,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 throw new IllegalStateException(
                         "markApplied belongs into the business transaction, but the connection has auto-commit on");
             }
-            if (!mark(database.session(connection), id(key).with("fence", fence))) {
+            boolean marked = database.on(connection, dialect, session -> mark(session, id(key).with("fence", fence)));
+            if (!marked) {
                 throw new ExecutionOvertakenException(
                         "this execution lost its claim, or another one of the same ID was applied; roll back");
             }
@@ -573,7 +576,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
          * Connects, learns which database it is, and looks at the tables.
          *
          * @return a storage; close it
-         * @throws IllegalArgumentException if the database is not supported
+         * @throws IllegalArgumentException if the database is not supported, or the {@code DataSource} lends the connection of the
+         *     running transaction
          * @throws IllegalStateException if a table is missing or is not as the schema file says
          * @throws StorageUnavailableException if the database does not answer
          */
@@ -581,10 +585,9 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
             if (table.equals(appliedTable)) {
                 throw new IllegalArgumentException("table and appliedTable must be two tables, both are " + table);
             }
+            Lenders.of(dataSource).refuseTransactionAware();
             Database database = new Database(dataSource, statementTimeout);
-            Dialect dialect = database.run(
-                    "be asked what it is",
-                    session -> Dialect.of(session.connection().getMetaData()));
+            Dialect dialect = database.run("be asked what it is", Session::dialect);
             Statements statements = new Statements(dialect, table, appliedTable, inTransaction);
             if (createIfMissing) {
                 create(database, dialect, statements);

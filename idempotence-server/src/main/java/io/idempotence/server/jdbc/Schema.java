@@ -15,7 +15,7 @@ final class Schema {
     static void create(Session session, Dialect dialect, TableName table, TableName applied) throws SQLException {
         for (String statement : statements(dialect, table, applied)) {
             try (Statement ddl = session.connection().createStatement()) {
-                ddl.setQueryTimeout(session.timeoutSeconds());
+                session.limit(ddl);
                 ddl.execute(statement);
             }
         }

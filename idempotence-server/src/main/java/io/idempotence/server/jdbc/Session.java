@@ -4,17 +4,27 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 
-/** A connection and how long each of its statements may take. */
-record Session(Connection connection, int timeoutSeconds) {
+/**
+ * A connection and how long each of its statements may take.
+ * */
+record Session(Connection connection, Dialect dialect, int timeoutSeconds) {
     /** Takes what it needs from a result. */
     @FunctionalInterface
     interface Reader<T> {
         T read(ResultSet rows) throws SQLException;
     }
 
+    /** Of H2 the connection has the limit, see {@link QueryTimeout}. */
+    void limit(Statement statement) throws SQLException {
+        if (dialect != Dialect.H2) {
+            statement.setQueryTimeout(timeoutSeconds);
+        }
+    }
+
     int update(Sql sql, Sql.Parameters parameters) throws SQLException {
-        try (PreparedStatement statement = sql.prepare(connection, timeoutSeconds, parameters)) {
+        try (PreparedStatement statement = sql.prepare(this, parameters)) {
             return statement.executeUpdate();
         }
     }
@@ -32,7 +42,7 @@ record Session(Connection connection, int timeoutSeconds) {
     }
 
     <T> T query(Sql sql, Sql.Parameters parameters, Reader<T> reader) throws SQLException {
-        try (PreparedStatement statement = sql.prepare(connection, timeoutSeconds, parameters);
+        try (PreparedStatement statement = sql.prepare(this, parameters);
                 ResultSet rows = statement.executeQuery()) {
             return reader.read(rows);
         }

@@ -1,6 +1,5 @@
 package io.idempotence.server.jdbc;
 
-import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Types;
@@ -27,10 +26,10 @@ final class Sql {
         this.text = matcher.replaceAll("?");
     }
 
-    PreparedStatement prepare(Connection connection, int timeoutSeconds, Parameters parameters) throws SQLException {
-        PreparedStatement statement = connection.prepareStatement(text);
+    PreparedStatement prepare(Session session, Parameters parameters) throws SQLException {
+        PreparedStatement statement = session.connection().prepareStatement(text);
         try {
-            statement.setQueryTimeout(timeoutSeconds);
+            session.limit(statement);
             for (int i = 0; i < names.size(); i++) {
                 parameters.bind(statement, i + 1, names.get(i));
             }

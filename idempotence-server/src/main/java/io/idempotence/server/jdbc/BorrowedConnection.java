@@ -1,0 +1,86 @@
+package io.idempotence.server.jdbc;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.SQLFeatureNotSupportedException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A connection of the application's {@code DataSource}, set up for our statements. Closing gives it back exactly as it came; one that
+ * cannot be restored is aborted, so that nobody gets it with our settings.
+ */
+final class BorrowedConnection implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
+    private static final int UNCHANGED = -1;
+
+    private final Connection connection;
+    private boolean manualCommit;
+    private int networkTimeout = UNCHANGED;
+    private QueryTimeout queryTimeout = QueryTimeout.UNCHANGED;
+
+    BorrowedConnection(Connection connection) {
+        this.connection = connection;
+    }
+
+    Connection connection() {
+        return connection;
+    }
+
+    /** A query timeout needs a server that listens. A silent network is noticed by this one only. */
+    void limitNetwork(int millis) throws SQLException {
+        try {
+            int former = connection.getNetworkTimeout();
+            if (former == 0 || former > millis) {
+                connection.setNetworkTimeout(Runnable::run, millis);
+                networkTimeout = former;
+            }
+        } catch (SQLFeatureNotSupportedException | AbstractMethodError e) {
+            LOG.debug("the driver has no network timeout", e);
+        }
+    }
+
+    void commitEachStatement() throws SQLException {
+        if (!connection.getAutoCommit()) {
+            connection.setAutoCommit(true);
+            manualCommit = true;
+        }
+    }
+
+    void limitQueries(QueryTimeout limited) {
+        queryTimeout = limited;
+    }
+
+    @Override
+    public void close() {
+        try (connection) {
+            if (!connection.isClosed()) {
+                restore();
+            }
+        } catch (SQLException e) {
+            LOG.debug("a connection failed while it was given back", e);
+        }
+    }
+
+    /** The network timeout comes last: it bounds what the others ask of the server. */
+    private void restore() throws SQLException {
+        try {
+            try {
+                try {
+                    queryTimeout.close();
+                } finally {
+                    if (manualCommit) {
+                        connection.setAutoCommit(false);
+                    }
+                }
+            } finally {
+                if (networkTimeout != UNCHANGED) {
+                    connection.setNetworkTimeout(Runnable::run, networkTimeout);
+                }
+            }
+        } catch (SQLException e) {
+            connection.abort(Runnable::run);
+            throw e;
+        }
+    }
+}
