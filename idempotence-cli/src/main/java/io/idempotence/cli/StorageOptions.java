@@ -8,6 +8,7 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
@@ -136,8 +137,9 @@ final class StorageOptions {
                     "no driver knows the URL of --jdbc; built in are jdbc:postgresql: and jdbc:mariadb:. For another database run"
                             + " java -cp idempotence.jar:driver.jar io.idempotence.cli.OperatorTool");
         }
-        JdbcIdempotenceStorage.Builder builder =
-                JdbcIdempotenceStorage.builder(new DriverDataSource(url, jdbcUser, password));
+        JdbcIdempotenceStorage.Builder builder = JdbcIdempotenceStorage.builder(
+                        new DriverDataSource(url, jdbcUser, password))
+                .cleanUpEvery(Duration.ZERO);
         if (jdbcTable != null) {
             builder.table(jdbcTable);
         }

@@ -22,9 +22,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
@@ -32,8 +29,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A storage in PostgreSQL 10, MySQL 8, MariaDB 10.5 or H2 2, each or later. Thread-safe. Starts no thread unless
- * {@link Builder#cleanUpEvery} asks for one.
+ * A storage in PostgreSQL 10, MySQL 8, MariaDB 10.5 or H2 2, each or later. Thread-safe. One daemon thread deletes expired rows, see
+ * {@link Builder#cleanUpEvery}.
  *
  * <p>One row per ID. Each call is one statement where the database can (see {@code docs/storage-jdbc.md} for the exceptions), and each
  * statement is a transaction of its own, right at every isolation level from READ COMMITTED on. The time is the database's.
@@ -56,25 +53,18 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     private static final int MAX_TRIES = 20;
     private static final int PAGE = 200;
     private static final int MAX_LIMIT = 10_000;
-    private static final int CLEANUP_BATCH = 1_000;
 
     private final Database database;
-    private final Dialect dialect;
-    private final Statements statements;
+    private final Tables tables;
     private final boolean inTransaction;
-    private final @Nullable ScheduledExecutorService cleaner;
+    private final @Nullable ExpiredRows expiredRows;
 
     private JdbcIdempotenceStorage(
-            Database database,
-            Dialect dialect,
-            Statements statements,
-            boolean inTransaction,
-            @Nullable Duration cleanUpEvery) {
+            Database database, Tables tables, boolean inTransaction, @Nullable Duration cleanUpEvery) {
         this.database = database;
-        this.dialect = dialect;
-        this.statements = statements;
+        this.tables = tables;
         this.inTransaction = inTransaction;
-        this.cleaner = cleanUpEvery == null ? null : startCleaner(cleanUpEvery);
+        this.expiredRows = cleanUpEvery == null ? null : new ExpiredRows(cleanUpEvery, this::deleteExpired);
     }
 
     /**
@@ -102,16 +92,16 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 .with("fingerprint", request.fingerprint().toBytes())
                 .with("lease", Millis.capped(request.lease()))
                 .with("retention", Millis.capped(request.retention()));
-        return database.run("claim", session -> {
+        return run("claim", session -> {
             boolean claimed = false;
             Row seen = null;
-            if (dialect == Dialect.POSTGRESQL) {
-                seen = session.query(statements.claim, parameters, Row::only);
+            if (sql().dialect() == Dialect.POSTGRESQL) {
+                seen = session.query(sql().claim, parameters, Row::only);
                 claimed = seen.claimed();
             } else if (!inTransaction) {
                 // In transaction the mark is looked at first: an insert that looks itself would wait for open
                 // transactions.
-                claimed = session.insert(statements.claim, parameters);
+                claimed = session.insert(sql().claim, parameters);
             }
             return claimed
                     ? new ClaimResult.Claimed(
@@ -179,7 +169,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         return write(
                 "renew",
                 claim,
-                statements.renew,
+                sql().renew,
                 of(claim).with("lease", millis),
                 (before, now) -> StoredRecord.renew(before, claim, now + millis));
     }
@@ -197,17 +187,27 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 .with("result", result)
                 .with("unknown", phase == Phase.UNKNOWN ? 1 : 0)
                 .with("retention", retention);
-        return write(action, claim, statements.finish, parameters, otherwise);
+        return write(action, claim, sql().finish, parameters, otherwise);
     }
 
     /** One statement for the holder of a live claim. Only where it changed nothing the row is read, to say why. */
     private WriteResult write(
             String action, Claim claim, Sql own, Sql.Parameters parameters, Transition<WriteResult> otherwise) {
-        return database.run(
+        return run(
                 action,
                 session -> session.update(own, parameters) == 1
                         ? new WriteResult.Done()
                         : step(session, claim.key(), null, false, otherwise));
+    }
+
+    /** Checks first, so that no work has to while it holds a connection. */
+    private <T> T run(String action, Database.Work<T> work) {
+        tables.statements();
+        return database.run(action, work);
+    }
+
+    private Statements sql() {
+        return tables.statements();
     }
 
     /** What becomes of a record. */
@@ -229,7 +229,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         Row row = seen;
         for (int tried = 0; tried < MAX_TRIES; tried++) {
             if (row == null) {
-                row = session.query(statements.look, id, Row::only);
+                row = session.query(sql().look, id, Row::only);
             }
             StoredRecord before = settled ? row.settled() : row.stored();
             if (before != null
@@ -251,13 +251,13 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
 
     private boolean store(Session session, StorageKey key, Row row, StoredRecord after) throws SQLException {
         return row.exists()
-                ? session.update(statements.replace, row.replacedBy(after).with("id", key.value())) == 1
-                : session.insert(statements.insert, Row.parameters(after).with("id", key.value()));
+                ? session.update(sql().replace, row.replacedBy(after).with("id", key.value())) == 1
+                : session.insert(sql().insert, Row.parameters(after).with("id", key.value()));
     }
 
     @Override
     public Optional<IdempotenceRecord> find(StorageKey key) {
-        Row row = database.run("find", session -> session.query(statements.find, id(key), Row::only));
+        Row row = run("find", session -> session.query(sql().find, id(key), Row::only));
         return Optional.ofNullable(row.settled()).map(record -> record.seenAt(key, row.now()));
     }
 
@@ -276,7 +276,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     private Page page(String after, String end) {
         Sql.Parameters parameters =
                 new Sql.Parameters().with("after", after).with("end", end).with("limit", PAGE);
-        return database.run("list", session -> session.query(statements.list, parameters, Page::read));
+        return run("list", session -> session.query(sql().list, parameters, Page::read));
     }
 
     /**
@@ -309,7 +309,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     @Override
     public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
         long millis = Millis.checked("retention", retention);
-        return database.run(
+        return run(
                 "resolve",
                 session -> step(
                         session,
@@ -321,9 +321,9 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public boolean delete(StorageKey key) {
-        return database.run("delete", session -> {
-            int marks = inTransaction ? session.update(statements.deleteMark, id(key)) : 0;
-            return marks + session.update(statements.delete, id(key)) > 0;
+        return run("delete", session -> {
+            int marks = inTransaction ? session.update(sql().deleteMark, id(key)) : 0;
+            return marks + session.update(sql().delete, id(key)) > 0;
         });
     }
 
@@ -340,9 +340,9 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
             throw new IllegalArgumentException("limit must be 1 to " + MAX_LIMIT + ", got " + limit);
         }
         Sql.Parameters parameters = new Sql.Parameters().with("limit", limit);
-        return database.run("delete expired records", session -> {
-            int marks = inTransaction ? session.update(statements.deleteExpiredMarks, parameters) : 0;
-            return marks + session.update(statements.deleteExpired, parameters);
+        return run("delete expired records", session -> {
+            int marks = inTransaction ? session.update(sql().deleteExpiredMarks, parameters) : 0;
+            return marks + session.update(sql().deleteExpired, parameters);
         });
     }
 
@@ -398,7 +398,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 throw new IllegalStateException(
                         "markApplied belongs into the business transaction, but the connection has auto-commit on");
             }
-            boolean marked = database.on(connection, dialect, session -> mark(session, id(key).with("fence", fence)));
+            boolean marked =
+                    database.on(connection, sql().dialect(), session -> mark(session, id(key).with("fence", fence)));
             if (!marked) {
                 throw new ExecutionOvertakenException(
                         "this execution lost its claim, or another one of the same ID was applied; roll back");
@@ -410,7 +411,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
 
     /** The look holds no lock on the record, which others must be able to read and renew. The primary key of the marks decides. */
     private boolean mark(Session session, Sql.Parameters parameters) throws SQLException {
-        boolean held = session.query(statements.held, parameters, rows -> {
+        boolean held = session.query(sql().held, parameters, rows -> {
             boolean found = rows.next();
             if (found) {
                 parameters
@@ -421,23 +422,25 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         });
         // A mark in the way may be that of an earlier life of this ID, whose retention is over.
         return held
-                && (session.insert(statements.mark, parameters)
-                        || (session.update(statements.forgetExpiredMark, parameters) == 1
-                                && session.insert(statements.mark, parameters)));
+                && (session.insert(sql().mark, parameters)
+                        || (session.update(sql().forgetExpiredMark, parameters) == 1
+                                && session.insert(sql().mark, parameters)));
     }
 
-    /** Stops the cleanup, if there is one. The {@code DataSource} stays open. */
+    /** Stops the cleanup, if there is one; a batch under way ends within the statement timeout. The {@code DataSource} stays open. */
     @Override
     public void close() {
-        if (cleaner != null) {
-            cleaner.shutdownNow();
+        if (expiredRows != null) {
+            expiredRows.close();
         }
     }
 
-    /** Names the kind of database; no address. */
+    /** Names the kind of database, once it is known; no address. */
     @Override
     public String toString() {
-        return "JdbcIdempotenceStorage[" + dialect.title + (inTransaction ? ", in transaction]" : "]");
+        Dialect dialect = tables.dialect();
+        return "JdbcIdempotenceStorage[" + (dialect == null ? "not connected yet" : dialect.title)
+                + (inTransaction ? ", in transaction]" : "]");
     }
 
     private static Sql.Parameters id(StorageKey key) {
@@ -448,34 +451,14 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         return id(claim.key()).with("owner", claim.owner().toBytes()).with("fence", claim.fence());
     }
 
-    private ScheduledExecutorService startCleaner(Duration every) {
-        ScheduledExecutorService executor = Executors.newSingleThreadScheduledExecutor(task -> {
-            Thread thread = new Thread(task, "idempotence-cleanup");
-            thread.setDaemon(true);
-            return thread;
-        });
-        executor.scheduleWithFixedDelay(this::cleanUp, every.toMillis(), every.toMillis(), TimeUnit.MILLISECONDS);
-        return executor;
-    }
-
-    private void cleanUp() {
-        try {
-            while (deleteExpired(CLEANUP_BATCH) >= CLEANUP_BATCH
-                    && !Thread.currentThread().isInterrupted()) {
-                LOG.debug("{} expired records deleted, going on", CLEANUP_BATCH);
-            }
-        } catch (RuntimeException | Error e) {
-            // An executor never again runs what has thrown anything, and drivers throw a LinkageError, too.
-            LOG.warn("expired records could not be deleted, trying again later", e);
-        }
-    }
-
     /**
      * Builds a {@link JdbcIdempotenceStorage}. Not thread-safe. Defaults: table {@code idempotence_record}, applied table
-     * {@code idempotence_applied}, both must exist; statement timeout 2 s; not in transaction; no cleanup.
+     * {@code idempotence_applied}, both must exist; statement timeout 2 s; not in transaction; cleanup every 5 minutes; eager start.
      */
     public static final class Builder {
-        private static final int CREATE_TRIES = 5;
+        private static final Duration CLEAN_UP_EVERY = Duration.ofMinutes(5);
+        /** A request that cannot get a connection holds its thread for so long. */
+        private static final Duration LONG_WAIT = Duration.ofSeconds(5);
 
         private final DataSource dataSource;
         private TableName table = new TableName("idempotence_record");
@@ -483,7 +466,8 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         private boolean createIfMissing;
         private boolean inTransaction;
         private Duration statementTimeout = Duration.ofSeconds(2);
-        private @Nullable Duration cleanUpEvery;
+        private Duration cleanUpEvery = CLEAN_UP_EVERY;
+        private boolean lazyStart;
 
         private Builder(DataSource dataSource) {
             this.dataSource = Objects.requireNonNull(dataSource, "dataSource");
@@ -557,23 +541,37 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         }
 
         /**
-         * Deletes expired rows now and then, on a daemon thread named {@code idempotence-cleanup} that {@link
-         * JdbcIdempotenceStorage#close} stops. Any number of instances may do so.
+         * Says how often expired rows are deleted: in batches of 1,000, on a daemon thread named {@code idempotence-cleanup} that
+         * {@link JdbcIdempotenceStorage#close} stops. Any number of instances may do so at once.
          *
-         * @param interval at least 1 s
+         * @param interval at least 1 s, or zero for never; default 5 minutes. A batch comes half an interval to a whole one after the
+         *     one before, and the next one soon after a full one
          * @return this
-         * @throws IllegalArgumentException if shorter
+         * @throws IllegalArgumentException if out of range
          */
         public Builder cleanUpEvery(Duration interval) {
-            if (interval.compareTo(Duration.ofSeconds(1)) < 0) {
-                throw new IllegalArgumentException("cleanUpEvery must be at least 1 s, got " + interval);
+            if (!interval.isZero() && interval.compareTo(Duration.ofSeconds(1)) < 0) {
+                throw new IllegalArgumentException(
+                        "cleanUpEvery must be at least 1 s, or zero for never, got " + interval);
             }
-            this.cleanUpEvery = Duration.ofMillis(Millis.capped(interval));
+            this.cleanUpEvery = Duration.ofMillis(interval.isZero() ? 0 : Millis.capped(interval));
             return this;
         }
 
         /**
-         * Connects, learns which database it is, and looks at the tables.
+         * Lets {@link #build} succeed while the database cannot be reached, so that the application starts without it. Every call
+         * then checks first, until a check has succeeded; before that it throws {@link StorageUnavailableException}, having sent
+         * nothing, also for a missing table. A failed check holds for a second. By default {@code build} itself checks.
+         *
+         * @return this
+         */
+        public Builder lazyStart() {
+            this.lazyStart = true;
+            return this;
+        }
+
+        /**
+         * Connects, learns which database it is, and looks at the tables, unless {@link #lazyStart} leaves that to the first call.
          *
          * @return a storage; close it
          * @throws IllegalArgumentException if the database is not supported, or the {@code DataSource} lends the connection of the
@@ -585,58 +583,28 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
             if (table.equals(appliedTable)) {
                 throw new IllegalArgumentException("table and appliedTable must be two tables, both are " + table);
             }
-            Lenders.of(dataSource).refuseTransactionAware();
+            Lenders lenders = Lenders.of(dataSource);
+            lenders.refuseTransactionAware();
             Database database = new Database(dataSource, statementTimeout);
-            Dialect dialect = database.run("be asked what it is", Session::dialect);
-            Statements statements = new Statements(dialect, table, appliedTable, inTransaction);
-            if (createIfMissing) {
-                create(database, dialect, statements);
+            Tables tables = new Tables(
+                    database, table, appliedTable, inTransaction, createIfMissing, () -> warnOfLongWaits(lenders));
+            if (!lazyStart) {
+                tables.check();
             }
-            try {
-                probe(database, statements);
-            } catch (SQLException e) {
-                if (!Database.isMissing(e)) {
-                    throw Database.unavailable("be asked for its tables", e);
-                }
-                throw new IllegalStateException(
-                        "table " + table + (inTransaction ? " or " + appliedTable : "")
-                                + " is missing or is not as it must be, or may not be read; create it with "
-                                + Schema.location(dialect) + " (in this jar) or createIfMissing()",
-                        e);
-            }
-            return new JdbcIdempotenceStorage(database, dialect, statements, inTransaction, cleanUpEvery);
+            return new JdbcIdempotenceStorage(
+                    database, tables, inTransaction, cleanUpEvery.isZero() ? null : cleanUpEvery);
         }
 
-        /** Databases do not all make IF NOT EXISTS safe against another instance that does the same: then the tables are there by now. */
-        private void create(Database database, Dialect dialect, Statements statements) {
-            for (int tried = 1; ; tried++) {
-                try {
-                    probe(database, statements);
-                    return;
-                } catch (SQLException missing) {
-                    if (!Database.isMissing(missing)) {
-                        throw Database.unavailable("be asked for its tables", missing);
-                    }
+        private static void warnOfLongWaits(Lenders lenders) {
+            lenders.waitMillis().ifPresent(millis -> {
+                if (millis == 0 || millis > LONG_WAIT.toMillis()) {
+                    LOG.warn(
+                            "the pool's connectionTimeout is {} ms: while the database is out of reach or the pool exhausted, each"
+                                    + " request holds its thread that long; set it to {} ms or less, or give the records a"
+                                    + " small pool of their own",
+                            millis,
+                            LONG_WAIT.toMillis());
                 }
-                try {
-                    database.once(session -> {
-                        Schema.create(session, dialect, table, appliedTable);
-                        return true;
-                    });
-                    return;
-                } catch (SQLException e) {
-                    if (tried == CREATE_TRIES) {
-                        throw Database.unavailable("create the tables", e);
-                    }
-                }
-            }
-        }
-
-        private void probe(Database database, Statements statements) throws SQLException {
-            database.once(session -> {
-                Sql.Parameters none = new Sql.Parameters();
-                session.query(statements.probe, none, ResultSet::next);
-                return inTransaction && session.query(statements.probeMarks, none, ResultSet::next);
             });
         }
     }

@@ -131,6 +131,10 @@ final class Statements {
         return inTransaction ? " LEFT JOIN {a} a ON a.id = " + id + " AND a.expires_at > {now}" : "";
     }
 
+    Dialect dialect() {
+        return dialect;
+    }
+
     /** Instances that clean up at once take different rows on PostgreSQL, and wait for each other elsewhere. */
     private String deleteExpired(String name) {
         return dialect == Dialect.POSTGRESQL

@@ -16,16 +16,20 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
 import javax.sql.DataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -221,15 +225,76 @@ class JdbcTablesTest {
     }
 
     @Test
-    void cleanupRunsByItselfWhereItIsAskedForAndEndsWithTheStorage() {
+    void cleanupRunsByItselfAndEndsWithTheStorage() {
+        Set<Thread> before = cleaners();
         JdbcIdempotenceStorage storage = swept(Databases.H2.pool());
         claimBriefly(storage);
 
         Awaitility.await().until(() -> Databases.H2.number("SELECT COUNT(*) FROM swept") == 0);
-        assertThat(cleaners()).isEqualTo(1);
+        Set<Thread> started = cleaners();
+        started.removeAll(before);
+        assertThat(started).hasSize(1).allMatch(Thread::isDaemon);
         storage.close();
         storage.close();
-        Awaitility.await().until(() -> cleaners() == 0);
+        Awaitility.await().until(() -> started.stream().noneMatch(Thread::isAlive));
+    }
+
+    @Test
+    void expiredRowsAreDeletedByDefaultAndNotWhereItIsTurnedOff() {
+        Set<Thread> before = cleaners();
+        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(Databases.H2.pool())
+                .createIfMissing()
+                .build()) {
+            assertThat(storage).isNotNull();
+            assertThat(cleaners()).hasSize(before.size() + 1);
+        }
+        Awaitility.await().until(() -> cleaners().equals(before));
+        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(Databases.H2.pool())
+                .createIfMissing()
+                .cleanUpEvery(Duration.ZERO)
+                .build()) {
+            assertThat(storage).isNotNull();
+            assertThat(cleaners()).isEqualTo(before);
+        }
+    }
+
+    /** More than a batch, while others claim: the next batch comes soon, not an interval later. */
+    @ParameterizedTest
+    @EnumSource
+    void backlogOfExpiredRowsIsDeletedBatchByBatchByTwoInstances(Databases databases) throws Exception {
+        String table = "backlog";
+        try (JdbcIdempotenceStorage first = backlog(databases, table);
+                JdbcIdempotenceStorage second = backlog(databases, table)) {
+            try (Connection connection = databases.pool().getConnection();
+                    PreparedStatement insert = connection.prepareStatement("INSERT INTO " + table
+                            + " (id, format, state, taken_over, fence, owner, fingerprint, lease_until, expires_at)"
+                            + " VALUES (?, 1, 'P', 0, 1, ?, ?, 0, 1)")) {
+                for (int i = 0; i < 3_500; i++) {
+                    insert.setString(1, "expired-" + i);
+                    insert.setBytes(2, new byte[16]);
+                    insert.setBytes(3, new byte[32]);
+                    insert.addBatch();
+                }
+                insert.executeBatch();
+            }
+            List<StorageKey> alive = new ArrayList<>();
+            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> {
+                StorageKey key = Claims.newKey();
+                Claims.claim(alive.size() % 2 == 0 ? first : second, key);
+                alive.add(key);
+                return databases.number("SELECT COUNT(*) FROM " + table + " WHERE expires_at = 1") == 0;
+            });
+            assertThat(alive).allMatch(key -> first.find(key).isPresent());
+        }
+    }
+
+    private static JdbcIdempotenceStorage backlog(Databases databases, String table) {
+        return JdbcIdempotenceStorage.builder(databases.pool())
+                .table(table)
+                .appliedTable(table + "_applied")
+                .createIfMissing()
+                .cleanUpEvery(Duration.ofSeconds(1))
+                .build();
     }
 
     /** A driver whose classes do not fit together throws no exception. */
@@ -262,10 +327,10 @@ class JdbcTablesTest {
         storage.claim(new ClaimRequest(Claims.newKey(), Fingerprint.NONE, new Owner(1, 1), brief, brief, false));
     }
 
-    private static long cleaners() {
+    private static Set<Thread> cleaners() {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals("idempotence-cleanup"))
-                .count();
+                .collect(Collectors.toSet());
     }
 
     // ---- operators

@@ -1,0 +1,157 @@
+package io.idempotence.server.jdbc;
+
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/** The tables, and the statements on them. They are known once a check has found the tables as they must be. */
+final class Tables {
+    private static final int CREATE_TRIES = 5;
+    private static final Duration FAILURE_COUNTS_FOR = Duration.ofSeconds(1);
+
+    private final Database database;
+    private final TableName table;
+    private final TableName appliedTable;
+    private final boolean inTransaction;
+    private final boolean createIfMissing;
+    private final Runnable onSuccess;
+
+    private final ReentrantLock checking = new ReentrantLock();
+    private volatile @Nullable Statements statements;
+    private @Nullable Failure failure;
+
+    private record Failure(RuntimeException exception, long nanoTime) {
+        boolean counts() {
+            return System.nanoTime() - nanoTime < FAILURE_COUNTS_FOR.toNanos();
+        }
+    }
+
+    /** @param onSuccess is run once, after the check that succeeded */
+    Tables(
+            Database database,
+            TableName table,
+            TableName appliedTable,
+            boolean inTransaction,
+            boolean createIfMissing,
+            Runnable onSuccess) {
+        this.database = database;
+        this.table = table;
+        this.appliedTable = appliedTable;
+        this.inTransaction = inTransaction;
+        this.createIfMissing = createIfMissing;
+        this.onSuccess = onSuccess;
+    }
+
+    /** Null before a check has succeeded. */
+    @Nullable
+    Dialect dialect() {
+        Statements known = statements;
+        return known == null ? null : known.dialect();
+    }
+
+    /**
+     * The statements, after a check unless one has succeeded. Checks run one at a time; what one failed with holds for a second.
+     *
+     * @throws StorageUnavailableException if the database cannot be reached or is not as it must be; nothing was sent
+     */
+    Statements statements() {
+        Statements known = statements;
+        return known != null ? known : checkInTurn();
+    }
+
+    private Statements checkInTurn() {
+        try {
+            if (!checking.tryLock(database.timeoutSeconds(), TimeUnit.SECONDS)) {
+                throw StorageUnavailableException.notSent(
+                        "the database was not reached yet; another call is trying", null);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw StorageUnavailableException.notSent("the database was not reached yet: interrupted", e);
+        }
+        try {
+            Statements known = statements;
+            if (known != null) {
+                return known;
+            }
+            if (failure == null || !failure.counts()) {
+                try {
+                    return check();
+                } catch (RuntimeException e) {
+                    failure = new Failure(e, System.nanoTime());
+                }
+            }
+            throw StorageUnavailableException.notSent(
+                    String.valueOf(failure.exception().getMessage()), failure.exception());
+        } finally {
+            checking.unlock();
+        }
+    }
+
+    /**
+     * Connects, learns which database it is, and looks at the tables.
+     *
+     * @throws IllegalArgumentException if the database is not supported
+     * @throws IllegalStateException if a table is missing or is not as the schema file says
+     * @throws StorageUnavailableException if the database does not answer
+     */
+    Statements check() {
+        Dialect dialect = database.run("be asked what it is", Session::dialect);
+        Statements found = new Statements(dialect, table, appliedTable, inTransaction);
+        if (createIfMissing) {
+            create(found);
+        }
+        try {
+            probe(found);
+        } catch (SQLException e) {
+            if (!Database.isMissing(e)) {
+                throw Database.unavailable("be asked for its tables", e);
+            }
+            throw new IllegalStateException(
+                    "table " + table + (inTransaction ? " or " + appliedTable : "")
+                            + " is missing or is not as it must be, or may not be read; create it with "
+                            + Schema.location(dialect) + " (in this jar) or createIfMissing()",
+                    e);
+        }
+        statements = found;
+        onSuccess.run();
+        return found;
+    }
+
+    /** Databases do not all make IF NOT EXISTS safe against another instance that does the same: then the tables are there by now. */
+    private void create(Statements statements) {
+        for (int tried = 1; ; tried++) {
+            try {
+                probe(statements);
+                return;
+            } catch (SQLException missing) {
+                if (!Database.isMissing(missing)) {
+                    throw Database.unavailable("be asked for its tables", missing);
+                }
+            }
+            try {
+                database.once(session -> {
+                    Schema.create(session, statements.dialect(), table, appliedTable);
+                    return true;
+                });
+                return;
+            } catch (SQLException e) {
+                if (tried == CREATE_TRIES) {
+                    throw Database.unavailable("create the tables", e);
+                }
+            }
+        }
+    }
+
+    private void probe(Statements statements) throws SQLException {
+        database.once(session -> {
+            Sql.Parameters none = new Sql.Parameters();
+            session.query(statements.probe, none, ResultSet::next);
+            return inTransaction && session.query(statements.probeMarks, none, ResultSet::next);
+        });
+    }
+}

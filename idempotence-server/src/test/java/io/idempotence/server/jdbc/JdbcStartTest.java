@@ -1,0 +1,183 @@
+package io.idempotence.server.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.server.CapturedLog;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
+
+/** What is checked when, and what becomes of calls meanwhile. */
+class JdbcStartTest {
+    private final StorageKey key = Claims.newKey();
+
+    /** Unreachable until told otherwise, and counts who tries. */
+    private static final class Outage extends DelegatingDataSource {
+        private final AtomicInteger tries = new AtomicInteger();
+        private volatile boolean over;
+
+        private Outage(DataSource pool) {
+            super(pool);
+        }
+
+        @Override
+        public Connection getConnection() throws SQLException {
+            tries.incrementAndGet();
+            if (!over) {
+                throw new SQLException("connection refused", "08001");
+            }
+            return super.getConnection();
+        }
+    }
+
+    private static void assertNothingSent(Runnable call, String reason) {
+        assertThatThrownBy(call::run)
+                .isInstanceOfSatisfying(
+                        StorageUnavailableException.class,
+                        e -> assertThat(e.nothingWritten()).isTrue())
+                .hasMessageContaining(reason);
+    }
+
+    @Test
+    void eagerStartFailsWhereTheDatabaseIsOutOfReach() {
+        Outage outage = new Outage(Databases.H2.pool());
+        assertThatThrownBy(() -> JdbcIdempotenceStorage.builder(outage).build())
+                .isInstanceOf(StorageUnavailableException.class);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void lazyStartSucceedsAndCallsAreRefusedUntilTheDatabaseIsThere(Databases databases) {
+        Outage outage = new Outage(databases.pool());
+        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(outage)
+                .createIfMissing()
+                .lazyStart()
+                .build()) {
+            assertThat(outage.tries).hasValue(0);
+            assertThat(storage).hasToString("JdbcIdempotenceStorage[not connected yet]");
+            assertNothingSent(() -> storage.claim(Claims.request(key)), "no connection");
+            assertNothingSent(() -> storage.find(key), "no connection");
+
+            outage.over = true;
+            await().ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                    .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
+            assertThat(storage.toString()).contains(databases.dialect.title);
+        }
+    }
+
+    @Test
+    void callsDuringAnOutageBeforeTheFirstContactShareOneTry() {
+        Outage outage = new Outage(Databases.H2.pool());
+        try (JdbcIdempotenceStorage storage =
+                JdbcIdempotenceStorage.builder(outage).lazyStart().build()) {
+            List<CompletableFuture<Void>> calls = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                calls.add(CompletableFuture.runAsync(() ->
+                        assertNothingSent(() -> storage.claim(Claims.request(Claims.newKey())), "no connection")));
+            }
+            calls.forEach(CompletableFuture::join);
+            assertThat(outage.tries).hasValueLessThan(20);
+        }
+    }
+
+    @Test
+    void missingTableKeepsRefusingCallsOfALazyStartUntilItIsCreated() {
+        String table = "late_" + UUID.randomUUID().toString().replace("-", "");
+        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(Databases.H2.pool())
+                .table(table)
+                .lazyStart()
+                .build()) {
+            assertNothingSent(() -> storage.claim(Claims.request(key)), "h2.sql");
+
+            JdbcIdempotenceStorage.builder(Databases.H2.pool())
+                    .table(table)
+                    .createIfMissing()
+                    .build()
+                    .close();
+            await().ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                    .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
+        }
+    }
+
+    @Test
+    void lazyStartStillRefusesWrongSettings() {
+        assertThatThrownBy(() -> JdbcIdempotenceStorage.builder(Databases.H2.pool())
+                        .table("one")
+                        .appliedTable("one")
+                        .lazyStart()
+                        .build())
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+
+    // ---- connections that are not had
+
+    @Test
+    void callThatGetsNoConnectionHasCertainlyWrittenNothing() throws Exception {
+        try (HikariDataSource one = Databases.H2.newPool(config -> {
+                    config.setMaximumPoolSize(1);
+                    config.setConnectionTimeout(250);
+                });
+                JdbcIdempotenceStorage storage =
+                        JdbcIdempotenceStorage.builder(one).createIfMissing().build()) {
+            try (Connection held = one.getConnection()) {
+                assertThat(held.isValid(1)).isTrue();
+                assertNothingSent(() -> storage.claim(Claims.request(key)), "no free connection");
+            }
+            assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
+        }
+    }
+
+    @Test
+    void statementThatFailedMayHaveBeenWritten() {
+        SpyDataSource spy = new SpyDataSource(Databases.H2.pool());
+        JdbcIdempotenceStorage storage =
+                JdbcIdempotenceStorage.builder(spy).createIfMissing().build();
+        spy.failNext(new SQLException("connection lost", "08006"));
+        assertThatThrownBy(() -> storage.claim(Claims.request(key)))
+                .isInstanceOfSatisfying(
+                        StorageUnavailableException.class,
+                        e -> assertThat(e.nothingWritten()).isFalse());
+    }
+
+    @Test
+    void poolThatHoldsItsCallersForLongIsWarnedOfAtStart() {
+        try (CapturedLog log = CapturedLog.of(JdbcIdempotenceStorage.class)) {
+            HikariConfig defaults = new HikariConfig();
+            defaults.setJdbcUrl(Databases.H2.url());
+            try (HikariDataSource pool = new HikariDataSource(defaults)) {
+                JdbcIdempotenceStorage.builder(new DelegatingDataSource(pool))
+                        .createIfMissing()
+                        .build()
+                        .close();
+            }
+            assertThat(log.warnings())
+                    .extracting(ILoggingEvent::getFormattedMessage)
+                    .singleElement()
+                    .asString()
+                    .contains("connectionTimeout is 30000 ms", "set it to 5000 ms or less");
+        }
+        try (CapturedLog log = CapturedLog.of(JdbcIdempotenceStorage.class);
+                HikariDataSource pool = Databases.H2.newPool(config -> config.setConnectionTimeout(2_000))) {
+            JdbcIdempotenceStorage.builder(pool).createIfMissing().build().close();
+            assertThat(log.warnings()).isEmpty();
+        }
+    }
+}
