@@ -1,0 +1,19 @@
+package io.idempotence.it.chaos;
+
+/** How a call ended, as its caller saw it. */
+sealed interface Ending {
+    /** The operation's own response, which names the effect it had. */
+    record Answered(String effect) implements Ending {}
+
+    /** The operation's own refusal, which names the call: no effect. */
+    record Rejected(String call) implements Ending {}
+
+    /** It took effect, and its response is no longer available. */
+    record ResultUnavailable() implements Ending {}
+
+    /** A definite failure that promises that the operation took no effect. */
+    record Failed(String why) implements Ending {}
+
+    /** The caller was told that nobody can tell. */
+    record Unknown(String why) implements Ending {}
+}
