@@ -60,7 +60,7 @@ public final class ProviderProcess implements AutoCloseable {
     }
 
     /** The same with options of the JVM. */
-    static ProviderProcess start(List<String> options, Class<?> main, String... args) throws IOException {
+    public static ProviderProcess start(List<String> options, Class<?> main, String... args) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(options);
@@ -115,12 +115,12 @@ public final class ProviderProcess implements AutoCloseable {
     }
 
     /** SIGSTOP */
-    void pause() throws IOException, InterruptedException {
+    public void pause() throws IOException, InterruptedException {
         signal("STOP");
     }
 
     /** SIGCONT, and whoever holds goes on. */
-    void resume() throws IOException, InterruptedException {
+    public void resume() throws IOException, InterruptedException {
         signal("CONT");
         process.outputWriter(StandardCharsets.UTF_8).append('\n').flush();
     }

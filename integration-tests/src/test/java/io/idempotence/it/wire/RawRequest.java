@@ -24,7 +24,7 @@ public record RawRequest(String head, byte[] body) {
     }
 
     /** The same request over a connection that ends with the answer. */
-    byte[] forLastOfConnection() {
+    public byte[] forLastOfConnection() {
         String last = head.replaceAll("(?i)\r\nConnection:[^\r]*", "");
         last = last.substring(0, last.length() - 2) + "Connection: close\r\n\r\n";
         byte[] headBytes = last.getBytes(StandardCharsets.ISO_8859_1);

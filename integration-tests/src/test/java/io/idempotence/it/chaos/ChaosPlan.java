@@ -1,0 +1,94 @@
+package io.idempotence.it.chaos;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.locks.LockSupport;
+import java.util.random.RandomGenerator;
+
+/** What happens in a run, by its seed. */
+final class ChaosPlan {
+    /** What is done to the processes. */
+    enum Step {
+        KILL_PROVIDER,
+        /** SIGSTOP for longer than the lease, then SIGCONT. */
+        PAUSE_PROVIDER,
+        KILL_STORAGE,
+        PAUSE_STORAGE,
+        /** One provider cannot reach the storage. */
+        CUT_STORAGE,
+        /** A provider dies while it cannot record what it did. */
+        KILL_PROVIDER_DURING_AN_OUTAGE
+    }
+
+    private final RandomGenerator random;
+    private final Deque<Step> next = new ArrayDeque<>();
+
+    ChaosPlan(long seed) {
+        this.random = random(seed, "steps");
+    }
+
+    /** Each comes once before any comes again. */
+    Step step() {
+        if (next.isEmpty()) {
+            List<Step> steps = new ArrayList<>(List.of(Step.values()));
+            while (!steps.isEmpty()) {
+                next.add(steps.remove(random.nextInt(steps.size())));
+            }
+        }
+        return next.remove();
+    }
+
+    int provider() {
+        return random.nextInt(2);
+    }
+
+    /** How long a provider is paused: past its lease. */
+    Duration pastTheLease() {
+        return ChaosProvider.LEASE.plusMillis(random.nextInt(500, 2_000));
+    }
+
+    /** How long the storage is away. */
+    Duration outage() {
+        return Duration.ofMillis(random.nextInt(300, 3_000));
+    }
+
+    Duration quiet() {
+        return Duration.ofMillis(random.nextInt(500, 2_500));
+    }
+
+    /** The work of a call. Some take long enough to be met by what is done to the processes, a few outlive their lease. */
+    static Work work(long seed, String call) {
+        RandomGenerator random = random(seed, call);
+        int length = random.nextInt(100);
+        int longest = length < 2 ? 3_000 : length < 15 ? 800 : 10;
+        int kind = random.nextInt(100);
+        return new Work(
+                call,
+                kind < 8 ? Work.Kind.REJECTED : kind < 16 ? Work.Kind.FAILS_FIRST : Work.Kind.DONE,
+                random.nextInt(longest),
+                random.nextInt(longest));
+    }
+
+    static RandomGenerator random(long seed, String what) {
+        return new SplittableRandom(seed * 31 + what.hashCode());
+    }
+
+    static void pause(long millis) {
+        pause(Duration.ofMillis(millis));
+    }
+
+    /** The passing of time is what a plan is about. */
+    static void pause(Duration duration) {
+        long end = System.nanoTime() + duration.toNanos();
+        for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
+            LockSupport.parkNanos(left);
+            if (Thread.currentThread().isInterrupted()) {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+package io.idempotence.it.chaos;
+
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.text;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.it.container.Http;
+import io.idempotence.it.fault.ProviderProcess;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageKey;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import okhttp3.OkHttpClient;
+
+/**
+ * Two providers on one Redis, clients that call them, and what is done to all of them. What callers were told is the history; what was
+ * executed is the ledger.
+ */
+final class ChaosRun implements AutoCloseable {
+    private static final Duration SLACK = Duration.ofSeconds(4);
+    /** A request that was cut off by an incident shows once its lease is over and its caller has waited in vain. */
+    private static final Duration GRACE = ChaosProvider.LEASE.plusSeconds(3);
+
+    private static final Duration BETWEEN_CALLS = Duration.ofMillis(25);
+    private static final Duration SETTLED_WITHIN = Duration.ofSeconds(60);
+    private static final Set<RecordState> FINAL = EnumSet.of(RecordState.COMPLETED, RecordState.RELEASED);
+
+    private final long seed;
+    private final boolean isProtected;
+    private final Path ledger = Files.createTempFile("chaos", ".ledger");
+    private final EmbeddedRedis redis = EmbeddedRedis.startPersistent();
+    private final List<TcpLink> links = List.of(TcpLink.to(redis.port()), TcpLink.to(redis.port()));
+    private final List<ProviderProcess> providers = new ArrayList<>();
+    private final ChaosNetwork network;
+    private final AtomicInteger callNumber = new AtomicInteger();
+    private final Collection<Call> calls = new ConcurrentLinkedQueue<>();
+    private final List<Incident> incidents = new ArrayList<>();
+    private volatile boolean calling = true;
+
+    ChaosRun(long seed, boolean isProtected) throws IOException {
+        this.seed = seed;
+        this.isProtected = isProtected;
+        providers.add(startProvider(0));
+        providers.add(startProvider(1));
+        List<Supplier<URI>> addresses =
+                List.of(() -> provider(0).uri("/"), () -> provider(1).uri("/"));
+        this.network = new ChaosNetwork(seed, addresses);
+    }
+
+    /** What became of everything that was called. */
+    record Report(
+            long seed,
+            List<Call> calls,
+            List<HistoryChecker.Violation> violations,
+            List<Incident> incidents,
+            String faults) {
+        long count(Class<? extends Ending> ending) {
+            return calls.stream()
+                    .filter(call -> ending.isInstance(call.ending()))
+                    .count();
+        }
+
+        @Override
+        public String toString() {
+            long start = calls.stream().mapToLong(Call::begunAt).min().orElse(0);
+            String log = incidents.stream()
+                    .map(incident -> "  " + (incident.from() - start) / 1_000_000 + " to "
+                            + (incident.to() - start) / 1_000_000 + " ms: " + incident.what())
+                    .collect(Collectors.joining("\n"));
+            String bad = violations.stream()
+                    .limit(30)
+                    .map(violation -> "  " + violation + " "
+                            + calls.stream()
+                                    .filter(call -> call.name().equals(violation.call()))
+                                    .map(call -> (call.begunAt() - start) / 1_000_000 + " to "
+                                            + (call.endedAt() - start) / 1_000_000 + " ms: " + call)
+                                    .findFirst()
+                                    .orElse(""))
+                    .collect(Collectors.joining("\n"));
+            return "chaos.seed=" + seed + ": " + calls.size() + " calls, answered " + count(Ending.Answered.class)
+                    + ", rejected " + count(Ending.Rejected.class) + ", failed " + count(Ending.Failed.class)
+                    + ", unknown "
+                    + count(Ending.Unknown.class) + ", result unavailable " + count(Ending.ResultUnavailable.class)
+                    + "\nfaults of the network: " + faults + "\nincidents:\n" + log + "\nviolations: "
+                    + violations.size() + "\n" + bad;
+        }
+    }
+
+    /** Runs, repairs everything, settles what is unknown, and compares. */
+    Report run(Duration time, boolean withIncidents) throws Exception {
+        ExecutorService callers = startCallers();
+        try {
+            long end = System.nanoTime() + time.toNanos();
+            ChaosPlan plan = new ChaosPlan(seed);
+            while (System.nanoTime() < end) {
+                ChaosPlan.pause(plan.quiet());
+                if (withIncidents) {
+                    happen(plan);
+                }
+            }
+            calling = false;
+            callers.shutdown();
+            if (!callers.awaitTermination(
+                    ChaosClient.DEADLINE.plus(SLACK).plusSeconds(20).toMillis(), TimeUnit.MILLISECONDS)) {
+                throw new AssertionError("chaos.seed=" + seed + ": a call does not end");
+            }
+        } finally {
+            calling = false;
+            callers.shutdownNow();
+        }
+        List<Call> settled = isProtected ? settle(List.copyOf(calls)) : List.copyOf(calls);
+        HistoryChecker checker = new HistoryChecker(ChaosClient.DEADLINE.plus(SLACK), GRACE);
+        return new Report(
+                seed,
+                settled,
+                checker.check(settled, effects(), incidents),
+                incidents,
+                network.counts().toString());
+    }
+
+    private ExecutorService startCallers() {
+        List<ChaosClient> clients = List.of(
+                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), network.url()),
+                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), network.url()),
+                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), network.url()),
+                ChaosClient.okHttp(network.url()),
+                ChaosClient.okHttp(network.url()),
+                ChaosClient.okHttp(network.url()));
+        ExecutorService callers = Executors.newFixedThreadPool(clients.size());
+        for (ChaosClient client : clients) {
+            callers.execute(() -> {
+                while (calling) {
+                    calls.add(client.call(ChaosPlan.work(seed, client.name() + '-' + callNumber.incrementAndGet())));
+                    ChaosPlan.pause(BETWEEN_CALLS);
+                }
+            });
+        }
+        return callers;
+    }
+
+    // ---- what happens
+
+    private void happen(ChaosPlan plan) throws IOException, InterruptedException {
+        ChaosPlan.Step step = plan.step();
+        int which = plan.provider();
+        long from = System.nanoTime();
+        switch (step) {
+            case KILL_PROVIDER -> {
+                provider(which).kill();
+                replace(which);
+            }
+            case PAUSE_PROVIDER -> {
+                provider(which).pause();
+                ChaosPlan.pause(plan.pastTheLease());
+                provider(which).resume();
+            }
+            case KILL_STORAGE -> {
+                redis.kill();
+                ChaosPlan.pause(plan.outage());
+                redis.restart();
+            }
+            case PAUSE_STORAGE -> {
+                redis.pause();
+                ChaosPlan.pause(plan.outage());
+                redis.resume();
+            }
+            case CUT_STORAGE -> {
+                links.get(which).cut();
+                ChaosPlan.pause(plan.outage());
+                links.get(which).repair();
+            }
+            case KILL_PROVIDER_DURING_AN_OUTAGE -> {
+                redis.kill();
+                ChaosPlan.pause(plan.outage());
+                provider(which).kill();
+                redis.restart();
+                replace(which);
+            }
+        }
+        incidents.add(new Incident(step + " " + which, from, System.nanoTime()));
+    }
+
+    private ProviderProcess provider(int which) {
+        synchronized (providers) {
+            return providers.get(which);
+        }
+    }
+
+    private void replace(int which) throws IOException, InterruptedException {
+        provider(which).close();
+        ProviderProcess started = startProvider(which);
+        synchronized (providers) {
+            providers.set(which, started);
+        }
+    }
+
+    private ProviderProcess startProvider(int which) throws IOException {
+        return ProviderProcess.start(
+                List.of("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+                ChaosProvider.class,
+                links.get(which).address(),
+                ledger.toString(),
+                Boolean.toString(isProtected));
+    }
+
+    // ---- afterwards
+
+    private List<Effect> effects() {
+        try {
+            return Files.readAllLines(ledger).stream().map(Effect::of).toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Makes each call again under its ID, but those that were told that nothing happened. */
+    private List<Call> settle(List<Call> history) throws InterruptedException {
+        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+            IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "default");
+            await("every execution ends")
+                    .atMost(SETTLED_WITHIN)
+                    .until(() -> admin.list().noneMatch(record -> record.state() == RecordState.IN_PROGRESS));
+            resolve(admin, history);
+            List<Call> settled = history.parallelStream()
+                    .map(call -> call.ending() instanceof Ending.Failed ? call : call.settledAs(callAgain(call)))
+                    .toList();
+            await("every record is final")
+                    .atMost(SETTLED_WITHIN)
+                    .until(() -> admin.list().allMatch(record -> FINAL.contains(record.state())));
+            return settled;
+        }
+    }
+
+    /** What the operator does: looks into the business data, and says so. */
+    private void resolve(IdempotenceAdmin admin, List<Call> history) {
+        Set<String> effective = effects().stream().map(Effect::call).collect(Collectors.toSet());
+        Map<StorageKey, String> calls = new HashMap<>();
+        history.forEach(call ->
+                call.ids().forEach(id -> calls.put(admin.requestKey(IdempotenceId.of(id), ""), call.name())));
+        for (IdempotenceRecord record : admin.listUncertain(Duration.ZERO).toList()) {
+            boolean applied = effective.contains(calls.get(record.key()));
+            admin.resolve(record, applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
+        }
+    }
+
+    private Ending callAgain(Call call) {
+        String body = ChaosPlan.work(seed, call.name()).body();
+        URI uri = provider(0).uri(ChaosProvider.PATH);
+        for (long end = System.nanoTime() + SETTLED_WITHIN.toNanos(); ; ) {
+            HttpResponse<byte[]> response =
+                    Http.post(uri, call.ids().get(0), body, "Content-Type", ChaosClient.CONTENT_TYPE);
+            String refusal = refusal(response);
+            if (refusal == null) {
+                return response.statusCode() == 201
+                        ? new Ending.Answered(text(response))
+                        : response.statusCode() == ChaosProvider.REJECTED
+                                ? new Ending.Rejected(text(response))
+                                : new Ending.Unknown("status " + response.statusCode());
+            }
+            if (refusal.equals("result-unavailable")) {
+                return new Ending.ResultUnavailable();
+            }
+            if (System.nanoTime() > end || refusal.equals("outcome-unknown")) {
+                return new Ending.Unknown(refusal);
+            }
+        }
+    }
+
+    @Override
+    public void close() throws Exception {
+        network.close();
+        for (ProviderProcess provider : providers) {
+            provider.close();
+        }
+        for (TcpLink link : links) {
+            link.close();
+        }
+        redis.close();
+        Files.delete(ledger);
+    }
+}
