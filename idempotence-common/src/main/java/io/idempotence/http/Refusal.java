@@ -30,7 +30,10 @@ public enum Refusal {
     RESULT_UNAVAILABLE("result-unavailable", 409, false, false, "Carried out, but the answer was not kept."),
 
     /** The storage cannot say whether the ID was seen. Nothing ran (promise P6). */
-    STORAGE_UNAVAILABLE("storage-unavailable", 503, true, false, "The idempotence storage is unavailable.");
+    STORAGE_UNAVAILABLE("storage-unavailable", 503, true, false, "The idempotence storage is unavailable."),
+
+    /** The service holds as many requests in memory as it may. Nothing ran for this attempt. */
+    OVERLOADED("overloaded", 503, true, false, "The service has no memory left for this request.");
 
     private static final Map<String, Refusal> BY_CODE = byCode();
 
@@ -79,7 +82,7 @@ public enum Refusal {
     /**
      * Whether the same request with the same ID may later get another answer.
      *
-     * @return true for {@link #IN_PROGRESS} and {@link #STORAGE_UNAVAILABLE}
+     * @return true for {@link #IN_PROGRESS}, {@link #STORAGE_UNAVAILABLE} and {@link #OVERLOADED}
      */
     public boolean retryable() {
         return retryable;

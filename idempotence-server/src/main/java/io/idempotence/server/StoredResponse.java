@@ -46,7 +46,9 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
         /** {@code sendError}, and no error page of the application was seen. */
         ERROR(1),
         /** {@code sendRedirect}. */
-        REDIRECT(2);
+        REDIRECT(2),
+        /** {@code sendRedirect} to a URL that the container had encoded, without the session ID that it carried. */
+        ENCODED_REDIRECT(3);
 
         private final int code;
 

@@ -28,27 +28,24 @@ import org.slf4j.LoggerFactory;
  * One request that holds a claim, from its first dispatch to the end of its last one.
  *
  * <p>It ends exactly once: when the handler returns, when it throws, when it completes its asynchronous processing, or when the container
- * gives that up. Then the execution is recorded, and only then the answer leaves.
+ * gives that up. Then the execution is recorded, and only then the response leaves.
+ *
+ * <p>In every dispatch the filters in front wrap what the container has, this exchange comes next, and the filters behind it and the
+ * handler see what they have seen before. So whoever looks for a wrapper of its own finds it, on either side.
  */
 final class Exchange {
     private static final Logger LOG = LoggerFactory.getLogger(Exchange.class);
 
-    /**
-     * How long an error page may take to come by. The container renders it after this filter has returned, and not every application has
-     * one; until then later attempts are told that the first one still runs.
-     */
     private final Execution execution;
-
     private final FilterConfiguration config;
     private final Problems problems;
     private final boolean seesDispatches;
-    private final HttpServletRequest containerRequest;
-    private final HttpServletResponse containerResponse;
+    private final RequestContent content;
+    private final HeldBody body;
+    private final HandlerHeaders headers;
+    private final ResponseBuffer buffer;
     private final HeldRequest request;
     private final HeldResponse response;
-    private final HttpServletResponse responseForHandler;
-
-    private final HandlerHeaders headers;
 
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile boolean awaitsErrorPage;
@@ -69,18 +66,22 @@ final class Exchange {
             Problems problems,
             boolean seesDispatches,
             HttpServletRequest request,
-            byte @Nullable [] body,
+            RequestContent content,
             HttpServletResponse response) {
         this.execution = execution;
         this.config = config;
         this.problems = problems;
         this.seesDispatches = seesDispatches;
-        this.containerRequest = request;
-        this.containerResponse = response;
-        this.request = new HeldRequest(request, body, this);
+        this.content = content;
         this.headers = new HandlerHeaders(config.keptHeaders());
-        this.response = new HeldResponse(response, config.maxResponseBody(), headers, this);
-        this.responseForHandler = this.response.forHandler();
+        this.body = new HeldBody(content, this::whenDispatched);
+        this.request = new HeldRequest(request, body, this);
+        this.buffer = newBuffer(content.memory());
+        this.response = buffer.response(response);
+    }
+
+    private ResponseBuffer newBuffer(MemoryBudget.Share memory) {
+        return new ResponseBuffer(config.maxResponseBody(), headers, memory, this::whenDispatched, this::gaveUp);
     }
 
     boolean isOf(FilterConfiguration filter) {
@@ -91,22 +92,55 @@ final class Exchange {
         return execution;
     }
 
-    HeldRequest request() {
-        return request;
-    }
-
-    HttpServletResponse responseForHandler() {
-        return responseForHandler;
-    }
-
     // ---- dispatches
 
-    /** Runs the handler in a REQUEST or ASYNC dispatch, entered in this thread. */
-    void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
+    /** Runs the handler in the REQUEST dispatch that made this exchange. */
+    void firstDispatch(FilterChain chain) throws IOException, ServletException {
+        dispatch(chain, request, response);
+    }
+
+    /** Runs the handler in an ASYNC dispatch. */
+    void asyncDispatch(FilterChain chain, HttpServletRequest arrived, HttpServletResponse target)
             throws IOException, ServletException {
         if (notGiven != null) {
-            throw new ServletException("the container, or a filter in front, did not take an answer", notGiven);
+            throw new ServletException("the container or a filter in front did not take a response", notGiven);
         }
+        HttpServletRequest ofHandler = arrived;
+        if (!HeldRequest.isBehind(arrived, this)) {
+            request.setRequest(arrived);
+            ofHandler = request;
+        }
+        HeldAsyncContext started = startedContext();
+        if (!HeldResponse.isBehind(target, buffer)) {
+            response.deliverTo(target);
+            dispatch(chain, ofHandler, started != null && started.keepsResponse() ? started.getResponse() : response);
+        } else if (started != null && started.getResponse() == target) {
+            dispatch(chain, ofHandler, target);
+        } else {
+            // A filter in front wraps what the handler had: it writes to that when it gets control again, and then it
+            // is the end.
+            buffer.stopHolding();
+            runEntered(chain, ofHandler, target);
+        }
+    }
+
+    private void runEntered(FilterChain chain, ServletRequest request, ServletResponse response)
+            throws IOException, ServletException {
+        Runnable leave = execution.enter();
+        try {
+            chain.doFilter(request, response);
+        } catch (Throwable e) {
+            if (failed(e)) {
+                return;
+            }
+            throw e;
+        } finally {
+            leave.run();
+        }
+    }
+
+    private void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
+            throws IOException, ServletException {
         Runnable leave = execution.enter();
         try {
             dispatchEntered(chain, request, response);
@@ -126,23 +160,22 @@ final class Exchange {
                 complete = leave();
             }
         } catch (Throwable e) {
-            if (hasAnswered()) {
-                // The handler was done when something behind it failed. A container would drop the answer for it.
-                LOG.error("an exception after the handler had given its whole answer, which stands", e);
+            if (hasResponded()) {
+                // The handler was done when something behind it failed. A container would drop the response for it.
+                LOG.error("An exception after the handler had closed its response, which is kept", e);
                 finish();
                 return;
             }
             if (failed(e)) {
-                LOG.warn("the handler of a late owner failed; its caller is told what became of the other one", e);
                 return;
             }
             throw e;
         }
         if (complete) {
             finish();
-            containerRequest.getAsyncContext().complete();
+            container().getAsyncContext().complete();
         } else if (!asyncStarted()) {
-            if (containerRequest.isAsyncStarted()) {
+            if (container().isAsyncStarted()) {
                 adopt();
             } else {
                 finish();
@@ -152,11 +185,11 @@ final class Exchange {
 
     /** A filter in front started asynchronous processing past this exchange: all it can do is to watch. */
     private void adopt() {
-        response.stopHolding();
-        containerRequest.getAsyncContext().addListener(new Ending());
+        buffer.stopHolding();
+        container().getAsyncContext().addListener(new Ending());
     }
 
-    /** A handler may complete and go on writing: a container ends the answer only when the dispatch returns. */
+    /** A handler may complete and go on writing: a container ends the response only when the dispatch returns. */
     synchronized boolean completesAfterDispatch() {
         completing |= dispatching;
         return dispatching;
@@ -186,6 +219,10 @@ final class Exchange {
         return asyncStarted;
     }
 
+    private synchronized @Nullable HeldAsyncContext startedContext() {
+        return asyncContext;
+    }
+
     /** Runs the listener of a non-blocking stream as a container would: on its own thread, after the dispatch. */
     void whenDispatched(Runnable task) {
         synchronized (this) {
@@ -199,7 +236,7 @@ final class Exchange {
 
     private void start(List<Runnable> tasks) {
         if (!tasks.isEmpty()) {
-            containerRequest.getAsyncContext().start(entered(() -> tasks.forEach(Runnable::run)));
+            container().getAsyncContext().start(entered(() -> tasks.forEach(Runnable::run)));
         }
     }
 
@@ -215,32 +252,90 @@ final class Exchange {
         };
     }
 
+    /** The request as the filters in front have it in this dispatch. */
+    HttpServletRequest container() {
+        return request.container();
+    }
+
+    /** Whether the container has ended the response of a handler that may still be running. */
+    boolean gaveUp() {
+        return gaveUp;
+    }
+
     // ---- asynchronous processing
 
-    AsyncContext startAsync(ServletRequest request, ServletResponse response) {
-        AsyncContext container = containerRequest.startAsync(request, response);
-        container.addListener(new Ending());
-        HeldAsyncContext held = new HeldAsyncContext(container, this);
+    /** The container chooses the request and response that go on, as if this exchange were not there. */
+    AsyncContext startAsync() {
+        if (seesDispatches) {
+            AsyncContext container = container().startAsync();
+            ServletRequest chosen = container.getRequest();
+            ServletResponse to = container.getResponse();
+            return HeldResponse.isBehind(to, buffer)
+                    // Undertow chooses what the last filter has handed on.
+                    ? started(new HeldAsyncContext(container, this, chosen, to, false, isOriginal(chosen, to)))
+                    : started(new HeldAsyncContext(container, this, held(chosen), held(to), false, true));
+        }
+        // Whatever is dispatched comes by only within what the container is given.
+        HeldRequest chosen = held(HeldRequest.innermost(container()));
+        HeldResponse to = held(HeldResponse.innermost(response.target()));
+        return started(new HeldAsyncContext(container().startAsync(chosen, to), this, chosen, to, false, true));
+    }
+
+    private HeldRequest held(ServletRequest ofContainer) {
+        return ofContainer == container() ? request : new HeldRequest((HttpServletRequest) ofContainer, body, this);
+    }
+
+    private HeldResponse held(ServletResponse ofContainer) {
+        return ofContainer == response.target()
+                ? response
+                : new HeldResponse((HttpServletResponse) ofContainer, buffer);
+    }
+
+    /** The container gets the response that has arrived here, and {@link #asyncDispatch} gives the handler its own again. */
+    AsyncContext startAsync(ServletRequest ofHandler, ServletResponse toHandler) {
+        boolean isHeld = HeldResponse.isBehind(toHandler, buffer);
+        AsyncContext container = isHeld && seesDispatches
+                ? container().startAsync(ofHandler, response.target())
+                : container().startAsync(ofHandler, toHandler);
+        if (!isHeld) {
+            buffer.bypassed();
+        }
+        return started(new HeldAsyncContext(
+                container, this, ofHandler, toHandler, isHeld && seesDispatches, isOriginal(ofHandler, toHandler)));
+    }
+
+    /** Whether both would be the container's own without this exchange. */
+    private boolean isOriginal(ServletRequest ofHandler, ServletResponse toHandler) {
+        return ofHandler == request
+                && toHandler == response
+                && container() == HeldRequest.innermost(container())
+                && response.target() == HeldResponse.innermost(response.target());
+    }
+
+    private HeldAsyncContext started(HeldAsyncContext context) {
+        context.watch(new Ending());
         synchronized (this) {
             asyncStarted = true;
-            asyncContext = held;
+            asyncContext = context;
         }
-        return held;
+        return context;
     }
 
-    synchronized AsyncContext asyncContext(AsyncContext container) {
-        return asyncContext != null ? asyncContext : new HeldAsyncContext(container, this);
+    AsyncContext asyncContext() {
+        HeldAsyncContext started = startedContext();
+        AsyncContext container = container().getAsyncContext();
+        return started != null ? started : new HeldAsyncContext(container, this, request, response, false, true);
     }
 
-    /** A dispatch this filter will not see must not find its answer held back for ever. */
+    /** A dispatch this filter will not see must not find its response held back for ever. */
     void beforeDispatch() {
         if (!seesDispatches) {
-            response.stopHolding();
+            buffer.stopHolding();
         }
     }
 
     /**
-     * Ends asynchronous processing whose answer could not be given, or only in part. To complete it would make that look whole, and only
+     * Ends asynchronous processing whose response could not be given, or only in part. To complete it would make that look whole, and only
      * whoever throws in a dispatch makes a container cut it.
      */
     void abort(AsyncContext container, Throwable why) {
@@ -255,7 +350,7 @@ final class Exchange {
         try {
             container.dispatch();
         } catch (IllegalStateException e) {
-            LOG.debug("the container has ended the answer already", e);
+            LOG.debug("The container has ended the response already", e);
         }
     }
 
@@ -267,12 +362,13 @@ final class Exchange {
 
         @Override
         public void onComplete(AsyncEvent event) {
-            if (response.passesThrough() && (!gaveUp || response.isWhole())) {
+            if (buffer.passesThrough() && (!gaveUp || buffer.isWhole())) {
                 finish();
             } else if (ended.compareAndSet(false, true)) {
                 // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.
                 execution.finish(Verdict.UNKNOWN, StoredResponse.unavailable());
             }
+            content.close();
         }
 
         @Override
@@ -283,13 +379,13 @@ final class Exchange {
 
         @Override
         public void onStartAsync(AsyncEvent event) {
-            // startAsync() above has added a listener of its own
+            // started() above has added a listener of its own
         }
     }
 
     // ---- the end
 
-    /** Records the handler's answer, then lets it go. The first call counts. */
+    /** Records the handler's response, then lets it go. The first call counts. */
     void finish() {
         if (!ended.compareAndSet(false, true)) {
             return;
@@ -300,89 +396,93 @@ final class Exchange {
             // Nothing may leave an ended execution claimed for ever. What the handler did is done.
             execution.finish(Verdict.KEEP, StoredResponse.unavailable());
             throw e;
+        } finally {
+            content.close();
         }
     }
 
     private void end() {
-        HeldResponse.Deferred deferred = response.deferred();
-        int status =
-                deferred instanceof HeldResponse.Deferred.Failure failure ? failure.status() : response.getStatus();
+        DeferredResponse deferred = buffer.deferred();
+        int status = deferred instanceof DeferredResponse.Failure failure ? failure.status() : response.getStatus();
         Verdict byPolicy = execution.byStatus(status);
         if (gaveUp && byPolicy == Verdict.RELEASE) {
-            // The container answered for a handler that has not: its work may still be running.
+            // The container responded for a handler that has not: its work may still be running.
             byPolicy = Verdict.UNKNOWN;
         }
-        if (deferred instanceof HeldResponse.Deferred.Failure failure && execution.verdict(byPolicy) == Verdict.KEEP) {
-            if (!gaveInsteadOfErrorPage(byPolicy, failure.status(), failure.message())) {
-                response.deliver();
-            }
-            return;
-        }
-        byte[] result = execution.verdict(byPolicy) == Verdict.KEEP ? stored(deferred) : StoredResponse.unavailable();
-        if (!gave(execution.finish(byPolicy, result))) {
-            response.deliver();
+        if (!gave(finish(byPolicy, deferred))) {
+            buffer.deliver();
         }
     }
 
-    /** Whether the container has ended the answer of a handler that may still be running. */
-    boolean gaveUp() {
-        return gaveUp;
+    private Optional<Decision> finish(Verdict byPolicy, @Nullable DeferredResponse deferred) {
+        if (execution.verdict(byPolicy) != Verdict.KEEP) {
+            return execution.finish(byPolicy, StoredResponse.unavailable());
+        }
+        if (deferred instanceof DeferredResponse.Failure failure) {
+            return finishWithError(byPolicy, failure.status(), failure.message());
+        }
+        return execution.finish(byPolicy, stored(deferred));
+    }
+
+    /** Records a failure. The container may render a page of the application for it, which then is what the caller sees. */
+    private Optional<Decision> finishWithError(Verdict byPolicy, int status, @Nullable String message) {
+        headers.atError(response.target());
+        byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
+        byte[] error = new StoredResponse(StoredResponse.Form.ERROR, status, buffer.keptHeaders(), text).toBytes();
+        Optional<Decision> instead = execution.finishProvisionally(byPolicy, error);
+        awaitsErrorPage = instead.isEmpty();
+        return instead;
     }
 
     private boolean mayStillRun() {
         return gaveUp || asyncStarted();
     }
 
-    private boolean hasBegunAKeptAnswer() {
-        return response.hasBegunAnAnswer() && execution.policy().ofStatus(response.getStatus()) == Verdict.KEEP;
+    private boolean hasBegunAKeptResponse() {
+        return buffer.hasBegunAResponse() && execution.policy().ofStatus(response.getStatus()) == Verdict.KEEP;
     }
 
-    private boolean hasAnswered() {
-        return !mayStillRun() && response.isWhole() && hasBegunAKeptAnswer();
+    private boolean hasResponded() {
+        return !mayStillRun() && buffer.isWhole() && hasBegunAKeptResponse();
     }
 
-    /** Whether the caller has its answer all the same: that of the owner that overtook this one. */
+    /** Whether the caller has its response all the same: that of the owner that overtook this one. */
     private boolean failed(Throwable exception) {
         if (!ended.compareAndSet(false, true)) {
             return false;
         }
-        Verdict byPolicy = mayStillRun() || hasBegunAKeptAnswer() ? Verdict.UNKNOWN : execution.byException(exception);
-        if (execution.verdict(byPolicy) == Verdict.KEEP) {
-            return gaveInsteadOfErrorPage(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null);
-        }
         boolean stillRuns = mayStillRun();
-        Optional<Decision> instead = execution.finish(byPolicy, StoredResponse.unavailable());
-        return !stillRuns && gave(instead);
-    }
-
-    /** Records a failure that an error page may still change. True if the caller was given another answer instead (T14). */
-    private boolean gaveInsteadOfErrorPage(Verdict byPolicy, int status, @Nullable String message) {
-        headers.atError(containerResponse);
-        awaitsErrorPage = !gave(execution.finishProvisionally(byPolicy, error(status, message)));
-        return !awaitsErrorPage;
-    }
-
-    private byte[] error(int status, @Nullable String message) {
-        byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
-        return new StoredResponse(StoredResponse.Form.ERROR, status, response.keptHeaders(), text).toBytes();
+        Verdict byPolicy = stillRuns || hasBegunAKeptResponse() ? Verdict.UNKNOWN : execution.byException(exception);
+        Optional<Decision> instead = execution.verdict(byPolicy) == Verdict.KEEP
+                ? finishWithError(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null)
+                : execution.finish(byPolicy, StoredResponse.unavailable());
+        boolean gave = !stillRuns && gave(instead);
+        if (gave) {
+            LOG.warn(
+                    "The handler of a late owner failed; its caller gets what the owner that took over has recorded",
+                    exception);
+        }
+        content.close();
+        return gave;
     }
 
     boolean awaitsErrorPage() {
         return awaitsErrorPage;
     }
 
-    /** Runs the application's error page in an ERROR dispatch and records it as the answer (rule 11). */
+    /** Runs the application's error page in an ERROR dispatch, and records it in place of the error. */
     void errorPage(FilterChain chain, HttpServletRequest request, HttpServletResponse response)
             throws IOException, ServletException {
+        awaitsErrorPage = false;
         headers.atErrorPage(response);
-        HeldResponse page = new HeldResponse(response, config.maxResponseBody(), headers, this);
-        chain.doFilter(request, page.forHandler());
-        if (page.deferred() == null && !request.isAsyncStarted()) {
-            execution.replace(written(page));
-            page.deliver();
-        } else {
-            // No page after all: what the handler asked for is recorded.
-            if (page.deferred() == null) {
+        try (MemoryBudget.Share memory = content.memory().another()) {
+            ResponseBuffer page = newBuffer(memory);
+            HeldResponse held = page.response(response);
+            chain.doFilter(request, held);
+            if (page.deferred() == null && !request.isAsyncStarted()) {
+                execution.replace(written(page, held.getStatus()));
+            } else if (page.deferred() == null) {
+                // The page comes later, past this filter: the error itself stays recorded.
                 page.stopHolding();
             }
             page.deliver();
@@ -391,46 +491,63 @@ final class Exchange {
 
     // ---- what is recorded
 
-    private byte[] stored(HeldResponse.@Nullable Deferred deferred) {
-        if (deferred instanceof HeldResponse.Deferred.Redirect redirect) {
-            List<StoredResponse.Header> headers = new ArrayList<>(response.keptHeaders());
-            headers.removeIf(header -> header.name().equals("Location"));
-            headers.add(new StoredResponse.Header("Location", redirect.location()));
-            return new StoredResponse(StoredResponse.Form.REDIRECT, redirect.status(), headers, response.body())
+    private byte[] stored(@Nullable DeferredResponse deferred) {
+        if (deferred instanceof DeferredResponse.Redirect redirect) {
+            String location = buffer.sessionIds().removedFrom(redirect.location());
+            StoredResponse.Form form = location.equals(redirect.location())
+                    ? StoredResponse.Form.REDIRECT
+                    : StoredResponse.Form.ENCODED_REDIRECT;
+            List<StoredResponse.Header> kept = new ArrayList<>(keptHeaders(buffer));
+            kept.removeIf(header -> header.name().equals("Location"));
+            kept.add(new StoredResponse.Header("Location", location));
+            return new StoredResponse(
+                            form, redirect.status(), kept, buffer.sessionIds().removedFrom(buffer.body()))
                     .toBytes();
         }
-        return written(response);
+        return written(buffer, response.getStatus());
     }
 
-    private byte[] written(HeldResponse answer) {
-        byte[] body = answer.body();
-        if (answer.oversize()) {
+    private byte[] written(ResponseBuffer written, int status) {
+        byte[] body = written.body();
+        if (written.oversize()) {
             execution.oversize();
             return StoredResponse.unavailable();
         }
-        if (answer.isCutByContainer(body)) {
-            LOG.warn("a handler wrote more than its Content-Length, its answer is not kept");
+        if (!written.isWhatTheClientGets(body)) {
+            LOG.warn("A handler declared another Content-Length than it wrote, or wrote past the response it was given;"
+                    + " its response is not kept, and duplicates are refused as result-unavailable");
             return StoredResponse.unavailable();
         }
-        return new StoredResponse(StoredResponse.Form.WRITTEN, answer.getStatus(), answer.keptHeaders(), body)
+        return new StoredResponse(
+                        StoredResponse.Form.WRITTEN,
+                        status,
+                        keptHeaders(written),
+                        written.sessionIds().removedFrom(body))
                 .toBytes();
     }
 
-    /** Gives the caller of a late owner what the other one answered, or the refusal it would get now (T14). */
+    private static List<StoredResponse.Header> keptHeaders(ResponseBuffer written) {
+        return written.keptHeaders().stream()
+                .map(header -> new StoredResponse.Header(
+                        header.name(), written.sessionIds().removedFrom(header.value())))
+                .toList();
+    }
+
+    /** Gives the caller of a late owner what the other one has recorded, or the refusal it would get now (T14). */
     private boolean gave(Optional<Decision> instead) {
         boolean possible = instead.isPresent()
-                && !response.streaming()
+                && !buffer.streaming()
                 && (!(instead.get() instanceof Decision.Replay replay) || Replay.isPossible(replay.result()));
         if (possible) {
-            response.discard();
+            buffer.discard();
             try {
                 if (instead.get() instanceof Decision.Replay replay) {
-                    Replay.give(replay.result(), containerResponse);
+                    Replay.give(replay.result(), response.target());
                 } else if (instead.get() instanceof Decision.Refuse refuse) {
-                    problems.refuse(containerResponse, refuse.refusal(), refuse.retryAfter(), null);
+                    problems.refuse(response.target(), refuse.refusal(), refuse.retryAfter(), null);
                 }
             } catch (IOException | CorruptRecordException e) {
-                LOG.warn("a late owner could not be given the answer of the one that overtook it", e);
+                LOG.warn("A late owner's caller could not be given the response of the owner that took over", e);
             }
         }
         return possible;

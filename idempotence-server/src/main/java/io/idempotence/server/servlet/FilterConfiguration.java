@@ -17,6 +17,7 @@ record FilterConfiguration(
         RequestScope scope,
         int maxRequestBody,
         int maxResponseBody,
+        long maxMemory,
         Duration maxWait,
         BodyForm bodyForm,
         List<String> keptHeaders,

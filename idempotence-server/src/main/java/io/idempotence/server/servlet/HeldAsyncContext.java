@@ -13,10 +13,39 @@ import java.io.IOException;
 final class HeldAsyncContext implements AsyncContext {
     private final AsyncContext container;
     private final Exchange exchange;
+    private final ServletRequest request;
+    private final ServletResponse response;
+    private final boolean keepsResponse;
+    private final boolean original;
 
-    HeldAsyncContext(AsyncContext container, Exchange exchange) {
+    /**
+     * @param request what the handler started it with, or the container's own if it did not say
+     * @param response likewise
+     * @param keepsResponse whether the handler is to get its response again in an ASYNC dispatch, although the container has another
+     * @param original whether both would be the container's own without this filter
+     */
+    HeldAsyncContext(
+            AsyncContext container,
+            Exchange exchange,
+            ServletRequest request,
+            ServletResponse response,
+            boolean keepsResponse,
+            boolean original) {
         this.container = container;
         this.exchange = exchange;
+        this.request = request;
+        this.response = response;
+        this.keepsResponse = keepsResponse;
+        this.original = original;
+    }
+
+    boolean keepsResponse() {
+        return keepsResponse;
+    }
+
+    /** Adds a listener of the exchange's own. */
+    void watch(AsyncListener listener) {
+        container.addListener(listener);
     }
 
     @Override
@@ -64,17 +93,17 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public ServletRequest getRequest() {
-        return container.getRequest();
+        return request;
     }
 
     @Override
     public ServletResponse getResponse() {
-        return container.getResponse();
+        return response;
     }
 
     @Override
     public boolean hasOriginalRequestAndResponse() {
-        return container.hasOriginalRequestAndResponse();
+        return original;
     }
 
     @Override
@@ -135,11 +164,14 @@ final class HeldAsyncContext implements AsyncContext {
             listener.onStartAsync(held(event));
         }
 
+        /** What the container was given is not what the handler has: whoever wrote to that would get past the exchange. */
         private AsyncEvent held(AsyncEvent event) {
+            ServletRequest suppliedRequest = event.getSuppliedRequest();
+            ServletResponse suppliedResponse = event.getSuppliedResponse();
             return new AsyncEvent(
                     HeldAsyncContext.this,
-                    event.getSuppliedRequest(),
-                    event.getSuppliedResponse(),
+                    suppliedRequest == container.getRequest() ? request : suppliedRequest,
+                    suppliedResponse == container.getResponse() ? response : suppliedResponse,
                     event.getThrowable());
         }
     }

@@ -37,6 +37,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -75,6 +76,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class IdempotenceFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
+    private static final Duration OVERLOAD_RETRY = Duration.ofSeconds(1);
     private static final String EXCHANGE = Exchange.class.getName();
     /** Names the filter that let the request through, so that no other one protects it. */
     private static final String LET_THROUGH_BY = IdempotenceFilter.class.getName();
@@ -83,6 +85,7 @@ public final class IdempotenceFilter implements Filter {
     private final FilterConfiguration config;
     private final Problems problems;
     private final Waiting waiting;
+    private final MemoryBudget memory;
     /** Null if the application has mapped the filter itself: it cannot be told to what. */
     private volatile @Nullable List<UrlPattern> covered;
 
@@ -91,6 +94,7 @@ public final class IdempotenceFilter implements Filter {
         this.config = builder.configuration();
         this.problems = new Problems(config.problemBase());
         this.waiting = new Waiting(config.maxWait());
+        this.memory = new MemoryBudget(config.maxMemory());
     }
 
     /**
@@ -169,14 +173,31 @@ public final class IdempotenceFilter implements Filter {
         return Optional.ofNullable((Exchange) request.getAttribute(EXCHANGE)).map(Exchange::execution);
     }
 
+    /**
+     * Prepares the filter. One that the application has mapped itself is mapped to ERROR dispatches as well, so that error pages are
+     * recorded as callers see them.
+     *
+     * @throws ServletException if the container does not allow that
+     */
     @Override
-    public void init(FilterConfig filter) {
-        if (covered == null) {
-            LOG.warn(
-                    "the idempotence filter '{}' is mapped by the application: what an asynchronous handler dispatches leaves before"
-                            + " it is recorded, and what a filter in front dispatches later is not protected; use"
-                            + " IdempotenceFilter.install",
-                    filter.getFilterName());
+    public void init(FilterConfig filter) throws ServletException {
+        if (covered != null) {
+            return;
+        }
+        LOG.warn(
+                "The idempotence filter '{}' is mapped by the application: what an asynchronous handler dispatches leaves before it is"
+                        + " recorded, and what a filter in front dispatches later is not protected; use IdempotenceFilter.install",
+                filter.getFilterName());
+        try {
+            FilterRegistration registration = filter.getServletContext().getFilterRegistration(filter.getFilterName());
+            registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ERROR), true, "/*");
+        } catch (RuntimeException e) {
+            throw new ServletException(
+                    "the container does not let the idempotence filter '" + filter.getFilterName()
+                            + "' map itself to ERROR dispatches, without which error pages are not replayed as they were; register it"
+                            + " with IdempotenceFilter.install(servletContext, idempotence, \"/payments/*\") before the application has"
+                            + " started, in Spring Boot from a ServletContextInitializer bean instead of a FilterRegistrationBean",
+                    e);
         }
     }
 
@@ -189,7 +210,10 @@ public final class IdempotenceFilter implements Filter {
         }
         Exchange exchange = (Exchange) request.getAttribute(EXCHANGE);
         if (exchange == null) {
-            if (!isFirstSight(http)) {
+            Waiting.Decided decided = waiting.takeDecided(http);
+            if (decided != null) {
+                give(decided.id(), decided.decision(), answer);
+            } else if (!isFirstSight(http)) {
                 chain.doFilter(request, response);
             } else if (isProtected(http)) {
                 protect(http, answer, chain);
@@ -200,7 +224,7 @@ public final class IdempotenceFilter implements Filter {
             // Another idempotence filter protects it.
             chain.doFilter(request, response);
         } else if (request.getDispatcherType() == DispatcherType.ASYNC) {
-            exchange.dispatch(chain, request, response);
+            exchange.asyncDispatch(chain, http, answer);
         } else if (request.getDispatcherType() == DispatcherType.ERROR && exchange.awaitsErrorPage()) {
             exchange.errorPage(chain, http, answer);
         } else {
@@ -270,51 +294,86 @@ public final class IdempotenceFilter implements Filter {
 
     private void protect(IdempotenceId id, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
-        int cap = config.maxRequestBody();
-        Received received = Received.from(request, cap, config.bodyForm());
-        if (received == null) {
-            problems.requestTooLarge(response, cap);
+        RequestContent content;
+        try {
+            content = RequestContent.of(request, config.maxRequestBody(), config.bodyForm(), memory);
+        } catch (RequestContent.NotTaken e) {
+            if (e.reason() == RequestContent.NotTaken.Reason.TOO_LARGE) {
+                problems.requestTooLarge(response, config.maxRequestBody());
+            } else {
+                problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
+            }
             return;
         }
-        IdempotentCall call = new IdempotentCall(
-                id, "", config.scope().apply(request), received.fingerprint(), AttemptNumber.of(request));
-        waiting.decide(
-                request,
-                response,
-                patience -> idempotence.claim(call, config.policyFor(request), patience),
-                decision -> {
-                    if (decision instanceof Decision.Run run) {
-                        run(run.execution(), request, received.body(), response, chain);
-                    } else if (decision instanceof Decision.Replay replay) {
-                        replay(call.id(), replay.result(), response);
-                    } else if (decision instanceof Decision.Refuse refuse) {
-                        problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
-                    }
-                });
+        Execution execution = null;
+        try {
+            IdempotentCall call = new IdempotentCall(
+                    id, "", config.scope().apply(request), content.fingerprint(), AttemptNumber.of(request));
+            execution = claim(call, request, response, content);
+        } finally {
+            if (execution == null) {
+                content.close();
+            }
+        }
+        if (execution != null) {
+            run(execution, request, content, response, chain);
+        }
+    }
+
+    /** The right to run, or null if the caller gets its response without. */
+    private @Nullable Execution claim(
+            IdempotentCall call, HttpServletRequest request, HttpServletResponse response, RequestContent content)
+            throws IOException {
+        try (Waiting.Turn turn = waiting.turn(request, response, covered != null)) {
+            CompletableFuture<Decision> decision = idempotence.claim(call, config.policyFor(request), turn.patience());
+            if (decision.isDone() && decision.join() instanceof Decision.Run run) {
+                return run.execution();
+            }
+            // Thousands may wait, and each needs its fingerprint only.
+            content.discard();
+            Decision decided = turn.await(call.id(), decision);
+            if (decided != null) {
+                give(call.id(), decided, response);
+            }
+            return null;
+        }
+    }
+
+    private void give(IdempotenceId id, Decision decision, HttpServletResponse response) throws IOException {
+        if (decision instanceof Decision.Replay replay) {
+            replay(id, replay.result(), response);
+        } else if (decision instanceof Decision.Refuse refuse) {
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
+        }
     }
 
     private void run(
             Execution execution,
             HttpServletRequest request,
-            byte @Nullable [] body,
+            RequestContent content,
             HttpServletResponse response,
             FilterChain chain)
             throws IOException, ServletException {
         Exchange exchange;
         try {
-            exchange = new Exchange(execution, config, problems, covered != null, request, body, response);
+            exchange = new Exchange(execution, config, problems, covered != null, request, content, response);
             request.setAttribute(EXCHANGE, exchange);
         } catch (Throwable e) {
             // A listener of the application, say. Nothing ran, and nobody else would end the execution.
             execution.finish(Verdict.RELEASE, StoredResponse.unavailable());
+            content.close();
             throw e;
         }
-        exchange.dispatch(chain, exchange.request(), exchange.responseForHandler());
+        exchange.firstDispatch(chain);
     }
 
     private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
-        try {
-            Replay.give(result, response);
+        try (MemoryBudget.Share held = memory.share()) {
+            if (held.reserve(result.length)) {
+                Replay.give(result, response);
+            } else {
+                problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
+            }
         } catch (CorruptRecordException e) {
             Decision.Refuse refuse = idempotence.unreadable(id, e);
             problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
@@ -335,6 +394,7 @@ public final class IdempotenceFilter implements Filter {
         private BodyForm bodyForm = BodyForm.bytes();
         private int maxRequestBody = 10 << 20;
         private int maxResponseBody = 1 << 20;
+        private long maxMemory = Runtime.getRuntime().maxMemory() / 4;
         private Duration maxWait = Duration.ofSeconds(10);
         private URI problemBase = URI.create("urn:idempotence:problem:");
         private final List<String> keptHeaders = new ArrayList<>(List.of(
@@ -481,6 +541,23 @@ public final class IdempotenceFilter implements Filter {
         }
 
         /**
+         * Sets how much memory all requests of this filter may hold together: request bodies, responses until they are recorded,
+         * and results that are replayed. A request beyond that is refused as {@link Refusal#OVERLOADED} before it runs. A response
+         * beyond that goes out unheld, and duplicates of its request are refused as {@link Refusal#RESULT_UNAVAILABLE}.
+         *
+         * @param bytes at least 1 MiB; default a quarter of the maximum heap
+         * @return this
+         * @throws IllegalArgumentException if out of range
+         */
+        public Builder maxMemory(long bytes) {
+            if (bytes < 1 << 20) {
+                throw new IllegalArgumentException("maxMemory must be at least 1048576 bytes, got " + bytes);
+            }
+            this.maxMemory = bytes;
+            return this;
+        }
+
+        /**
          * Sets how long a duplicate may wait for a running request, whatever its {@code Prefer: wait} says.
          *
          * @param longest 0, which never waits, to 10 minutes; default 10 seconds
@@ -577,6 +654,7 @@ public final class IdempotenceFilter implements Filter {
                     scope,
                     maxRequestBody,
                     maxResponseBody,
+                    maxMemory,
                     maxWait,
                     bodyForm,
                     List.copyOf(keptHeaders),

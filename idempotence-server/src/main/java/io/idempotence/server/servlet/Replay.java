@@ -29,13 +29,14 @@ final class Replay {
     static void give(byte[] result, HttpServletResponse response) throws IOException {
         StoredResponse stored = StoredResponse.fromBytes(result);
         response.setHeader(IdempotenceHeaders.IDEMPOTENT_REPLAYED, "true");
+        boolean isRedirect =
+                stored.form() == StoredResponse.Form.REDIRECT || stored.form() == StoredResponse.Form.ENCODED_REDIRECT;
         String location = "";
         String before = "";
         for (StoredResponse.Header header : stored.headers()) {
             if (header.name().equals("Content-Type")) {
                 response.setContentType(header.value());
-            } else if (stored.form() == StoredResponse.Form.REDIRECT
-                    && header.name().equals("Location")) {
+            } else if (isRedirect && header.name().equals("Location")) {
                 location = header.value();
             } else if (header.name().equals(before)) {
                 response.addHeader(header.name(), header.value());
@@ -52,21 +53,27 @@ final class Replay {
             }
             case ERROR -> {
                 String message = stored.body().length == 0 ? null : new String(stored.body(), StandardCharsets.UTF_8);
-                new HeldResponse.Deferred.Failure(stored.status(), message).applyTo(response);
+                new DeferredResponse.Failure(stored.status(), message).applyTo(response);
             }
-            case REDIRECT -> {
-                if (stored.body().length > 0) {
-                    response.getOutputStream().write(stored.body());
-                }
-                boolean clearBuffer = stored.body().length == 0;
-                new HeldResponse.Deferred.Redirect(location, stored.status(), clearBuffer).applyTo(response);
-            }
+            case REDIRECT -> redirect(stored, location, response);
+            // The session ID in it is that of this caller.
+            case ENCODED_REDIRECT -> redirect(stored, response.encodeRedirectURL(location), response);
         }
     }
 
+    private static void redirect(StoredResponse stored, String location, HttpServletResponse response)
+            throws IOException {
+        if (stored.body().length > 0) {
+            response.getOutputStream().write(stored.body());
+        }
+        boolean clearBuffer = stored.body().length == 0;
+        new DeferredResponse.Redirect(location, stored.status(), clearBuffer).applyTo(response);
+    }
+
+    /** A container and filters in front do their part for an empty body only if nobody touches the stream. */
     private static void write(StoredResponse stored, HttpServletResponse response) throws IOException {
         boolean mayHaveBody = stored.status() >= 200 && stored.status() != 204 && stored.status() != 304;
-        if (mayHaveBody) {
+        if (mayHaveBody && stored.body().length > 0) {
             response.setContentLength(stored.body().length);
             response.getOutputStream().write(stored.body());
         }

@@ -15,9 +15,12 @@ final class RequestBody {
      * The whole body; {@code cap + 1} bytes of it if it has more than {@code cap}. Reserves at most twice what has come, or 8 KiB.
      *
      * @param declared the length the caller declares, which need not be true; negative if it declares none
+     * @throws RequestContent.NotTaken if {@code memory} does not have as much
      */
-    static byte[] read(InputStream in, long declared, int cap) throws IOException {
+    static byte[] read(InputStream in, long declared, int cap, MemoryBudget.Share memory)
+            throws IOException, RequestContent.NotTaken {
         byte[] bytes = new byte[(int) Math.min(declared < 0 ? FIRST : Math.min(declared, FIRST), cap)];
+        reserve(memory, bytes.length);
         int length = in.readNBytes(bytes, 0, bytes.length);
         while (length == bytes.length) {
             // A body of the length it declared ends here, in an array of its size.
@@ -25,7 +28,10 @@ final class RequestBody {
             if (next < 0) {
                 return bytes;
             }
-            bytes = Arrays.copyOf(bytes, (int) Math.min(Math.max(FIRST, 2L * length), cap + 1L));
+            long expected = declared > length ? Math.min(declared, cap + 1L) : cap + 1L;
+            int larger = (int) Math.min(Math.max(FIRST, 2L * length), expected);
+            reserve(memory, larger - length);
+            bytes = Arrays.copyOf(bytes, larger);
             bytes[length++] = (byte) next;
             if (length > cap) {
                 return bytes;
@@ -33,5 +39,11 @@ final class RequestBody {
             length += in.readNBytes(bytes, length, bytes.length - length);
         }
         return Arrays.copyOf(bytes, length);
+    }
+
+    private static void reserve(MemoryBudget.Share memory, int bytes) throws RequestContent.NotTaken {
+        if (!memory.reserve(bytes)) {
+            throw new RequestContent.NotTaken(RequestContent.NotTaken.Reason.NO_MEMORY);
+        }
     }
 }

@@ -1,35 +1,48 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.Decision;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
-import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.ServletResponseWrapper;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
-import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets a duplicate wait for the first attempt to end if its caller prefers that ({@code Prefer: wait=5}, RFC 7240, section 4.3; rule 17):
- * without a thread where the servlet and every filter in front support asynchronous processing, else only a few at a time.
+ * Lets a duplicate wait for the first attempt to end if its caller prefers that ({@code Prefer: wait=5}, RFC 7240, section 4.3).
+ *
+ * <p>A duplicate waits without a thread, and gets its response in an ASYNC dispatch, where that is sure to work: this filter sees such
+ * dispatches, the servlet and every filter in front support asynchronous processing, and no filter in front holds the response back in
+ * a way of its own. Elsewhere it waits on its thread, and only a few do at a time.
  */
 final class Waiting {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
+    /** The request attribute with what was decided while the request waited. */
+    private static final String DECIDED = Waiting.class.getName();
+
     private static final Pattern WAIT =
             Pattern.compile("(?:^|[,;])\\s*wait\\s*=\\s*\"?([0-9]{1,9})\"?\\s*(?:$|[,;])", Pattern.CASE_INSENSITIVE);
+
+    /** Wrappers that override how bodies are written, and do well over an ASYNC dispatch. */
+    private static final Set<String> KNOWN = Set.of(
+            "org.springframework.security.web.util.OnCommittedResponseWrapper",
+            "org.springframework.session.web.http.OnCommittedResponseWrapper",
+            "org.springframework.web.filter.ShallowEtagHeaderFilter$ConditionalContentCachingResponseWrapper");
 
     /** Blocked threads are the container's, which the first attempt may need as well. */
     private static final int MAX_BLOCKED = 16;
@@ -41,40 +54,95 @@ final class Waiting {
         this.longest = longest;
     }
 
-    /** Acts on a decision. */
-    @FunctionalInterface
-    interface Action {
-        void on(Decision decision) throws IOException, ServletException;
-    }
+    /** How one request may wait. To be closed before its handler runs. */
+    final class Turn implements AutoCloseable {
+        private final HttpServletRequest request;
+        private final HttpServletResponse response;
+        private final Duration patience;
+        private final boolean withoutThread;
+        private boolean blocks;
 
-    /** Claims with the patience that the caller prefers, and acts on the decision at once, or, unless it is to run, when it is there. */
-    void decide(
-            HttpServletRequest request,
-            HttpServletResponse response,
-            Function<Duration, CompletableFuture<Decision>> claim,
-            Action action)
-            throws IOException, ServletException {
-        Duration patience = patience(request);
-        // A filter in front may have started it, and then no other may.
-        boolean mayGoAsync = request.isAsyncSupported() && !request.isAsyncStarted();
-        if (patience.isZero() || (!mayGoAsync && !blocked.tryAcquire())) {
-            action.on(claim.apply(Duration.ZERO).join());
-        } else if (mayGoAsync) {
-            CompletableFuture<Decision> decision = claim.apply(patience);
-            if (decision.isDone()) {
-                action.on(decision.join());
-            } else {
-                actLater(request.startAsync(request, response), response, decision, action);
+        private Turn(
+                HttpServletRequest request,
+                HttpServletResponse response,
+                Duration patience,
+                boolean withoutThread,
+                boolean blocks) {
+            this.request = request;
+            this.response = response;
+            this.patience = patience;
+            this.withoutThread = withoutThread;
+            this.blocks = blocks;
+        }
+
+        /** How long it may wait; zero if not at all. */
+        Duration patience() {
+            return patience;
+        }
+
+        /** The decision; null if it comes in an ASYNC dispatch. */
+        @Nullable
+        Decision await(IdempotenceId id, CompletableFuture<Decision> decision) {
+            if (withoutThread && !decision.isDone()) {
+                dispatchWhenDecided(id, request, request.startAsync(request, response), decision);
+                return null;
             }
-        } else {
-            Decision decision;
-            try {
-                decision = blocking(claim.apply(patience));
-            } finally {
+            return blocking(decision);
+        }
+
+        @Override
+        public void close() {
+            if (blocks) {
+                blocks = false;
                 blocked.release();
             }
-            action.on(decision);
         }
+    }
+
+    /** How a request may wait, as its caller prefers and this filter allows. */
+    Turn turn(HttpServletRequest request, HttpServletResponse response, boolean seesDispatches) {
+        Duration patience = patience(request);
+        if (patience.isZero()) {
+            return new Turn(request, response, patience, false, false);
+        }
+        // A filter in front may have started it, and then no other may.
+        boolean withoutThread = seesDispatches
+                && request.isAsyncSupported()
+                && !request.isAsyncStarted()
+                && isSureToBeDelivered(response);
+        boolean blocks = !withoutThread && blocked.tryAcquire();
+        return new Turn(request, response, withoutThread || blocks ? patience : Duration.ZERO, withoutThread, blocks);
+    }
+
+    /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do in it. */
+    static boolean isSureToBeDelivered(ServletResponse response) {
+        ServletResponse current = response;
+        while (current instanceof ServletResponseWrapper wrapper) {
+            if (writesBodiesItself(wrapper.getClass()) && !isKnown(wrapper.getClass())) {
+                return false;
+            }
+            current = wrapper.getResponse();
+        }
+        return true;
+    }
+
+    /** A wrapper that leaves both methods alone cannot hold a body back. */
+    private static boolean writesBodiesItself(Class<?> wrapper) {
+        try {
+            return wrapper.getMethod("getOutputStream").getDeclaringClass() != ServletResponseWrapper.class
+                    || wrapper.getMethod("getWriter").getDeclaringClass() != ServletResponseWrapper.class;
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException("every ServletResponse has both methods", e);
+        }
+    }
+
+    private static boolean isKnown(Class<?> wrapper) {
+        for (Class<?> type = wrapper; type != null; type = type.getSuperclass()) {
+            if (KNOWN.contains(type.getName())) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** How long a request prefers to wait, and may; zero if it does not say so in a form we know. The first preference counts. */
@@ -89,57 +157,35 @@ final class Waiting {
         return Duration.ZERO;
     }
 
-    /** Nothing is dispatched again: a dispatch that this filter did not see would run the handler. */
-    private static void actLater(
-            AsyncContext async, HttpServletResponse response, CompletableFuture<Decision> decision, Action action) {
-        // The wait itself ends in time. A container that gave up would answer with the handler's success: nothing at
-        // all.
+    private void dispatchWhenDecided(
+            IdempotenceId id, HttpServletRequest request, AsyncContext async, CompletableFuture<Decision> decision) {
+        // The wait itself ends in time. A container that gave up would respond with nothing at all, as in a success.
         async.setTimeout(0);
         Leaving leaving = new Leaving(decision);
         async.addListener(leaving);
         decision.thenAccept(decided -> {
-            Runnable task = () -> {
-                if (!leaving.gone) {
-                    finish(async, response, decided, action);
+            if (!leaving.gone) {
+                try {
+                    request.setAttribute(DECIDED, new Decided(this, id, decided));
+                    async.dispatch();
+                } catch (IllegalStateException e) {
+                    LOG.debug("A caller that waited is gone", e);
                 }
-            };
-            try {
-                async.start(task);
-            } catch (RejectedExecutionException e) {
-                task.run();
-            } catch (IllegalStateException e) {
-                LOG.debug("a caller that waited is gone", e);
             }
         });
     }
 
-    private static void finish(AsyncContext async, HttpServletResponse response, Decision decision, Action action) {
-        try {
-            action.on(decision);
-        } catch (IOException e) {
-            LOG.debug("a caller that waited is gone", e);
-        } catch (Throwable e) {
-            LOG.error("a caller that waited could not be answered", e);
-            fail(response);
-        } finally {
-            complete(async);
-        }
-    }
+    /** What was decided while a request waited, to be given in the ASYNC dispatch that follows. */
+    record Decided(Waiting by, IdempotenceId id, Decision decision) {}
 
-    /** An answer of nothing would look like a success. */
-    private static void fail(HttpServletResponse response) {
-        if (!response.isCommitted()) {
-            response.reset();
-            response.setStatus(HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
+    /** Takes what was decided while a request waited here; null if it did not wait, or has its response. */
+    @Nullable
+    Decided takeDecided(HttpServletRequest request) {
+        if (request.getAttribute(DECIDED) instanceof Decided decided && decided.by == this) {
+            request.removeAttribute(DECIDED);
+            return decided;
         }
-    }
-
-    private static void complete(AsyncContext async) {
-        try {
-            async.complete();
-        } catch (IllegalStateException e) {
-            LOG.debug("a caller that waited is gone", e);
-        }
+        return null;
     }
 
     private static Decision blocking(CompletableFuture<Decision> decision) {

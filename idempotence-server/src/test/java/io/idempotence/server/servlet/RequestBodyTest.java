@@ -1,9 +1,9 @@
 package io.idempotence.server.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.ByteArrayInputStream;
-import java.io.IOException;
 import java.io.InputStream;
 import java.util.Arrays;
 import java.util.Random;
@@ -34,23 +34,44 @@ class RequestBodyTest {
         "100000, 100000, 65536",
         "100000, 0, 1073741824",
     })
-    void wholeBodyIsReadOrOneByteMoreThanTheCap(int length, long declared, int cap) throws IOException {
+    void wholeBodyIsReadOrOneByteMoreThanTheCap(int length, long declared, int cap) throws Exception {
         byte[] body = new byte[length];
         new Random(length).nextBytes(body);
         byte[] expected = Arrays.copyOf(body, Math.min(length, cap + 1));
 
-        assertThat(RequestBody.read(new ByteArrayInputStream(body), declared, cap))
+        assertThat(RequestBody.read(new ByteArrayInputStream(body), declared, cap, plenty()))
                 .isEqualTo(expected);
-        assertThat(RequestBody.read(new Dripping(body), declared, cap)).isEqualTo(expected);
+        assertThat(RequestBody.read(new Dripping(body), declared, cap, plenty()))
+                .isEqualTo(expected);
     }
 
     @ParameterizedTest
     @CsvSource({"10, 1073741824", "10, -1", "8192, 1073741824", "100000, 1073741824"})
-    void declaredLengthReservesNoMoreThanTwiceWhatHasCome(int length, long declared) throws IOException {
+    void declaredLengthReservesNoMoreThanTwiceWhatHasCome(int length, long declared) throws Exception {
         Dripping in = new Dripping(new byte[length]);
 
-        assertThat(RequestBody.read(in, declared, 1 << 30)).hasSize(length);
+        assertThat(RequestBody.read(in, declared, 1 << 30, plenty())).hasSize(length);
         assertThat(in.mostRoom).isLessThanOrEqualTo(Math.max(8192, length));
+    }
+
+    private static MemoryBudget.Share plenty() {
+        return new MemoryBudget(Long.MAX_VALUE).share();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"100000, 100000", "100000, -1", "8193, 1073741824"})
+    void bodyIsReadNoFurtherThanThereIsMemory(int length, long declared) {
+        MemoryBudget budget = new MemoryBudget(length - 1);
+        MemoryBudget.Share share = budget.share();
+        InputStream in = new ByteArrayInputStream(new byte[length]);
+
+        assertThatThrownBy(() -> RequestBody.read(in, declared, 1 << 30, share))
+                .isInstanceOfSatisfying(
+                        RequestContent.NotTaken.class,
+                        e -> assertThat(e.reason()).isEqualTo(RequestContent.NotTaken.Reason.NO_MEMORY));
+        assertThat(budget.used()).isBetween(8192L, (long) length - 1);
+        share.close();
+        assertThat(budget.used()).isZero();
     }
 
     /** Gives a byte at a time, and sees how much room it is offered. */

@@ -86,7 +86,7 @@ class AnswersIT extends FilterTestBase {
         Handler handler = (request, response) -> {
             response.setHeader("X-Handler", "seen");
             if (way != Way.IN_ITS_DISPATCH) {
-                AsyncContext async = request.startAsync();
+                AsyncContext async = request.startAsync(request, response);
                 async.setTimeout(way == Way.LATER_AND_MAPPED_BY_HAND ? 3000 : 0);
                 executor.execute(() -> {
                     awaitLatch(dispatched);

@@ -1,0 +1,148 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.server.storage.Fingerprint;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletInputStream;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.Part;
+import java.io.IOException;
+import java.util.Collection;
+import org.jspecify.annotations.Nullable;
+
+/** What came with a request, read before its ID is claimed. Holds memory of the filter's budget until it is closed. */
+final class RequestContent implements AutoCloseable {
+    private static final byte[] NOTHING = {};
+
+    private final Fingerprint fingerprint;
+    private final MemoryBudget.Share memory;
+    private final @Nullable Collection<Part> parts;
+    private final boolean ofContainer;
+    private volatile byte[] body;
+
+    private RequestContent(
+            Fingerprint fingerprint,
+            byte @Nullable [] body,
+            @Nullable Collection<Part> parts,
+            MemoryBudget.Share memory) {
+        this.fingerprint = fingerprint;
+        this.ofContainer = body == null;
+        this.body = body == null ? NOTHING : body;
+        this.parts = parts;
+        this.memory = memory;
+    }
+
+    /** Why a request cannot be taken in. Nothing ran. */
+    static final class NotTaken extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        enum Reason {
+            TOO_LARGE,
+            NO_MEMORY
+        }
+
+        private final Reason reason;
+
+        NotTaken(Reason reason) {
+            super(reason.name(), null, false, false);
+            this.reason = reason;
+        }
+
+        Reason reason() {
+            return reason;
+        }
+    }
+
+    /**
+     * Reads a request's body, or has the container parse it where it would.
+     *
+     * @param cap bytes
+     * @throws NotTaken if it has more than {@code cap} bytes, or more than the budget has left
+     * @throws IllegalStateException if a filter in front has read the body, so that it cannot be compared
+     */
+    static RequestContent of(HttpServletRequest request, int cap, BodyForm form, MemoryBudget budget)
+            throws IOException, ServletException, NotTaken {
+        MemoryBudget.Share memory = budget.share();
+        try {
+            return of(request, cap, form, memory);
+        } catch (Throwable e) {
+            memory.close();
+            throw e;
+        }
+    }
+
+    private static RequestContent of(HttpServletRequest request, int cap, BodyForm form, MemoryBudget.Share memory)
+            throws IOException, ServletException, NotTaken {
+        long declared = request.getContentLengthLong();
+        if (declared > cap) {
+            throw new NotTaken(NotTaken.Reason.TOO_LARGE);
+        }
+        Parts parts = Parts.of(request);
+        if (parts.parsed() != null) {
+            Fingerprint fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
+            if (fingerprint == null) {
+                throw new NotTaken(NotTaken.Reason.TOO_LARGE);
+            }
+            return new RequestContent(fingerprint, null, parts.parsed(), memory);
+        }
+        ServletInputStream in = request.getInputStream();
+        boolean wasSent = declared > 0 || (request.getHeader("Transfer-Encoding") != null && in.isFinished());
+        byte[] body = RequestBody.read(in, declared, cap, memory);
+        if (body.length > cap) {
+            throw new NotTaken(NotTaken.Reason.TOO_LARGE);
+        }
+        if (body.length == 0 && (wasSent || MediaTypes.isForm(request.getContentType()))) {
+            parts.throwRefusal();
+            return new RequestContent(ofConsumed(request), null, null, memory);
+        }
+        return new RequestContent(RequestFingerprint.of(request, body, cap, form), body, null, memory);
+    }
+
+    private static Fingerprint ofConsumed(HttpServletRequest request) {
+        if (MediaTypes.isForm(request.getContentType())) {
+            return RequestFingerprint.ofParameters(request);
+        }
+        throw new IllegalStateException(
+                "a filter in front of the idempotence filter has read the request body, so that it cannot be"
+                        + " compared; put the idempotence filter before it, or let it hand on a request that can be read again");
+    }
+
+    Fingerprint fingerprint() {
+        return fingerprint;
+    }
+
+    /** Whether the container has parsed the body and serves it. */
+    boolean isOfContainer() {
+        return ofContainer;
+    }
+
+    /** The body, if it is not the container's; empty once it was let go. */
+    byte[] body() {
+        return body;
+    }
+
+    /** What the request holds of the budget. */
+    MemoryBudget.Share memory() {
+        return memory;
+    }
+
+    /** Lets go of the body, and of parts that the container holds. Only for a request that never runs. */
+    void discard() {
+        close();
+        if (parts != null) {
+            for (Part part : parts) {
+                try {
+                    part.delete();
+                } catch (IOException ignoredTheContainerDeletesItAtTheEnd) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /** Lets go of the body. */
+    @Override
+    public void close() {
+        body = NOTHING;
+        memory.close();
+    }
+}

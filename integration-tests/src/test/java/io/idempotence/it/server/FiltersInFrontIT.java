@@ -1,0 +1,432 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.replayed;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.it.container.Http;
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.FilterRegistration;
+import jakarta.servlet.ServletContext;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletOutputStream;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.ServletResponseWrapper;
+import jakarta.servlet.WriteListener;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStreamWriter;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.EnumSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
+import org.assertj.core.api.SoftAssertions;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Filters of others that wrap the response, in front of ours and behind it: callers see what they see without ours. */
+class FiltersInFrontIT extends FilterTestBase {
+    /** How a filter of others treats the response. */
+    enum Other {
+        /** Holds the body until the last dispatch, in which it looks for its wrapper, as Spring's ShallowEtagHeaderFilter does. */
+        FINDS_ITS_WRAPPER(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR)),
+        BUFFERS_EVERY_DISPATCH(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR)),
+        BUFFERS_REQUESTS(EnumSet.of(DispatcherType.REQUEST)),
+        PASSES_THROUGH(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR));
+
+        private final EnumSet<DispatcherType> dispatches;
+
+        Other(EnumSet<DispatcherType> dispatches) {
+            this.dispatches = dispatches;
+        }
+
+        void add(ServletContext context) {
+            FilterRegistration.Dynamic filter = context.addFilter("other", filter());
+            filter.setAsyncSupported(true);
+            filter.addMappingForUrlPatterns(dispatches, true, "/*");
+        }
+
+        private Filter filter() {
+            return switch (this) {
+                case FINDS_ITS_WRAPPER -> Other::findItsWrapper;
+                case BUFFERS_EVERY_DISPATCH, BUFFERS_REQUESTS -> Other::buffer;
+                case PASSES_THROUGH ->
+                    (request, response, chain) ->
+                            chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response));
+            };
+        }
+
+        private static void findItsWrapper(ServletRequest request, ServletResponse response, FilterChain chain)
+                throws IOException, ServletException {
+            ServletResponse passed = response;
+            if (request.getDispatcherType() != DispatcherType.ASYNC) {
+                passed = new Buffering((HttpServletResponse) response);
+            }
+            chain.doFilter(request, passed);
+            if (!request.isAsyncStarted()) {
+                ServletResponse found = passed;
+                while (!(found instanceof Buffering)) {
+                    if (!(found instanceof ServletResponseWrapper wrapper)) {
+                        throw new ServletException("wrapper not found");
+                    }
+                    found = wrapper.getResponse();
+                }
+                ((Buffering) found).end();
+            }
+        }
+
+        private static void buffer(ServletRequest request, ServletResponse response, FilterChain chain)
+                throws IOException, ServletException {
+            Buffering buffering = new Buffering((HttpServletResponse) response);
+            chain.doFilter(request, buffering);
+            buffering.end();
+        }
+    }
+
+    private static final class Buffering extends HttpServletResponseWrapper {
+        private final ByteArrayOutputStream held = new ByteArrayOutputStream();
+        private PrintWriter writer;
+
+        Buffering(HttpServletResponse response) {
+            super(response);
+        }
+
+        @Override
+        public ServletOutputStream getOutputStream() {
+            return new ServletOutputStream() {
+                @Override
+                public boolean isReady() {
+                    return true;
+                }
+
+                @Override
+                public void setWriteListener(WriteListener listener) {
+                    throw new IllegalStateException("not in these tests");
+                }
+
+                @Override
+                public void write(int b) {
+                    held.write(b);
+                }
+            };
+        }
+
+        @Override
+        public PrintWriter getWriter() {
+            if (writer == null) {
+                writer = new PrintWriter(new OutputStreamWriter(held, StandardCharsets.UTF_8));
+            }
+            return writer;
+        }
+
+        @Override
+        public void flushBuffer() {}
+
+        void end() throws IOException {
+            if (writer != null) {
+                writer.flush();
+            }
+            if (held.size() > 0) {
+                setHeader("X-Held", Integer.toString(held.size()));
+                held.writeTo(super.getOutputStream());
+                held.reset();
+            }
+        }
+    }
+
+    /** How a handler responds. */
+    enum Way {
+        AT_ONCE,
+        BY_WRITER,
+        FORWARDS,
+        PAIR_THEN_COMPLETES,
+        CONTEXT_THEN_COMPLETES,
+        CAPTURED_THEN_COMPLETES,
+        PAIR_THEN_DISPATCHES,
+        CONTEXT_THEN_DISPATCHES,
+        FORWARDS_AND_DISPATCHES,
+        REDIRECTS,
+        SENDS_ERROR
+    }
+
+    private void respond(Way way, HttpServletRequest request, HttpServletResponse response)
+            throws IOException, ServletException {
+        if (request.getDispatcherType() == DispatcherType.ERROR && way != Way.SENDS_ERROR) {
+            answer(response, 500, "error");
+            return;
+        }
+        boolean again = request.getDispatcherType() != DispatcherType.REQUEST;
+        switch (way) {
+            case AT_ONCE -> answer(response, 201, "paid");
+            case BY_WRITER -> {
+                response.setStatus(201);
+                response.setContentType("text/plain;charset=utf-8");
+                response.getWriter().print("paid \u00fc");
+            }
+            case FORWARDS -> {
+                if (again) {
+                    answer(response, 201, "forwarded");
+                } else {
+                    request.getServletContext().getRequestDispatcher("/view").forward(request, response);
+                }
+            }
+            case PAIR_THEN_COMPLETES -> complete(request.startAsync(request, response));
+            case CONTEXT_THEN_COMPLETES -> complete(request.startAsync());
+            case CAPTURED_THEN_COMPLETES -> {
+                AsyncContext async = request.startAsync();
+                later(request, () -> {
+                    answer(response, 201, "paid later");
+                    async.complete();
+                });
+            }
+            case PAIR_THEN_DISPATCHES ->
+                dispatch(again, request, response, () -> request.startAsync(request, response));
+            case CONTEXT_THEN_DISPATCHES -> dispatch(again, request, response, request::startAsync);
+            case FORWARDS_AND_DISPATCHES -> {
+                if (request.getDispatcherType() == DispatcherType.REQUEST) {
+                    request.getRequestDispatcher("/view").forward(request, response);
+                } else if (request.getDispatcherType() == DispatcherType.FORWARD) {
+                    AsyncContext async = request.startAsync(request, response);
+                    later(request, async::dispatch);
+                } else {
+                    answer(response, 201, "dispatched to " + request.getRequestURI());
+                }
+            }
+            case REDIRECTS -> response.sendRedirect("/elsewhere");
+            case SENDS_ERROR -> {
+                if (again) {
+                    answer(response, 409, "page");
+                } else {
+                    response.sendError(409, "conflict");
+                }
+            }
+        }
+    }
+
+    private interface Starter {
+        AsyncContext start();
+    }
+
+    private interface Writing {
+        void write() throws IOException;
+    }
+
+    private void complete(AsyncContext async) {
+        later(async.getRequest(), () -> {
+            answer(async, 201, "paid later");
+            async.complete();
+        });
+    }
+
+    private void dispatch(boolean again, HttpServletRequest request, HttpServletResponse response, Starter starter)
+            throws IOException {
+        if (again) {
+            answer(response, 201, "paid by dispatch of " + request.getRequestURI());
+        } else {
+            AsyncContext async = starter.start();
+            later(request, async::dispatch);
+        }
+    }
+
+    static Stream<Arguments> stacks() {
+        return Stream.of(Other.values())
+                .flatMap(other -> Stream.of(Arguments.of(other, true), Arguments.of(other, false)));
+    }
+
+    @ParameterizedTest(name = "{0}, in front: {1}")
+    @MethodSource("stacks")
+    void callersSeeWhatTheySeeWithoutTheFilter(Other other, boolean front) {
+        errorPage = "/error";
+        Handler handler = (request, response) -> respond(Way.valueOf(request.getHeader("X-Way")), request, response);
+        ServletServer without = start(handler, context -> {
+            outermost(context);
+            other.add(context);
+        });
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(handler, context -> {
+            outermost(context);
+            if (front) {
+                other.add(context);
+            }
+            IdempotenceFilter.install(context, idempotence);
+            if (!front) {
+                other.add(context);
+            }
+        });
+        SoftAssertions.assertSoftly(softly -> {
+            for (Way way : Way.values()) {
+                softly.check(() -> assertSameWithAndWithout(way, without, server));
+            }
+        });
+    }
+
+    private void assertSameWithAndWithout(Way way, ServletServer without, ServletServer server) {
+        HttpResponse<byte[]> plain = call(without, way);
+        runs.set(0);
+        HttpResponse<byte[]> first = call(server, way);
+        boolean lost = (plain.body().length == 0 && way != Way.REDIRECTS)
+                || text(plain).equals("error");
+        // On Tomcat 11, a forward suspends the response of a filter that has held its body back; ours gives it all the
+        // same.
+        if (!(way == Way.FORWARDS && lost)) {
+            assertSame(way, plain, first);
+            assertThat(first.headers().allValues("X-Held"))
+                    .as("%s", way)
+                    .isEqualTo(plain.headers().allValues("X-Held"));
+        }
+        AtomicReference<HttpResponse<byte[]>> second = new AtomicReference<>();
+        Awaitility.await().until(() -> {
+            second.set(call(server, way));
+            return !"in-progress".equals(Http.refusal(second.get()));
+        });
+        if (!lost) {
+            assertThat(runs).as("%s", way).hasValue(1);
+            assertThat(replayed(second.get())).as("%s", way).isTrue();
+            assertSame(way, first, second.get());
+        }
+    }
+
+    private HttpResponse<byte[]> call(ServletServer server, Way way) {
+        return Http.post(server.uri("/payments"), id + way, "{}", "X-Way", way.name());
+    }
+
+    /** Lets handlers go on in other threads when every filter has returned. */
+    private static void outermost(ServletContext context) {
+        FilterRegistration.Dynamic filter = context.addFilter("outermost", (request, response, chain) -> {
+            CountDownLatch returned = new CountDownLatch(1);
+            request.setAttribute("returned", returned);
+            try {
+                chain.doFilter(request, response);
+            } finally {
+                returned.countDown();
+            }
+        });
+        filter.setAsyncSupported(true);
+        filter.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+    }
+
+    private void later(ServletRequest request, Writing task) {
+        CountDownLatch returned = (CountDownLatch) request.getAttribute("returned");
+        executor.execute(() -> {
+            await(returned);
+            try {
+                task.write();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+    }
+
+    private static void assertSame(Object what, HttpResponse<byte[]> expected, HttpResponse<byte[]> actual) {
+        assertThat(actual.statusCode() + " " + text(actual))
+                .as("%s", what)
+                .isEqualTo(expected.statusCode() + " " + text(expected));
+        assertThat(actual.headers().allValues("Content-Type"))
+                .as("%s", what)
+                .isEqualTo(expected.headers().allValues("Content-Type"));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Other.class)
+    void duplicateThatWaitsBehindAFilterGetsTheResponse(Other other) throws Exception {
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    started.countDown();
+                    await(mayEnd);
+                    answer(response, 201, "paid");
+                },
+                context -> {
+                    other.add(context);
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        CompletableFuture<HttpResponse<byte[]>> first =
+                Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{}"));
+        await(started);
+        CompletableFuture<HttpResponse<byte[]>> duplicate =
+                Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{}", "Prefer", "wait=9"));
+        Awaitility.await().until(() -> events.contains(IdempotenceEvent.IN_PROGRESS));
+        mayEnd.countDown();
+        assertSame(other, first.get(20, TimeUnit.SECONDS), duplicate.get(20, TimeUnit.SECONDS));
+        assertThat(replayed(duplicate.get())).isTrue();
+        assertThat(text(duplicate.get())).isEqualTo("paid");
+        assertThat(runs).hasValue(1);
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void whatIsWrittenThroughTwoResponsesIsNotReplayedInPart() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    answer(response, 201, "one ");
+                    AsyncContext async = request.startAsync();
+                    later(request, () -> {
+                        async.getResponse().getOutputStream().print("two");
+                        async.complete();
+                    });
+                },
+                context -> {
+                    outermost(context);
+                    Other.PASSES_THROUGH.add(context);
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        assertThat(text(call(server))).isEqualTo("one two");
+        assertThat(Http.refusal(awaitEnd(server))).isEqualTo("result-unavailable");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void filterRegisteredForRequestsOnlyReplaysTheErrorPage() {
+        errorPage = "/error";
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    if (request.getDispatcherType() == DispatcherType.ERROR) {
+                        answer(response, 400, "page " + System.nanoTime());
+                    } else {
+                        response.sendError(400, "bad");
+                    }
+                },
+                context -> {
+                    FilterRegistration.Dynamic filter = context.addFilter(
+                            "by hand", IdempotenceFilter.builder(idempotence).build());
+                    filter.setAsyncSupported(true);
+                    filter.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+                });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).startsWith("page ");
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+}
