@@ -2,17 +2,17 @@ package io.idempotence.server.servlet;
 
 import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletInputStream;
+import jakarta.servlet.http.HttpServletRequest;
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.UnsupportedEncodingException;
-import java.net.URLDecoder;
 import java.nio.charset.Charset;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
-import java.nio.charset.UnsupportedCharsetException;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -21,9 +21,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A request body that was read before its handler runs, as the handler reads it: as a stream, as text, or as form parameters. */
 final class HeldBody {
-    /** As many as containers accept by default. */
-    private static final int MAX_PARAMETERS = 1000;
-
     private final RequestContent content;
     private final Executor afterDispatch;
 
@@ -31,6 +28,7 @@ final class HeldBody {
     private @Nullable ServletInputStream stream;
     private @Nullable BufferedReader reader;
     private @Nullable Map<String, String[]> parameters;
+    private boolean formIsParsed;
 
     /** @param afterDispatch runs the listener of a non-blocking stream */
     HeldBody(RequestContent content, Executor afterDispatch) {
@@ -48,18 +46,20 @@ final class HeldBody {
             throw new IllegalStateException("getReader() was called for this request");
         }
         if (stream == null) {
-            stream = new BodyStream(content.body(), afterDispatch);
+            stream = new BodyStream(unread(), afterDispatch);
         }
         return stream;
     }
 
-    BufferedReader reader(@Nullable String encoding) throws UnsupportedEncodingException {
+    BufferedReader reader(boolean strict) throws UnsupportedEncodingException {
         if (stream != null) {
             throw new IllegalStateException("getInputStream() was called for this request");
         }
         if (reader == null) {
-            reader = new BufferedReader(
-                    new InputStreamReader(new ByteArrayInputStream(content.body()), charset(encoding)));
+            CodingErrorAction onError = strict ? CodingErrorAction.REPORT : CodingErrorAction.REPLACE;
+            CharsetDecoder decoder =
+                    charset(encoding()).newDecoder().onMalformedInput(onError).onUnmappableCharacter(onError);
+            reader = new BufferedReader(new InputStreamReader(new ByteArrayInputStream(unread()), decoder));
         }
         return reader;
     }
@@ -74,7 +74,8 @@ final class HeldBody {
 
     // A container whose stream was read ignores what the handler says of the encoding.
 
-    void setEncoding(String encoding) {
+    void setEncoding(String encoding) throws UnsupportedEncodingException {
+        charset(encoding);
         if (reader == null) {
             this.encoding = encoding;
         }
@@ -82,52 +83,25 @@ final class HeldBody {
 
     @Nullable
     String encoding() {
-        return encoding;
+        return encoding != null ? encoding : content.encoding();
     }
 
     /** The parameters of the query and of the form, in this order. A container cannot parse a form whose body was read. */
-    Map<String, String[]> parameters(Map<String, String[]> ofQuery, @Nullable String encoding) {
+    Map<String, String[]> parameters(HttpServletRequest request, Map<String, String[]> ofQuery, FormRules rules) {
         if (parameters == null) {
             Map<String, String[]> map = new LinkedHashMap<>(ofQuery);
-            parseForm(content.body(), encoding, map);
+            if (stream == null && reader == null) {
+                rules.parse(content.body(), MediaTypes.of(request), encoding(), map);
+                formIsParsed = true;
+            }
             parameters = Collections.unmodifiableMap(map);
         }
         return parameters;
     }
 
-    private static void parseForm(byte[] form, @Nullable String encoding, Map<String, String[]> into) {
-        Charset charset;
-        try {
-            charset = encoding == null ? StandardCharsets.UTF_8 : Charset.forName(encoding);
-        } catch (UnsupportedCharsetException e) {
-            charset = StandardCharsets.UTF_8;
-        }
-        String[] pairs = new String(form, StandardCharsets.ISO_8859_1).split("&", MAX_PARAMETERS + 2);
-        if (pairs.length > MAX_PARAMETERS + 1) {
-            throw new IllegalStateException("the form has more than " + MAX_PARAMETERS + " parameters");
-        }
-        for (String pair : pairs) {
-            if (!pair.isEmpty()) {
-                int equals = pair.indexOf('=');
-                String name = decode(equals < 0 ? pair : pair.substring(0, equals), charset);
-                String value = equals < 0 ? "" : decode(pair.substring(equals + 1), charset);
-                into.merge(name, new String[] {value}, HeldBody::joined);
-            }
-        }
-    }
-
-    private static String decode(String text, Charset charset) {
-        try {
-            return URLDecoder.decode(text, charset);
-        } catch (IllegalArgumentException malformed) {
-            return text;
-        }
-    }
-
-    private static String[] joined(String[] first, String[] second) {
-        String[] all = Arrays.copyOf(first, first.length + second.length);
-        System.arraycopy(second, 0, all, first.length, second.length);
-        return all;
+    /** A container reads a form once: for its parameters, or for the handler. */
+    private byte[] unread() {
+        return formIsParsed ? new byte[0] : content.body();
     }
 
     /** Serves the body from memory, to blocking and to non-blocking readers. */

@@ -62,25 +62,29 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     @Override
     public BufferedReader getReader() throws IOException {
-        return body.isOfContainer() ? super.getReader() : body.reader(getCharacterEncoding());
+        return body.isOfContainer() ? super.getReader() : body.reader(FormRules.of(container()) == FormRules.TOMCAT_11);
     }
 
     @Override
     public void setCharacterEncoding(String encoding) throws UnsupportedEncodingException {
         super.setCharacterEncoding(encoding);
-        body.setEncoding(encoding);
+        if (!body.isOfContainer()) {
+            body.setEncoding(encoding);
+        }
     }
 
     @Override
     public void setCharacterEncoding(Charset encoding) {
-        super.setCharacterEncoding(encoding);
-        body.setEncoding(encoding.name());
+        try {
+            setCharacterEncoding(encoding.name());
+        } catch (UnsupportedEncodingException e) {
+            throw new IllegalStateException("a charset has a name that is known", e);
+        }
     }
 
     @Override
     public @Nullable String getCharacterEncoding() {
-        String encoding = body.encoding();
-        return encoding == null ? super.getCharacterEncoding() : encoding;
+        return body.isOfContainer() ? super.getCharacterEncoding() : body.encoding();
     }
 
     @Override
@@ -102,9 +106,10 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     @Override
     public Map<String, String[]> getParameterMap() {
-        return body.isOfContainer() || !MediaTypes.isForm(getContentType())
+        FormRules rules = FormRules.of(container());
+        return body.isOfContainer() || !rules.parses(this)
                 ? super.getParameterMap()
-                : body.parameters(super.getParameterMap(), getCharacterEncoding());
+                : body.parameters(this, super.getParameterMap(), rules);
     }
 
     // The exchange follows asynchronous processing, however it was started.

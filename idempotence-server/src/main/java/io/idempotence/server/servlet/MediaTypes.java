@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import jakarta.servlet.http.HttpServletRequest;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -10,7 +11,14 @@ final class MediaTypes {
     private static final Pattern BOUNDARY =
             Pattern.compile(";[ \t]*boundary=(?:\"([^\"]{1,70})\"|([^\\s;\"]{1,70}))", Pattern.CASE_INSENSITIVE);
 
+    private static final Pattern CHARSET = Pattern.compile(";[ \t]*charset=\"?([^\\s;\"]+)", Pattern.CASE_INSENSITIVE);
+
     private MediaTypes() {}
+
+    /** The type of a request's body. Jetty's own method fails if the charset in it is unknown. */
+    static @Nullable String of(HttpServletRequest request) {
+        return request.getHeader("Content-Type");
+    }
 
     static String withoutParameters(@Nullable String contentType) {
         if (contentType == null) {
@@ -26,6 +34,12 @@ final class MediaTypes {
 
     static boolean isMultipart(@Nullable String contentType) {
         return withoutParameters(contentType).startsWith("multipart/");
+    }
+
+    /** The charset of a type, or null. */
+    static @Nullable String charset(@Nullable String contentType) {
+        Matcher matcher = CHARSET.matcher(contentType == null ? "" : contentType);
+        return matcher.find() ? matcher.group(1) : null;
     }
 
     /** The boundary of a multipart type (RFC 2046: 1 to 70 characters), or null. */

@@ -21,7 +21,7 @@ record Parts(@Nullable Collection<Part> parsed, @Nullable Exception refusal) {
     private static final Logger LOG = LoggerFactory.getLogger(Parts.class);
 
     static Parts of(HttpServletRequest request) throws IOException, ServletException {
-        if (!"multipart/form-data".equals(MediaTypes.withoutParameters(request.getContentType()))) {
+        if (!"multipart/form-data".equals(MediaTypes.withoutParameters(MediaTypes.of(request)))) {
             return new Parts(null, null);
         }
         try {

@@ -15,6 +15,7 @@ final class RequestContent implements AutoCloseable {
 
     private final Fingerprint fingerprint;
     private final MemoryBudget.Share memory;
+    private final @Nullable String encoding;
     private final @Nullable Collection<Part> parts;
     private final boolean ofContainer;
     private volatile byte[] body;
@@ -22,11 +23,13 @@ final class RequestContent implements AutoCloseable {
     private RequestContent(
             Fingerprint fingerprint,
             byte @Nullable [] body,
+            @Nullable String encoding,
             @Nullable Collection<Part> parts,
             MemoryBudget.Share memory) {
         this.fingerprint = fingerprint;
         this.ofContainer = body == null;
         this.body = body == null ? NOTHING : body;
+        this.encoding = encoding;
         this.parts = parts;
         this.memory = memory;
     }
@@ -82,23 +85,26 @@ final class RequestContent implements AutoCloseable {
             if (fingerprint == null) {
                 throw new NotTaken(NotTaken.Reason.TOO_LARGE);
             }
-            return new RequestContent(fingerprint, null, parts.parsed(), memory);
+            return new RequestContent(fingerprint, null, null, parts.parsed(), memory);
         }
+        // Jetty fails to say it once the stream is taken.
+        String encoding = request.getCharacterEncoding();
         ServletInputStream in = request.getInputStream();
-        boolean wasSent = declared > 0 || (request.getHeader("Transfer-Encoding") != null && in.isFinished());
+        boolean isChunked = request.getHeader("Transfer-Encoding") != null;
+        boolean wasSent = declared > 0 || (isChunked && (in.isFinished() || MediaTypes.isForm(MediaTypes.of(request))));
         byte[] body = RequestBody.read(in, declared, cap, memory);
         if (body.length > cap) {
             throw new NotTaken(NotTaken.Reason.TOO_LARGE);
         }
-        if (body.length == 0 && (wasSent || MediaTypes.isForm(request.getContentType()))) {
+        if (body.length == 0 && wasSent) {
             parts.throwRefusal();
-            return new RequestContent(ofConsumed(request), null, null, memory);
+            return new RequestContent(ofConsumed(request), null, null, null, memory);
         }
-        return new RequestContent(RequestFingerprint.of(request, body, cap, form), body, null, memory);
+        return new RequestContent(RequestFingerprint.of(request, body, cap, form), body, encoding, null, memory);
     }
 
     private static Fingerprint ofConsumed(HttpServletRequest request) {
-        if (MediaTypes.isForm(request.getContentType())) {
+        if (MediaTypes.isForm(MediaTypes.of(request))) {
             return RequestFingerprint.ofParameters(request);
         }
         throw new IllegalStateException(
@@ -118,6 +124,12 @@ final class RequestContent implements AutoCloseable {
     /** The body, if it is not the container's; empty once it was let go. */
     byte[] body() {
         return body;
+    }
+
+    /** The character encoding as it was before the body was read; null if none was set. */
+    @Nullable
+    String encoding() {
+        return encoding;
     }
 
     /** What the request holds of the budget. */

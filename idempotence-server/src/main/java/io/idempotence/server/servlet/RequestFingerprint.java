@@ -7,15 +7,12 @@ import jakarta.servlet.http.Part;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Locale;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +21,9 @@ import org.jspecify.annotations.Nullable;
  * type without parameters, and the body without its content coding and multipart boundary. Each piece has its length in front.
  */
 final class RequestFingerprint {
+    /** What a container decodes bytes to that mean nothing in the encoding. */
+    private static final char UNDECODABLE = '\uFFFD';
+
     private final FieldDigest digest = new FieldDigest();
 
     private RequestFingerprint() {}
@@ -33,9 +33,9 @@ final class RequestFingerprint {
         RequestFingerprint fingerprint = new RequestFingerprint();
         fingerprint.head(request);
         byte[] plain = decoded(request, body, cap);
-        String boundary = MediaTypes.boundary(request.getContentType());
+        String boundary = MediaTypes.boundary(MediaTypes.of(request));
         if (boundary == null) {
-            fingerprint.add(form.of(MediaTypes.withoutParameters(request.getContentType()), plain));
+            fingerprint.add(form.of(MediaTypes.withoutParameters(MediaTypes.of(request)), plain));
         } else {
             fingerprint.addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
         }
@@ -66,7 +66,11 @@ final class RequestFingerprint {
         return Fingerprint.of(fingerprint.digest.digest());
     }
 
-    /** Of a form whose body another filter had the container parse before. */
+    /**
+     * Of a form whose body another filter had the container parse before.
+     *
+     * @throws IllegalStateException if it could not be decoded, so that another form would look the same
+     */
     static Fingerprint ofParameters(HttpServletRequest request) {
         RequestFingerprint fingerprint = new RequestFingerprint();
         fingerprint.head(request);
@@ -76,6 +80,12 @@ final class RequestFingerprint {
             for (String value : values) {
                 fingerprint.add(value);
             }
+            if (name.indexOf(UNDECODABLE) >= 0
+                    || Stream.of(values).anyMatch(value -> value.indexOf(UNDECODABLE) >= 0)) {
+                throw new IllegalStateException(
+                        "a filter in front of the idempotence filter has had the container parse a form that is not valid in its"
+                                + " character encoding, so that it cannot be compared; put the idempotence filter before it");
+            }
         });
         return Fingerprint.of(fingerprint.digest.digest());
     }
@@ -83,38 +93,8 @@ final class RequestFingerprint {
     private void head(HttpServletRequest request) {
         add(request.getMethod());
         add(CallersPath.uri(request));
-        List<String[]> query = canonical(CallersPath.query(request));
-        add(Integer.toString(query.size()));
-        for (String[] parameter : query) {
-            add(parameter[0]);
-            add(parameter[1]);
-        }
-        add(MediaTypes.withoutParameters(request.getContentType()));
-    }
-
-    /** Names and values, decoded, in the order of the names; values of one name keep their order. */
-    private static List<String[]> canonical(@Nullable String query) {
-        List<String[]> parameters = new ArrayList<>();
-        if (query != null) {
-            for (String pair : query.split("&")) {
-                if (!pair.isEmpty()) {
-                    int equals = pair.indexOf('=');
-                    String name = equals < 0 ? pair : pair.substring(0, equals);
-                    String value = equals < 0 ? "" : pair.substring(equals + 1);
-                    parameters.add(new String[] {decoded(name), decoded(value)});
-                }
-            }
-            parameters.sort(Comparator.comparing(parameter -> parameter[0]));
-        }
-        return parameters;
-    }
-
-    private static String decoded(String text) {
-        try {
-            return URLDecoder.decode(text, StandardCharsets.UTF_8);
-        } catch (IllegalArgumentException malformed) {
-            return text;
-        }
+        CanonicalQuery.of(CallersPath.query(request)).addTo(digest);
+        add(MediaTypes.withoutParameters(MediaTypes.of(request)));
     }
 
     /** The body without gzip; as it is when it has another coding, is damaged, or would unpack to more than the cap. */

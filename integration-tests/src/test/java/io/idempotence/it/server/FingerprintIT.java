@@ -251,4 +251,27 @@ class FingerprintIT extends FilterTestBase {
                         + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: text/plain\r\nIdempotency-Key: "
                         + id + "\r\nTransfer-Encoding: chunked\r\n\r\n" + body);
     }
+
+    @Test
+    @DisplayName("P5: queries whose bytes are not text are different requests if their bytes differ")
+    void undecodableQueriesAreComparedByTheirBytes() {
+        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        assertThat(post(server.uri("/p?to=Ren%E9"), id, "").statusCode()).isEqualTo(200);
+        assertThat(refusal(post(server.uri("/p?to=Ren%E8"), id, ""))).isEqualTo("key-reused");
+        assertThat(replayed(post(server.uri("/p?to=Ren%e9"), id, ""))).isTrue();
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P5: a form that was parsed in front and could not be decoded is refused, for it cannot be compared")
+    void undecodableFormThatWasParsedInFrontIsRefused() {
+        ServletServer server =
+                serveBehindAParserOfForms((request, response) -> answer(response, 200, request.getParameter("a")));
+        String form = "application/x-www-form-urlencoded;charset=utf-8";
+        assertThat(post(server.uri("/p"), id, "a=Ren%E9", "Content-Type", form).statusCode())
+                .isGreaterThanOrEqualTo(400);
+        assertThat(post(server.uri("/p"), id, "a=Ren%E8", "Content-Type", form).statusCode())
+                .isGreaterThanOrEqualTo(400);
+        assertThat(runs).hasValue(0);
+    }
 }

@@ -144,7 +144,7 @@ class RequestsIT extends FilterTestBase {
         assertThat(text(post(
                         server.uri("/form?a=1"),
                         "k3",
-                        "a=2&a=3+4&b=%C3%BC&%zz",
+                        "a=2&a=3+4&b=%C3%BC",
                         "Content-Type",
                         "application/x-www-form-urlencoded;charset=utf-8")))
                 .isEqualTo("[1, 2, 3 4]ünull");
