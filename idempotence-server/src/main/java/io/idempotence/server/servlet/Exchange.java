@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.internal.Causes;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Execution;
 import io.idempotence.server.StoredResponse;
@@ -111,32 +112,15 @@ final class Exchange {
             ofHandler = request;
         }
         HeldAsyncContext started = startedContext();
-        if (!HeldResponse.isBehind(target, buffer)) {
-            response.deliverTo(target);
-            dispatch(chain, ofHandler, started != null && started.keepsResponse() ? started.getResponse() : response);
-        } else if (started != null && started.getResponse() == target) {
-            dispatch(chain, ofHandler, target);
-        } else {
-            // A filter in front wraps what the handler had: it writes to that when it gets control again, and then it
-            // is the end.
-            buffer.stopHolding();
-            runEntered(chain, ofHandler, target);
+        ServletResponse toHandler = response;
+        if (started != null && (started.keepsResponse() || HeldResponse.in(target, buffer) != null)) {
+            toHandler = started.getResponse();
         }
-    }
-
-    private void runEntered(FilterChain chain, ServletRequest request, ServletResponse response)
-            throws IOException, ServletException {
-        Runnable leave = execution.enter();
-        try {
-            chain.doFilter(request, response);
-        } catch (Throwable e) {
-            if (failed(e)) {
-                return;
-            }
-            throw e;
-        } finally {
-            leave.run();
+        HeldResponse held = HeldResponse.in(toHandler, buffer);
+        if (held != null) {
+            held.deliverTo(target, toHandler);
         }
+        dispatch(chain, ofHandler, toHandler);
     }
 
     private void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
@@ -163,6 +147,12 @@ final class Exchange {
             if (hasResponded()) {
                 // The handler was done when something behind it failed. A container would drop the response for it.
                 LOG.error("An exception after the handler had closed its response, which is kept", e);
+                finish();
+                return;
+            }
+            if (Causes.has(e, FormRules.MalformedFormException.class) && !response.isCommitted()) {
+                // What the container would have answered, had it parsed the form.
+                this.response.sendError(HttpServletResponse.SC_BAD_REQUEST);
                 finish();
                 return;
             }
@@ -266,11 +256,11 @@ final class Exchange {
 
     /** The container chooses the request and response that go on, as if this exchange were not there. */
     AsyncContext startAsync() {
-        if (seesDispatches) {
+        if (seesDispatches || HeldResponse.isOfUndertow(response.target())) {
             AsyncContext container = container().startAsync();
             ServletRequest chosen = container.getRequest();
             ServletResponse to = container.getResponse();
-            return HeldResponse.isBehind(to, buffer)
+            return HeldResponse.in(to, buffer) != null
                     // Undertow chooses what the last filter has handed on.
                     ? started(new HeldAsyncContext(container, this, chosen, to, false, isOriginal(chosen, to)))
                     : started(new HeldAsyncContext(container, this, held(chosen), held(to), false, true));
@@ -293,7 +283,7 @@ final class Exchange {
 
     /** The container gets the response that has arrived here, and {@link #asyncDispatch} gives the handler its own again. */
     AsyncContext startAsync(ServletRequest ofHandler, ServletResponse toHandler) {
-        boolean isHeld = HeldResponse.isBehind(toHandler, buffer);
+        boolean isHeld = HeldResponse.in(toHandler, buffer) != null;
         AsyncContext container = isHeld && seesDispatches
                 ? container().startAsync(ofHandler, response.target())
                 : container().startAsync(ofHandler, toHandler);
@@ -331,6 +321,9 @@ final class Exchange {
     void beforeDispatch() {
         if (!seesDispatches) {
             buffer.stopHolding();
+            if (!Waiting.isSureToBeDelivered(response.target())) {
+                buffer.mayBeEncodedInFront();
+            }
         }
     }
 
@@ -467,6 +460,10 @@ final class Exchange {
     }
 
     boolean awaitsErrorPage() {
+        if (buffer.passesThrough() && buffer.deferred() instanceof DeferredResponse.Failure) {
+            // Sent in a dispatch that this filter does not see.
+            finish();
+        }
         return awaitsErrorPage;
     }
 
@@ -477,9 +474,13 @@ final class Exchange {
         headers.atErrorPage(response);
         try (MemoryBudget.Share memory = content.memory().another()) {
             ResponseBuffer page = newBuffer(memory);
-            HeldResponse held = page.response(response);
+            // Undertow has the page written to what the last dispatch was given.
+            HeldResponse ended = HeldResponse.in(response, buffer);
+            HeldResponse held = page.response(ended == null ? response : ended.target());
+            // Tomcat calls a dispatch asynchronous in which the handler has completed.
+            boolean asyncBefore = request.isAsyncStarted();
             chain.doFilter(request, held);
-            if (page.deferred() == null && !request.isAsyncStarted()) {
+            if (page.deferred() == null && (asyncBefore || !request.isAsyncStarted())) {
                 execution.replace(written(page, held.getStatus()));
             } else if (page.deferred() == null) {
                 // The page comes later, past this filter: the error itself stays recorded.

@@ -36,7 +36,7 @@ final class HandlerHeaders {
 
     /** To be called when the handler has ended with an error, and before the container hears of it. */
     void atError(HttpServletResponse container) {
-        keptNames.forEach(name -> atError.put(name, List.copyOf(container.getHeaders(name))));
+        keptNames.forEach(name -> atError.putIfAbsent(name, List.copyOf(container.getHeaders(name))));
     }
 
     /** To be called before the page: what a container has set for it belongs to it. */

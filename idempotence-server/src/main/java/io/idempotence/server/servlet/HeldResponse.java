@@ -45,22 +45,40 @@ final class HeldResponse extends HttpServletResponseWrapper {
         return buffer;
     }
 
-    /** Delivers to another response from now on: the one that the filters in front have made for this dispatch. */
-    void deliverTo(HttpServletResponse other) {
-        target = other;
-        setResponse(other);
+    /**
+     * Delivers to the response that the filters in front have made for this dispatch. They have made it around {@code ofHandler} if the
+     * container had that; then they go on around what this response has delivered to so far.
+     *
+     * @param ofHandler this response, or one around it
+     */
+    void deliverTo(HttpServletResponse arrived, ServletResponse ofHandler) {
+        ServletResponse current = arrived;
+        while (current instanceof ServletResponseWrapper wrapper && current != ofHandler) {
+            current = wrapper.getResponse();
+            if (current == ofHandler) {
+                wrapper.setResponse(target);
+            }
+        }
+        if (in(arrived, buffer) == null) {
+            target = arrived;
+            setResponse(arrived);
+        }
     }
 
-    /** Whether a handler that writes to {@code response} writes to this buffer. */
-    static boolean isBehind(ServletResponse response, ResponseBuffer buffer) {
+    /** The held response of {@code buffer} to which a handler writes that writes to {@code response}; null if it writes past it. */
+    static @Nullable HeldResponse in(ServletResponse response, ResponseBuffer buffer) {
         ServletResponse current = response;
         while (current instanceof ServletResponseWrapper wrapper) {
             if (current instanceof HeldResponse held && held.buffer == buffer) {
-                return true;
+                return held;
             }
             current = wrapper.getResponse();
         }
-        return false;
+        return null;
+    }
+
+    static boolean isOfUndertow(ServletResponse response) {
+        return innermost(response).getClass().getName().startsWith("io.undertow.servlet.");
     }
 
     /** The container's own response. */

@@ -63,6 +63,7 @@ import org.slf4j.LoggerFactory;
  *   <li>an ID belongs to the authenticated principal, if there is one
  *   <li>a request body may have 10 MiB; a larger one is answered 413 and not run
  *   <li>an answer of up to 1 MiB is kept; a larger one goes out, and later attempts are refused as result-unavailable
+ *   <li>all requests together may hold a quarter of the heap; a request beyond that is refused as overloaded and not run
  *   <li>a duplicate of a running request waits for its answer if it says {@code Prefer: wait}, for at most 10 s; otherwise, or
  *       after that, it is refused as in-progress
  *   <li>kept and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Location,
@@ -70,9 +71,11 @@ import org.slf4j.LoggerFactory;
  * </ul>
  *
  * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are all
- * recorded as the client sees them. Mapped by the application itself instead of by {@code install}, it lets an answer that an
- * asynchronous handler dispatches leave before it is recorded, and does not see requests that a filter in front dispatches
- * later: it cannot know what it is mapped to. Request and answer bodies are held in memory, up to their caps. Thread-safe.
+ * recorded as the client sees them. Filters of others, in front and behind, see the requests and responses that they see without this
+ * filter. Mapped by the application itself instead of by {@code install}, it lets a response that an asynchronous handler dispatches
+ * leave before it is recorded, and does not see requests that a filter in front dispatches later: it cannot know what it is mapped to.
+ *
+ * <p>Request bodies and responses are held in memory, up to their caps, and together up to {@link Builder#maxMemory}. Thread-safe.
  */
 public final class IdempotenceFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);

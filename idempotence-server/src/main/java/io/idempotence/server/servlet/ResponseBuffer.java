@@ -49,6 +49,7 @@ final class ResponseBuffer {
     private boolean closed;
     private boolean streaming;
     private boolean incomplete;
+    private boolean encodingIsOfOthers;
     private boolean oversize;
     private boolean clientGone;
     private long declaredLength = -1;
@@ -118,7 +119,8 @@ final class ResponseBuffer {
         return closed;
     }
 
-    /** Whether {@code body} is all that the client gets: not cut at a declared length, not short of it, not written past this buffer. */
+    /** Whether {@code body} is all that the client gets: not cut at a declared length, not short of it, not written past this buffer or changed
+     * before it. */
     boolean isWhatTheClientGets(byte[] body) {
         int status = target().getStatus();
         boolean hasNoBody =
@@ -211,6 +213,11 @@ final class ResponseBuffer {
                 gone(e);
             }
         }
+    }
+
+    /** A filter in front may encode the body before it comes by: what is recorded would be encoded once more in a replay. */
+    void mayBeEncodedInFront() {
+        encodingIsOfOthers = true;
     }
 
     /** The handler goes on with a response that is not held: what this buffer has is not the whole of it. */
@@ -452,6 +459,7 @@ final class ResponseBuffer {
         closed = true;
         if (streaming) {
             leaving();
+            headers.atError(target());
             try {
                 response.applyTo(target());
             } catch (IOException e) {
@@ -472,6 +480,7 @@ final class ResponseBuffer {
     void changing(@Nullable String name, HttpServletResponse container) {
         headers.changing(name, container);
         leavingHeaders = null;
+        incomplete |= encodingIsOfOthers && "Content-Encoding".equalsIgnoreCase(name);
     }
 
     /** To be called before the handler changes type or encoding. */

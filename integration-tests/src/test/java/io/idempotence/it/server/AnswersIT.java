@@ -19,6 +19,7 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.Cookie;
+import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
@@ -409,5 +410,99 @@ class AnswersIT extends FilterTestBase {
         }
         assertThat(refusal(call(server))).isEqualTo("result-unavailable");
         assertThat(runs).hasValue(1);
+    }
+
+    /** Declares a Content-Length in one of the ways that there are. */
+    private enum Declaring {
+        INT,
+        LONG,
+        HEADER,
+        INT_HEADER;
+
+        void declare(HttpServletResponse response, int length) {
+            switch (this) {
+                case INT -> response.setContentLength(length);
+                case LONG -> response.setContentLengthLong(length);
+                case HEADER -> response.setHeader("Content-Length", Integer.toString(length));
+                case INT_HEADER -> response.setIntHeader("Content-Length", length);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Declaring.class)
+    @DisplayName("P4: a response that is shorter than its Content-Length is not replayed as if it were whole")
+    void responseShorterThanDeclaredIsNotReplayed(Declaring declaring) {
+        ServletServer server = serve((request, response) -> {
+            declaring.declare(response, 20);
+            print(response, false, "012345");
+        });
+        try {
+            assertThat(call(server).statusCode()).isGreaterThanOrEqualTo(500);
+        } catch (UncheckedIOException theContainerCutIt) {
+            assertThat(runs).hasValue(1);
+        }
+        assertThat(refusal(call(server))).isEqualTo("result-unavailable");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void responseWithoutBodyMayDeclareTheLengthOfAnother() {
+        ServletServer server = serve((request, response) -> response.setStatus(204));
+        HttpResponse<byte[]> first = call(server);
+        assertSameAnswer(first, call(server));
+    }
+
+    /** A container whose callers take no cookies, as far as a handler sees it. */
+    private ServletServer serveWithSessionsInUrls(Handler handler) {
+        Idempotence idempotence = idempotence();
+        return start(handler, context -> {
+            inFront(context, (request, response, chain) -> {
+                String session = ((HttpServletRequest) request).getHeader("X-Session");
+                chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
+                    @Override
+                    public String encodeURL(String url) {
+                        return url.replaceFirst("([^?#]*)", "$1;jsessionid=" + session);
+                    }
+
+                    @Override
+                    public String encodeRedirectURL(String url) {
+                        return encodeURL(url);
+                    }
+                });
+            });
+            IdempotenceFilter.install(context, idempotence);
+        });
+    }
+
+    private HttpResponse<byte[]> callAs(ServletServer server, String session) {
+        return post(server.uri("/payments"), id, "", "X-Session", session);
+    }
+
+    @Test
+    void sessionOfOneCallerIsNotGivenToAnotherInARedirect() {
+        ServletServer server = serveWithSessionsInUrls(
+                (request, response) -> response.sendRedirect(response.encodeRedirectURL("/payments/1?a=b")));
+        HttpResponse<byte[]> first = callAs(server, "FIRST");
+        assertThat(first.headers().firstValue("Location").orElseThrow()).endsWith("/payments/1;jsessionid=FIRST?a=b");
+        HttpResponse<byte[]> second = callAs(server, "SECOND");
+        assertThat(replayed(second)).isTrue();
+        assertThat(second.headers().firstValue("Location").orElseThrow()).endsWith("/payments/1;jsessionid=SECOND?a=b");
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void sessionOfOneCallerIsNotGivenToAnotherInAPage(boolean byWriter) {
+        ServletServer server = serveWithSessionsInUrls((request, response) -> {
+            response.setStatus(201);
+            response.setHeader("Location", response.encodeURL("/payments/1"));
+            print(response, byWriter, "<a href='" + response.encodeURL("/payments/1?a=b") + "'>");
+        });
+        HttpResponse<byte[]> first = callAs(server, "FIRST");
+        assertThat(text(first)).isEqualTo("<a href='/payments/1;jsessionid=FIRST?a=b'>");
+        HttpResponse<byte[]> second = callAs(server, "SECOND");
+        assertThat(replayed(second)).isTrue();
+        assertThat(text(second)).isEqualTo("<a href='/payments/1?a=b'>");
+        assertThat(second.headers().firstValue("Location").orElseThrow()).endsWith("/payments/1");
     }
 }

@@ -4,13 +4,24 @@ import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.IdempotenceEvent;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.DispatcherType;
 import java.io.OutputStream;
 import java.net.http.HttpResponse;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -60,14 +71,18 @@ class LimitsIT extends FilterTestBase {
         assertThat(runs).hasValue(2);
     }
 
+    private static String form(int parameters) {
+        return IntStream.range(0, parameters).mapToObj(i -> "a" + i + "=1").collect(Collectors.joining("&"));
+    }
+
     @Test
     void aFormOfTooManyParametersIsNotParsed() {
-        ServletServer server = serve((request, response) -> answer(response, 200, request.getParameter("a")));
+        ServletServer server = serve((request, response) -> answer(response, 200, request.getParameter("a1")));
         String form = "application/x-www-form-urlencoded";
-        assertThat(post(server.uri("/p"), "k1", "a=1&".repeat(1000), "Content-Type", form)
+        assertThat(post(server.uri("/p"), "k1", form(1000), "Content-Type", form)
                         .statusCode())
                 .isEqualTo(200);
-        assertThat(post(server.uri("/p"), "k2", "a=1&".repeat(1001), "Content-Type", form)
+        assertThat(post(server.uri("/p"), "k2", form(1001), "Content-Type", form)
                         .statusCode())
                 .isGreaterThanOrEqualTo(400);
     }
@@ -100,5 +115,121 @@ class LimitsIT extends FilterTestBase {
         assertThat(Http.raw(server.port(), chunked("k2", "x".repeat((10 << 20) + 1))))
                 .startsWith("HTTP/1.1 413");
         assertThat(runs).hasValue(1);
+    }
+
+    private static final int PART = 400 << 10;
+
+    @Test
+    void requestsBeyondTheMemoryOfAllAreRefusedBeforeTheyRun() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        ServletServer server = serve(
+                (request, response) -> {
+                    awaitLatch(mayEnd);
+                    answer(response, 200, "ok");
+                },
+                filter -> filter.maxMemory(1 << 20));
+        String body = "x".repeat(PART);
+        List<CompletableFuture<HttpResponse<byte[]>>> running = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            running.add(Http.sendAsync(Http.request("POST", server.uri("/p"), "running" + i, body)));
+        }
+        await().until(() -> runs.get() == 2);
+
+        HttpResponse<byte[]> refused = post(server.uri("/p"), "refused", body);
+        assertThat(refused.statusCode()).isEqualTo(503);
+        assertThat(refusal(refused)).isEqualTo("overloaded");
+        assertThat(refused.headers().firstValue("Retry-After")).isPresent();
+        assertThat(runs).hasValue(2);
+        assertThat(events).containsOnly(IdempotenceEvent.CLAIMED);
+
+        mayEnd.countDown();
+        for (CompletableFuture<HttpResponse<byte[]>> each : running) {
+            assertThat(each.get(20, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+        }
+        await().until(() -> post(server.uri("/p"), "refused", body).statusCode() == 200);
+        assertThat(runs).hasValue(3);
+    }
+
+    @Test
+    void waitingDuplicatesDoNotHoldTheirBodies() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        ServletServer server = serve(
+                (request, response) -> {
+                    awaitLatch(mayEnd);
+                    answer(response, 200, "ok");
+                },
+                filter -> filter.maxMemory(1 << 20));
+        String body = "x".repeat(PART);
+        CompletableFuture<HttpResponse<byte[]>> first =
+                Http.sendAsync(Http.request("POST", server.uri("/p"), id, body));
+        await().until(() -> runs.get() == 1);
+        List<CompletableFuture<HttpResponse<byte[]>>> waiting = new ArrayList<>();
+        for (int i = 1; i <= 20; i++) {
+            waiting.add(Http.sendAsync(Http.request("POST", server.uri("/p"), id, body, "Prefer", "wait=9")));
+            int duplicates = i;
+            await().until(() -> events.stream()
+                            .filter(event -> event == IdempotenceEvent.IN_PROGRESS)
+                            .count()
+                    == duplicates);
+        }
+        mayEnd.countDown();
+        assertThat(first.get(20, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+        for (CompletableFuture<HttpResponse<byte[]>> each : waiting) {
+            assertThat(Http.replayed(each.get(20, TimeUnit.SECONDS))).isTrue();
+        }
+    }
+
+    @Test
+    void responseBeyondTheMemoryOfAllGoesOutAndIsNotKept() {
+        ServletServer server = serve(
+                (request, response) -> answer(response, 200, "x".repeat(900 << 10)),
+                filter -> filter.maxMemory(1 << 20));
+        assertThat(post(server.uri("/p"), id, "x".repeat(PART)).body()).hasSize(900 << 10);
+        assertThat(refusal(post(server.uri("/p"), id, "x".repeat(PART)))).isEqualTo("result-unavailable");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void everyEndGivesItsMemoryBack() {
+        errorPage = "/error";
+        ServletServer server = serve(
+                (request, response) -> {
+                    if (request.getDispatcherType() == DispatcherType.ERROR) {
+                        answer(response, 500, "page");
+                        return;
+                    }
+                    request.getInputStream().readAllBytes();
+                    switch (request.getRequestURI()) {
+                        case "/fails" -> throw new IllegalStateException("as the test asks");
+                        case "/error" -> response.sendError(422);
+                        case "/async" -> {
+                            AsyncContext async = request.startAsync();
+                            executor.execute(() -> {
+                                answer(async, 200, "ok");
+                                async.complete();
+                            });
+                        }
+                        case "/dispatch" -> {
+                            if (request.getDispatcherType() == DispatcherType.REQUEST) {
+                                request.startAsync().dispatch();
+                            } else {
+                                answer(response, 200, "ok");
+                            }
+                        }
+                        case "/never" -> request.startAsync().setTimeout(1);
+                        default -> answer(response, 200, "x".repeat(PART));
+                    }
+                },
+                filter -> filter.maxMemory(1 << 20));
+        for (int round = 0; round < 3; round++) {
+            for (String path : List.of("/ok", "/fails", "/error", "/async", "/dispatch", "/never")) {
+                String key = round % 2 == 0 ? path.substring(1) : path.substring(1) + round;
+                post(server.uri(path), key, "x".repeat(PART));
+                post(server.uri(path), key, "other");
+            }
+        }
+        String all = "x".repeat((1 << 20) - 100);
+        await().untilAsserted(() ->
+                assertThat(post(server.uri("/async"), id, all).statusCode()).isEqualTo(200));
     }
 }
