@@ -40,7 +40,8 @@ public enum Outcome {
      * no request, a value                                          SUCCESS
      * no request, an exception                                     FINAL
      * refusal in-progress, and the request must not be sent again  REFUSED
-     * refusal in-progress / storage-unavailable / other / unknown  IN_PROGRESS / RETRYABLE / REFUSED / FINAL
+     * refusal in-progress / other / unknown                        IN_PROGRESS / REFUSED / FINAL
+     * refusal storage-unavailable, overloaded                      RETRYABLE
      * 2xx, returned a value                                        SUCCESS
      * 2xx, threw because the body broke off                        UNDETERMINED
      * 2xx, threw for another reason                                FINAL
@@ -89,7 +90,7 @@ public enum Outcome {
         }
         return switch (refusal.get()) {
             case IN_PROGRESS -> mayBeSentAgain ? IN_PROGRESS : REFUSED;
-            case STORAGE_UNAVAILABLE -> RETRYABLE;
+            case STORAGE_UNAVAILABLE, OVERLOADED -> RETRYABLE;
             default -> REFUSED;
         };
     }

@@ -124,6 +124,7 @@ class OutcomeTest {
     @CsvSource({
         "in-progress, 409, IN_PROGRESS",
         "storage-unavailable, 503, RETRYABLE",
+        "overloaded, 503, RETRYABLE",
         "key-missing, 400, REFUSED",
         "key-invalid, 400, REFUSED",
         "key-reused, 422, REFUSED",
