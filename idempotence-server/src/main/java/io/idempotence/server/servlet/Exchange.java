@@ -317,7 +317,7 @@ final class Exchange {
         return started != null ? started : new HeldAsyncContext(container, this, request, response, false, true);
     }
 
-    /** A dispatch this filter will not see must not find its response held back for ever. */
+    /** A dispatch this filter will not see must not find its response held back. */
     void beforeDispatch() {
         if (!seesDispatches) {
             buffer.stopHolding();
@@ -386,7 +386,7 @@ final class Exchange {
         try {
             end();
         } catch (Throwable e) {
-            // Nothing may leave an ended execution claimed for ever. What the handler did is done.
+            // An ended execution must not stay claimed. What the handler did is done.
             execution.finish(Verdict.KEEP, StoredResponse.unavailable());
             throw e;
         } finally {
