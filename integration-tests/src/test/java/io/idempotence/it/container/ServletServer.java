@@ -8,6 +8,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.URI;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /** A real servlet container on a free loopback port. */
 public interface ServletServer extends AutoCloseable {
@@ -19,6 +20,12 @@ public interface ServletServer extends AutoCloseable {
 
     @Override
     void close();
+
+    /** Whether this virtual machine runs with Servlet 6.1; otherwise it is 6.0. */
+    static boolean isServlet61() {
+        return Stream.of(HttpServletResponse.class.getMethods())
+                .anyMatch(method -> method.getName().equals("sendRedirect") && method.getParameterCount() == 3);
+    }
 
     /** Starts a container with one application. */
     interface Starter {

@@ -15,7 +15,7 @@ import org.apache.catalina.startup.Tomcat;
 import org.apache.coyote.http2.Http2Protocol;
 import org.apache.tomcat.util.descriptor.web.ErrorPage;
 
-/** Tomcat 11, which also speaks HTTP/2 without TLS. */
+/** Tomcat 11, or 10.1 with Servlet 6.0, which also speaks HTTP/2 without TLS. */
 public final class TomcatServer implements ServletServer {
     private final Tomcat tomcat = new Tomcat();
     private final Path directory;
