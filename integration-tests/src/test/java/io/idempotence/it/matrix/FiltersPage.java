@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.matrix.Finding.Sight;
 import io.idempotence.it.matrix.HandlerKind.Column;
+import io.idempotence.it.matrix.Matrix.Registration;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -53,13 +54,19 @@ final class FiltersPage {
         List<String> lines = new ArrayList<>();
         lines.add("### " + SERVLET + ": " + containers(findings));
         lines.add("");
-        addSights(lines, findings);
-        List<Finding> lost = findings.stream().filter(Finding::lost).toList();
-        if (!lost.isEmpty()) {
-            lines.add("");
-            lines.add("Lost without our filter as well:");
-            lines.add("");
-            addLost(lines, lost);
+        addSights(
+                lines,
+                findings.stream()
+                        .filter(finding -> finding.registration() == Registration.INSTALLED)
+                        .toList());
+        add(lines, "Lost without our filter as well:", findings, finding -> finding.lost());
+        for (Sight sight : List.of(Sight.REFUSED, Sight.UNFILTERED)) {
+            add(
+                    lines,
+                    "Replays that are " + sight.title()
+                            + " where the application maps our filter to REQUEST dispatches only:",
+                    findings,
+                    finding -> finding.retry().contains(sight));
         }
         return String.join("\n", lines) + "\n";
     }
@@ -76,7 +83,7 @@ final class FiltersPage {
                     .toList();
             List<String> row = new ArrayList<>(List.of(stack.toString()));
             for (Column column : Column.values()) {
-                row.add(sights(ofStack, finding -> finding.kind().column() == column, Finding::first));
+                row.add(sights(ofStack, finding -> finding.kind().column() == column, FiltersPage::first));
             }
             row.add(sights(ofStack, finding -> true, Finding::retry));
             row.add(sights(ofStack, finding -> true, Finding::waiting));
@@ -84,23 +91,29 @@ final class FiltersPage {
         }
     }
 
+    /** A response that is lost without our filter may come whole with it, or not, from run to run. */
+    private static Set<Sight> first(Finding finding) {
+        return finding.lost() ? EnumSet.of(Sight.LOST) : finding.first();
+    }
+
     private static String sights(List<Finding> findings, Predicate<Finding> of, Function<Finding, Set<Sight>> sight) {
         EnumSet<Sight> seen = EnumSet.noneOf(Sight.class);
         findings.stream().filter(of).map(sight).forEach(seen::addAll);
-        if (seen.contains(Sight.LOST)) {
-            // Which of them it is may change from run to run.
-            seen.remove(Sight.WHOLE);
-        }
         return seen.stream().map(Sight::title).collect(Collectors.joining(", "));
     }
 
-    private static void addLost(List<String> lines, List<Finding> lost) {
+    private static void add(List<String> lines, String title, List<Finding> findings, Predicate<Finding> which) {
+        List<Finding> listed = findings.stream().filter(which).toList();
+        if (listed.isEmpty()) {
+            return;
+        }
+        lines.addAll(List.of("", title, ""));
         addRow(lines, List.of("handler", "other filter", "container"));
         addRow(lines, List.of("---", "---", "---"));
         for (HandlerKind kind : HandlerKind.values()) {
             Map<String, Set<String>> filters = new LinkedHashMap<>();
             for (Neighbour neighbour : Neighbour.values()) {
-                List<Finding> here = lost.stream()
+                List<Finding> here = listed.stream()
                         .filter(finding ->
                                 finding.kind() == kind && finding.stack().neighbour() == neighbour)
                         .toList();

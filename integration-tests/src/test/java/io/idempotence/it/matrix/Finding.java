@@ -1,7 +1,9 @@
 package io.idempotence.it.matrix;
 
 import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.http.Refusal;
 import io.idempotence.it.matrix.Matrix.Cell;
+import io.idempotence.it.matrix.Matrix.Registration;
 import io.idempotence.it.wire.RawResponse;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -21,6 +23,7 @@ import java.util.Set;
  */
 record Finding(
         MatrixContainer container,
+        Registration registration,
         Stack stack,
         HandlerKind kind,
         boolean lost,
@@ -39,6 +42,10 @@ record Finding(
         WHOLE("whole"),
         /** What filters in front make of the same response if its handler is synchronous and creates no session. */
         SYNCHRONOUS("synchronous"),
+        /** The same without what a filter behind ours adds to an error page. */
+        UNFILTERED("unfiltered"),
+        /** That the handler ran and that its response is not there. */
+        REFUSED("refused"),
         DIFFERENT("DIFFERENT");
 
         private final String title;
@@ -94,7 +101,10 @@ record Finding(
             Set<Sight> first = EnumSet.of(first("first", cell.first()), first("first of a pair", cell.firstOfPair()));
             Set<Sight> retry = EnumSet.noneOf(Sight.class);
             Set<Sight> waiting = EnumSet.noneOf(Sight.class);
-            if (without.isServerError() && !isReplay(cell.retry())) {
+            if (isRefused(cell.retry())) {
+                retry.add(Sight.REFUSED);
+                runs(1);
+            } else if (without.isServerError() && !isReplay(cell.retry())) {
                 // The handler or a filter behind ours has failed: its ID is free again.
                 retry.add(first("retry", cell.retry()));
                 runs(2);
@@ -103,7 +113,16 @@ record Finding(
                 waiting.add(replay("waiting", cell.waiting()));
                 runs(1);
             }
-            return new Finding(container, cell.stack(), cell.kind(), lost, first, retry, waiting, differences);
+            return new Finding(
+                    container,
+                    cell.registration(),
+                    cell.stack(),
+                    cell.kind(),
+                    lost,
+                    first,
+                    retry,
+                    waiting,
+                    differences);
         }
 
         private void runs(int expected) {
@@ -121,9 +140,11 @@ record Finding(
             if (without.isSameAs(seen)) {
                 return lost ? Sight.LOST : Sight.SAME;
             }
-            // A listener and the filters in front write at the same time: whose bytes come first is the container's.
-            if (lost && cell.kind().column() == HandlerKind.Column.NONBLOCKING && plain.isSameAs(seen)) {
+            if (lost && mayBeWhole() && plain.isSameAs(seen)) {
                 return Sight.WHOLE;
+            }
+            if (isErrorPageBehind() && unfiltered(without).isSameAs(unfiltered(seen))) {
+                return Sight.UNFILTERED;
             }
             differs(which, without.difference(seen));
             return Sight.DIFFERENT;
@@ -132,6 +153,9 @@ record Finding(
         private Sight replay(String which, RawResponse response) {
             Seen expected = replayed(without);
             Seen seen = replayed(Seen.of(response));
+            if (isRefused(response)) {
+                return Sight.REFUSED;
+            }
             if (!isReplay(response)) {
                 differs(which, "is no replay; " + expected.difference(seen));
                 return Sight.DIFFERENT;
@@ -141,6 +165,11 @@ record Finding(
             }
             if (replayed(plain).isSameAs(seen)) {
                 return lost ? Sight.WHOLE : Sight.SYNCHRONOUS;
+            }
+            if (isErrorPageBehind()
+                    && (unfiltered(expected).isSameAs(unfiltered(seen))
+                            || unfiltered(replayed(plain)).isSameAs(unfiltered(seen)))) {
+                return Sight.UNFILTERED;
             }
             differs(which, expected.difference(seen));
             return Sight.DIFFERENT;
@@ -163,6 +192,36 @@ record Finding(
             return cell.kind().column() == HandlerKind.Column.ERROR
                     ? seen.withHeaders(name -> !name.equals("pragma") && !name.equals("expires"))
                     : seen;
+        }
+
+        /**
+         * Whether a response that is lost without our filter may come whole with it: a non-blocking handler and the filters in front write
+         * at the same time, and in an ERROR dispatch our filter delivers what it holds.
+         */
+        private boolean mayBeWhole() {
+            return cell.kind().column() == HandlerKind.Column.NONBLOCKING
+                    || cell.kind().column() == HandlerKind.Column.ERROR;
+        }
+
+        /** Filters behind ours are in front of it in an ERROR dispatch for which it has mapped itself. */
+        private boolean isErrorPageBehind() {
+            return cell.registration() == Registration.REQUEST_ONLY
+                    && cell.stack().place() == Stack.Place.BEHIND
+                    && cell.kind().column() == HandlerKind.Column.ERROR;
+        }
+
+        private static Seen unfiltered(Seen seen) {
+            return seen.withHeaders(name -> !name.equals("content-encoding") && !name.equals("vary"))
+                    .withoutLength();
+        }
+
+        /** An ASYNC dispatch for which our filter is not mapped may end in a way that it does not see. */
+        private boolean isRefused(RawResponse response) {
+            String refusal = response.header(IdempotenceHeaders.IDEMPOTENCY_REFUSAL);
+            return cell.registration() == Registration.REQUEST_ONLY
+                    && cell.kind().column() == HandlerKind.Column.DISPATCH
+                    && (Refusal.OUTCOME_UNKNOWN.code().equals(refusal)
+                            || Refusal.RESULT_UNAVAILABLE.code().equals(refusal));
         }
 
         private static boolean isReplay(RawResponse response) {

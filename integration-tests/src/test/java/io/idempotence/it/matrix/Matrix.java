@@ -1,6 +1,9 @@
 package io.idempotence.it.matrix;
 
+import static org.awaitility.Awaitility.await;
+
 import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.http.Refusal;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.wire.RawConnection;
 import io.idempotence.it.wire.RawResponse;
@@ -15,17 +18,20 @@ import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -79,7 +85,7 @@ final class Matrix implements AutoCloseable {
         }
     }
 
-    private static java.util.concurrent.ThreadFactory named(String prefix) {
+    private static ThreadFactory named(String prefix) {
         AtomicInteger count = new AtomicInteger();
         return task -> new Thread(task, prefix + "-" + count.incrementAndGet());
     }
@@ -137,8 +143,7 @@ final class Matrix implements AutoCloseable {
                 MatrixApplication.Visits visits = application.visits(id);
                 connection.send(request(stack, kind, id, ""));
                 RawResponse first = connection.receive();
-                connection.send(request(stack, kind, id, ""));
-                RawResponse retry = connection.receive();
+                RawResponse retry = retry(connection, registration, kind, request(stack, kind, id, ""));
 
                 String next = UUID.randomUUID().toString();
                 MatrixApplication.Visits visitsOfPair = application.visits(next);
@@ -162,6 +167,24 @@ final class Matrix implements AutoCloseable {
             }
         }
         return cells;
+    }
+
+    /** A response leaves before it is recorded where the filter does not see the dispatch that writes it. */
+    private static RawResponse retry(
+            RawConnection connection, Registration registration, HandlerKind kind, String request) {
+        Callable<RawResponse> retry = () -> {
+            connection.send(request);
+            return connection.receive();
+        };
+        boolean recordedLater =
+                registration == Registration.REQUEST_ONLY && kind.column() == HandlerKind.Column.DISPATCH;
+        return await().pollDelay(Duration.ZERO)
+                .until(
+                        retry,
+                        response -> !recordedLater
+                                || !Refusal.IN_PROGRESS
+                                        .code()
+                                        .equals(response.header(IdempotenceHeaders.IDEMPOTENCY_REFUSAL)));
     }
 
     private static String request(Stack stack, HandlerKind kind, String id, String headers) {

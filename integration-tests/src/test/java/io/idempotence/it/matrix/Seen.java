@@ -90,6 +90,10 @@ record Seen(String statusLine, List<String> headers, String length, String body,
                 .toList());
     }
 
+    Seen withoutLength() {
+        return new Seen(statusLine, headers, null, body, whole);
+    }
+
     private Seen with(List<String> otherHeaders) {
         return new Seen(statusLine, otherHeaders, length, body, whole);
     }
