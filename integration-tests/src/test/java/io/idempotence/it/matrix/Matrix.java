@@ -32,7 +32,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Sends every request of the matrix to one container, with our filter and without it, and keeps what came back. */
@@ -127,7 +126,7 @@ final class Matrix implements AutoCloseable {
         return filled;
     }
 
-    private List<Cell> cellsOf(Stack stack, HandlerKind kind) throws InterruptedException {
+    private List<Cell> cellsOf(Stack stack, HandlerKind kind) {
         RawResponse without;
         try (RawConnection connection = connection(Registration.ABSENT, stack, kind)) {
             connection.send(request(stack, kind, UUID.randomUUID().toString(), ""));
@@ -149,9 +148,9 @@ final class Matrix implements AutoCloseable {
                 MatrixApplication.Visits visitsOfPair = application.visits(next);
                 visitsOfPair.gate = new CountDownLatch(1);
                 connection.send(request(stack, kind, next, ""));
-                visitsOfPair.entered.await(20, TimeUnit.SECONDS);
+                MatrixApplication.await(visitsOfPair.entered);
                 other.send(request(stack, kind, next, "Prefer: wait=10\r\n"));
-                duplicate(next).await(20, TimeUnit.SECONDS);
+                MatrixApplication.await(duplicate(next));
                 visitsOfPair.gate.countDown();
                 cells.add(new Cell(
                         stack,
@@ -189,9 +188,9 @@ final class Matrix implements AutoCloseable {
 
     private static String request(Stack stack, HandlerKind kind, String id, String headers) {
         return "POST /" + stack.path() + "/" + kind.path() + " HTTP/1.1\r\nHost: example.test\r\n"
-                + "Content-Type: application/json\r\nContent-Length: 2\r\n" + IdempotenceHeaders.IDEMPOTENCY_KEY + ": "
-                + id
-                + "\r\n" + stack.neighbour().requestHeaders() + headers + "\r\n{}";
+                + "Content-Type: application/json\r\nContent-Length: 2\r\n"
+                + IdempotenceHeaders.IDEMPOTENCY_KEY + ": " + id + "\r\n"
+                + stack.neighbour().requestHeaders() + headers + "\r\n{}";
     }
 
     private RawConnection connection(Registration registration, Stack stack, HandlerKind kind) {

@@ -140,7 +140,7 @@ final class MatrixApplication {
                 .respond(run);
     }
 
-    private static void await(CountDownLatch latch) {
+    static void await(CountDownLatch latch) {
         try {
             if (!latch.await(20, TimeUnit.SECONDS)) {
                 throw new IllegalStateException("nothing happened for 20 s");
