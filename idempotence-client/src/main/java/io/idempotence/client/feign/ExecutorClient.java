@@ -4,6 +4,8 @@ import feign.AsyncClient;
 import feign.Client;
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.feign.Watchdog.Watch;
+import io.idempotence.client.retry.Current;
 import io.idempotence.client.retry.LayerAbove;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -19,17 +21,27 @@ final class ExecutorClient {
     /**
      * Its like, which says {@link LayerAbove} in the thread that sends, and ends whatever happens there. Any other client, and
      * one of another build than those known, as it is.
+     *
+     * @param watches the watch of what is sent, in the thread that hands it in and in the one that sends
      */
-    static <C> AsyncClient<C> observable(AsyncClient<C> client) {
+    static <C> AsyncClient<C> observable(AsyncClient<C> client, Current<Watch> watches) {
         if (!NAMES.contains(client.getClass().getName())) {
             return client;
         }
         try {
             Object sending = FeignField.of(client, client.getClass(), "client");
             Object executor = FeignField.of(client, client.getClass(), "executorService");
-            return sending instanceof Client under && executor instanceof ExecutorService threads
-                    ? (request, options, context) -> execute(sayingWhoIsAbove(under), threads, request, options)
-                    : client;
+            if (!(sending instanceof Client under && executor instanceof ExecutorService threads)) {
+                return client;
+            }
+            Client endable = EndableClients.of(under, watches);
+            return (request, options, context) -> {
+                Watch watch = watches.get();
+                Client watched = watch == null
+                        ? under
+                        : (same, clipped) -> watches.during(watch, () -> endable.execute(same, clipped));
+                return execute(sayingWhoIsAbove(watched), threads, request, options);
+            };
         } catch (ReflectiveOperationException e) {
             return client;
         }

@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.RequestTemplate;
 import feign.Response;
+import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.Observation;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +14,7 @@ final class FeignAttempt {
     private final Observation seen;
     private volatile @Nullable RequestTemplate prepared;
     private volatile @Nullable CompletableFuture<Response> wire;
-    private volatile boolean ended;
+    private volatile @Nullable Watch watch;
 
     FeignAttempt(FeignCall call, int number, Observation seen) {
         this.call = call;
@@ -43,14 +44,22 @@ final class FeignAttempt {
         return prepared;
     }
 
-    /** What is still read, is read by the caller. */
-    void ended() {
-        ended = true;
+    /** What ends it at the call's deadline. One for all its requests, redirected ones included. */
+    Watch watch(Watchdog watchdog, @Nullable Thread waiting) {
+        Watch watched = watch;
+        if (watched == null) {
+            watched = watchdog.watch(call.logical().deadline(), waiting);
+            watch = watched;
+        }
+        return watched;
     }
 
-    /** The attempt reads an answer when there is no time for it any more. */
-    boolean isTooLate() {
-        return !ended && call.logical().deadline().isOver();
+    /** What is still read, is read by the caller. */
+    void ended() {
+        Watch watched = watch;
+        if (watched != null) {
+            watched.ended();
+        }
     }
 
     /** The request is out, and this is where its answer comes in. */
@@ -63,6 +72,10 @@ final class FeignAttempt {
         CompletableFuture<Response> response = wire;
         if (response != null) {
             response.cancel(true);
+        }
+        Watch watched = watch;
+        if (watched != null) {
+            watched.abort();
         }
     }
 }

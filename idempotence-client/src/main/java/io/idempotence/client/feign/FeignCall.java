@@ -12,7 +12,6 @@ import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.HeaderLines;
-import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
 import java.nio.charset.Charset;
@@ -95,6 +94,12 @@ final class FeignCall {
         return !ranElsewhere && logical.attempts() > 0;
     }
 
+    /** False for a call that is as without this project. */
+    boolean carriesId() {
+        FirstRequest described = first.get();
+        return described != null && described.header != null;
+    }
+
     @Nullable
     Request lastRequest() {
         return lastRequest;
@@ -113,7 +118,7 @@ final class FeignCall {
             isFirst = first.compareAndSet(null, made);
             FirstRequest winner = first.get();
             request = winner == null ? made : winner;
-            logical.describe(request.id, HttpMethods.isSafe(template.method()));
+            logical.describe(request.id);
             logical.onEnd(this::ended);
         }
         if (request.header == null) {
@@ -167,7 +172,7 @@ final class FeignCall {
             return;
         }
         if (method.carriesId(template.method(), own)) {
-            logical.describe(identify(template, null), false);
+            logical.describe(identify(template, null));
         }
     }
 

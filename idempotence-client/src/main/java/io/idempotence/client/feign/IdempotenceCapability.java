@@ -39,6 +39,6 @@ public final class IdempotenceCapability implements Capability {
     @Override
     public Retryer enrich(Retryer retryer) {
         installation.replacesRetryer(retryer);
-        return Retryer.NEVER_RETRY;
+        return new RetryerWithoutId(retryer, installation);
     }
 }

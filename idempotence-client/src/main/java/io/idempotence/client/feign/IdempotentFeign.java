@@ -25,17 +25,21 @@ import java.util.Optional;
  * <p><b>Which ID:</b> the caller's header argument, else that of {@link io.idempotence.client.IdempotenceScope}, else one derived
  * from the {@link io.idempotence.InboundRequest} whose handler makes the call, else a new one.
  *
- * <p><b>What is tried again:</b> requests that certainly were not sent; with an ID, or where the HTTP method is safe, also I/O
- * failures after connecting and the statuses of {@link IdempotenceClientConfig#statuses()} unless the answer is a stored one.
- * An execution in progress is polled within the attempt. Feign's own {@code Retryer} is switched off. Attempts, waits and
- * polls end at {@link IdempotenceClientConfig#deadline()}; timeouts of an attempt are cut to what is left of it.
+ * <p><b>What is retried:</b> calls with an ID: after requests that certainly were not sent, I/O failures, responses that may have been
+ * cut, and the statuses of {@link IdempotenceClientConfig#statuses()} unless the response is a stored one. An execution in progress is
+ * polled within the attempt. Feign's own {@code Retryer} is not asked. Attempts, waits and polls end at {@link
+ * IdempotenceClientConfig#deadline()}, and so does an exchange in whatever stage it is: {@code docs/deadlines.md} has the table.
+ *
+ * <p><b>Calls without an ID</b> (GET, {@code @Idempotent(false)}) are as without this project: no retry but those of Feign's {@code
+ * Retryer} and of the HTTP client, no deadline, the usual exceptions. Only the listener learns of them.
  *
  * <p><b>How a call ends</b> (promise P7):
  *
  * <ul>
  *   <li>with an answer: the decoded value, or the exception that Feign and the client's {@code ErrorDecoder} make of it. A
  *       {@code Response} return type gets the last answer, error statuses included; answers tried again are closed. If its body
- *       breaks off while the caller reads it, make the call again under the same ID.
+ *       breaks off while the caller reads it, make the call again under the same ID. Error bodies up to 1 MiB are read
+ *       before.
  *   <li>with {@link FeignRequestRefusedException}, if the server half refused; whatever the return type.
  *   <li>with {@link FeignOutcomeUnknownException}, if a call with an ID may have been executed and nothing after settled it. A
  *       status that a login or a gateway may have given before the operation saw the request (401, 403, 404, 413 and the like), or one of
@@ -44,8 +48,8 @@ import java.util.Optional;
  *       doubt, or if the call carried no ID.
  *   <li>with the exception of an interceptor, encoder or other code of the caller that kept the request from being sent, with
  *       {@link io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or with {@link
- *       IllegalStateException} if two calls would share an ID, if the server half may have forgotten it, if a redirect took a call
- *       under it to another origin or if the client is put together wrongly; never after a request of this call in doubt. Of
+ *       IllegalStateException} if two calls would share an ID, if the server half may have forgotten it
+ *       or if the client is put together wrongly; never after a request of this call in doubt. Of
  *       unchecked exceptions of the HTTP client only a {@code RejectedExecutionException} and the refusals of Resilience4j's
  *       circuit breaker, bulkhead and rate limiter count as not sent.
  * </ul>
@@ -62,36 +66,30 @@ import java.util.Optional;
  * <p><b>Calls that return a future</b> (of {@code AsyncFeign}, whose {@code MethodInfoResolver} decides which do) follow the same rules, without a thread that waits. Every failure
  * is in the future. The first attempt begins in the caller's thread, later ones in {@link IdempotenceClientConfig#executor()}.
  * Cancelling the future, or completing it in another way, cancels the request that is out, and none follows; the listener is
- * told {@code UNKNOWN} then, as the operation may have been carried out. Feign's client for OkHttp has no way to cancel a
- * request, and Feign's metrics capabilities added before hand no cancellation down: the request goes on to its end or its
- * timeout, and its answer is let go. A client that returns a future at once and has not ended it half a second after the
- * deadline is not waited for any more: the call ends as if the request had timed out, and that future is cancelled.
+ * told {@code UNKNOWN} then, as the operation may have been executed. A client that returns a future at once and has not ended it
+ * 250 ms after the deadline is not waited for any more: the call ends as if the request had timed out, and that future is cancelled.
  *
- * <p><b>What the deadline does not end</b> in calls that do not return a future: a status line or headers that drip, so that no
- * read times out. OkHttp's own {@code callTimeout} does end them. And each timeout of an attempt (to connect, for TLS, to read)
- * is cut to all that is left, so an attempt that begins shortly before the deadline and meets one after the other may take two or
- * three times what was left.
+ * <p><b>Responses that may have been cut:</b> HttpURLConnection, under Feign's default client, takes the beginning of a response for
+ * the whole. So the outcome of an attempt is open, and the next one asks, where a status is not 200 to 599, where neither a length
+ * nor chunks frame an empty body (204 and 304 need none), where the body of an error is not complete, and where a 409 without the
+ * server half's mark follows an attempt in doubt. A body that only the end of its connection ends is taken as it came.
  *
  * <p><b>What cannot be seen:</b> a client that sends again by itself within one {@code execute}, as a load balancer with a retry
  * of its own, or OkHttp when a kept connection breaks or an answer is 408 or says {@code Retry-After: 0}. What became of the
  * first sending is not told here: an error status, or that there was no connection, then looks like all there was, and the end is
- * the usual Feign exception although the operation may have been carried out; and what was redirected to another origin is sent
- * there twice without an ID. Over OkHttp, also call {@link io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client
+ * the usual Feign exception although the operation may have been executed. Over OkHttp, also call {@link io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client
  * below, which leaves ID and attempts to this half and tells it; or at least build that client with {@code
  * retryOnConnectionFailure(false)}. Switch other such retries off; attempts are made here. Feign's default client sends again
  * what has no body: such a failure counts as a doubt, an error status that came the second time cannot be told from one that came
  * at once.
  *
- * <p><b>Redirects</b> of requests that are not safe are followed here if the client's options say so, and the HTTP client is told not
- * to: 307 and 308 with the same request, 301 and 302 as well unless it is a POST, and otherwise with a GET without the ID. That
- * GET's answer is the call's, also if it is a login page. Another origin (scheme, host or port)
- * never sees the ID, nor the {@code Authorization} and {@code Cookie} headers, and as it does not know the ID, no attempt follows
- * after one that it answered. If it redirects back to the first origin, the ID stays away. A warning is logged once for a client.
- * While an earlier attempt may have been carried out, neither it nor a GET (unless the server half had stored the redirect) is
- * sent, and the outcome stays unknown. From https to http is not followed, nor is anything for a caller who cancelled, was
- * interrupted or whose deadline is over. Where a load balancer below puts an instance in the place of a service's name, what the
- * instance redirects to itself goes to the service, and another origin is asked for under its own name, which the load balancer
- * may not know.
+ * <p><b>Redirects</b> of calls with an ID are followed here if the client's options say so, and never to another origin (scheme, host
+ * or port): that redirect is the response, and a warning is logged once for a client. Within the origin, 307 and 308 get the same
+ * request with its ID; 301, 302 and 303 get what the HTTP client makes of them, a GET without the ID for most. Feign's default client
+ * does not follow those of a request whose body it streamed, so they are the response. While an earlier attempt is in doubt, such a GET
+ * is sent only if the redirect was a stored one, and the outcome stays unknown otherwise. Nothing is followed for a caller who cancelled,
+ * was interrupted or whose deadline is over. Where a load balancer below puts an instance in the place of a service's name, what the
+ * instance redirects to itself goes to the service.
  *
  * <p><b>Putting it together:</b> call {@code install} once, after {@code requestInterceptors(...)} (which drops interceptors
  * that are there) and after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}.
@@ -173,7 +171,7 @@ public final class IdempotentFeign {
      * or carries out what was not.
      *
      * @param ended what a client threw on which this was installed
-     * @return empty if the last request carried no ID, as after a redirect to another origin, or none of this form, or if the exception
+     * @return empty if the last request carried no ID, as the GET after a redirect, or none of this form, or if the exception
      *     does not tell. An exception of another client that has this installed gives the ID of that one's call
      */
     public static Optional<IdempotenceId> idOf(FeignException ended) {

@@ -13,8 +13,8 @@ import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope.Work;
+import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.Current;
-import io.idempotence.client.retry.LeavingWarning;
 import java.lang.reflect.Method;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
@@ -55,7 +55,9 @@ final class Installation {
     private final AtomicBoolean retryerTold = new AtomicBoolean();
     private final AtomicBoolean orphanTold = new AtomicBoolean();
     private final AtomicBoolean strangerTold = new AtomicBoolean();
-    private final LeavingWarning leaving = new LeavingWarning(LOG);
+    private final AtomicBoolean redirectTold = new AtomicBoolean();
+    private final Current<Watch> sending = new Current<>();
+    private final Watchdog watchdog = new Watchdog();
 
     private record OpenCall(FeignCall call, ClientMethod method, Object[] args) {
         /** The very same arguments: a handler may also split one call into several, which must not share an ID. */
@@ -168,9 +170,9 @@ final class Installation {
     }
 
     @Nullable
-    FeignAttempt attemptOf(Request request) {
+    FeignAttempt attemptOf(@Nullable Request request) {
         FeignAttempt attempt = current.get();
-        if (attempt != null) {
+        if (attempt != null || request == null) {
             return attempt;
         }
         RequestTemplate template = request.requestTemplate();
@@ -240,7 +242,8 @@ final class Installation {
                 || USUAL_RETRYERS.contains(retryer.getClass().getName());
         if (!usual && retryerTold.compareAndSet(false, true)) {
             LOG.warn(
-                    "The Retryer {} is not used: idempotence-client retries by itself; configure idempotence.client.retry",
+                    "The Retryer {} is used for calls without an ID only; configure the retries of the others with"
+                            + " idempotence.client.retry",
                     retryer.getClass().getName());
         }
     }
@@ -261,7 +264,22 @@ final class Installation {
         }
     }
 
-    LeavingWarning leaving() {
-        return leaving;
+    /** A call with an ID was redirected to another origin. */
+    void staysAtOrigin(String url) {
+        if (redirectTold.compareAndSet(false, true)) {
+            LOG.warn(
+                    "A call that carries an ID was redirected to another origin, {}, and is not sent there: the redirect is its"
+                            + " response. Call that origin directly, or give such calls no ID: @Idempotent(false)",
+                    Address.of(url).map(to -> to.origin().toString()).orElse("?"));
+        }
+    }
+
+    Watchdog watchdog() {
+        return watchdog;
+    }
+
+    /** The watch of what this thread hands to the HTTP client. */
+    Current<Watch> sending() {
+        return sending;
     }
 }

@@ -2,37 +2,107 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.HeaderLines;
+import io.idempotence.client.retry.Observation;
+import java.io.ByteArrayInputStream;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.Reader;
-import java.net.SocketTimeoutException;
+import java.io.SequenceInputStream;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.zip.InflaterInputStream;
 import org.jspecify.annotations.Nullable;
 
 /** A body that reports when it breaks off. */
 final class ObservedBody implements Response.Body {
-    private final Response.Body delegate;
-    private final FeignAttempt attempt;
-    private final long expected;
+    /** Longer error bodies are left to whoever reads them. */
+    private static final int LONGEST_ERROR = 1 << 20;
 
-    private ObservedBody(Response.Body delegate, FeignAttempt attempt, long expected) {
+    private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
+
+    private final Response.Body delegate;
+    private final Observation seen;
+    private final Watch watch;
+    private final long expected;
+    private final boolean endsReads;
+    private @Nullable InputStream stream;
+
+    private ObservedBody(Response.Body delegate, Observation seen, Watch watch, long expected, boolean endsReads) {
         this.delegate = delegate;
-        this.attempt = attempt;
+        this.seen = seen;
+        this.watch = watch;
         this.expected = expected;
+        this.endsReads = endsReads;
     }
 
-    /** The response with such a body, if it has one. */
-    static Response in(Response response, Request request, FeignAttempt attempt) {
-        Response.Body body = response.body();
-        return body == null
-                ? response
-                : response.toBuilder()
-                        .body(new ObservedBody(body, attempt, expectedLength(request, response, body)))
-                        .build();
+    /**
+     * The response with such a body, if it has one. HttpURLConnection takes the beginning of a response for the whole, wherever it was
+     * cut, so nothing is believed that does not prove its end: a status of another kind, no body where nothing frames it, an error
+     * whose body is not complete.
+     *
+     * @param endsReads a read that waits ends when the exchange is ended
+     * @throws IOException if a part of the response may be missing
+     */
+    static Response whole(Response response, Request request, Observation seen, Watch watch, boolean endsReads)
+            throws IOException {
+        Response.Body delegate = response.body();
+        try {
+            int status = response.status();
+            if (status < 200 || status > 599) {
+                throw new IOException(
+                        "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
+            }
+            if (delegate == null) {
+                checkFraming(response);
+                return response;
+            }
+            long expected = expectedLength(request, response, delegate);
+            ObservedBody body = new ObservedBody(delegate, seen, watch, expected, endsReads);
+            int read = status < 300 ? 1 : LONGEST_ERROR;
+            if ((status >= 300 || !isFramed(response)) && body.readAhead(read) == 0) {
+                checkFraming(response);
+            }
+            return response.toBuilder().body(body).build();
+        } catch (IOException | RuntimeException e) {
+            watch.close(response);
+            throw e;
+        }
+    }
+
+    private static void checkFraming(Response response) throws IOException {
+        if (!isFramed(response)) {
+            throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
+        }
+    }
+
+    /** True if something says where it ends. */
+    private static boolean isFramed(Response response) {
+        Request.ProtocolVersion version = response.protocolVersion();
+        return NEVER_WITH_BODY.contains(response.status())
+                || version == Request.ProtocolVersion.HTTP_2
+                || version == Request.ProtocolVersion.MOCK
+                || isLength(HeaderLines.of(response.headers(), "Content-Length"))
+                || isChunked(HeaderLines.of(response.headers(), "Transfer-Encoding"));
+    }
+
+    /** The number may be what was cut. */
+    private static boolean isLength(List<String> lengths) {
+        return !lengths.isEmpty() && lengths.get(0).trim().matches("[0-9]+");
+    }
+
+    private static boolean isChunked(List<String> codings) {
+        return !codings.isEmpty()
+                && codings.get(codings.size() - 1)
+                        .trim()
+                        .toLowerCase(Locale.ROOT)
+                        .endsWith("chunked");
     }
 
     /** How many bytes a reader must see, or -1 if that cannot be told. */
@@ -42,6 +112,14 @@ final class ObservedBody implements Response.Body {
                 && request.httpMethod() != Request.HttpMethod.HEAD
                 && HeaderLines.of(response.headers(), "Content-Encoding").isEmpty();
         return tellable ? length : -1;
+    }
+
+    /** Reads up to {@code most} bytes, which a reader gets all the same. Returns how many there are. */
+    private int readAhead(int most) throws IOException {
+        InputStream in = asInputStream();
+        byte[] ahead = in.readNBytes(most);
+        stream = new SequenceInputStream(new ByteArrayInputStream(ahead), in);
+        return ahead.length;
     }
 
     @Override
@@ -56,10 +134,14 @@ final class ObservedBody implements Response.Body {
 
     @Override
     public InputStream asInputStream() throws IOException {
+        InputStream ahead = stream;
+        if (ahead != null) {
+            return ahead;
+        }
         try {
-            return new ObservedStream(delegate.asInputStream(), attempt, expected);
+            return new ObservedStream(delegate.asInputStream(), seen, watch, expected, endsReads);
         } catch (IOException e) {
-            attempt.seen().bodyFailed(e);
+            seen.bodyFailed(e);
             throw e;
         }
     }
@@ -77,39 +159,47 @@ final class ObservedBody implements Response.Body {
 
     @Override
     public void close() throws IOException {
-        delegate.close();
+        watch.close(delegate);
     }
 
     private static final class ObservedStream extends FilterInputStream {
-        private final FeignAttempt attempt;
+        private final Observation seen;
+        private final Watch watch;
         private final long expected;
+        private final boolean endsReads;
         private long count;
 
-        ObservedStream(InputStream in, FeignAttempt attempt, long expected) {
+        ObservedStream(InputStream in, Observation seen, Watch watch, long expected, boolean endsReads) {
             super(in);
-            this.attempt = attempt;
+            this.seen = seen;
+            this.watch = watch;
             this.expected = expected;
+            this.endsReads = endsReads;
         }
 
         @Override
         public int read() throws IOException {
-            try {
-                return counted(super.read(), 1);
-            } catch (IOException e) {
-                attempt.seen().bodyFailed(e);
-                throw e;
-            }
+            byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
         }
 
         @Override
         public int read(byte[] buffer, int offset, int length) throws IOException {
             try {
-                int read = super.read(buffer, offset, length);
-                return counted(read, read);
+                return counted(mayBlock() ? watch.read(in, buffer, offset, length) : in.read(buffer, offset, length));
             } catch (IOException e) {
-                attempt.seen().bodyFailed(e);
-                throw e;
+                throw failed(e);
             }
+        }
+
+        /** One that decompresses always says that something is available. */
+        private boolean mayBlock() throws IOException {
+            return !endsReads && count != expected && (in instanceof InflaterInputStream || in.available() == 0);
+        }
+
+        @Override
+        public void close() throws IOException {
+            watch.close(in);
         }
 
         @Override
@@ -124,14 +214,17 @@ final class ObservedBody implements Response.Body {
             return false;
         }
 
+        private IOException failed(IOException e) {
+            IOException reason = watch.reason(e);
+            seen.bodyFailed(reason);
+            return reason;
+        }
+
         /** A body that drips has no read that times out. HttpURLConnection ends a body that broke off like one that is complete. */
-        private int counted(int read, int bytes) throws IOException {
+        private int counted(int read) throws IOException {
             if (read >= 0) {
-                count += bytes;
-                if (attempt.isTooLate()) {
-                    throw new SocketTimeoutException(
-                            "the deadline of the call is over, and its answer has not come to an end");
-                }
+                count += read;
+                watch.check();
             } else if (count < expected) {
                 throw new IOException("the body ended after " + count + " of " + expected + " bytes");
             }

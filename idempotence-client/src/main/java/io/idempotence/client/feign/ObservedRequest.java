@@ -3,15 +3,16 @@ package io.idempotence.client.feign;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.IdempotenceScope.Work;
-import io.idempotence.client.retry.HttpMethods;
+import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.LayerAbove;
 import io.idempotence.client.retry.Observation;
 import java.io.IOException;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
-/** One request of an attempt on its way, with the redirects that it meets. */
+/** One request of an attempt, with the redirects that it meets. One without an ID passes through as it is. */
 final class ObservedRequest {
     private static final int MOST_REDIRECTS = 20;
 
@@ -27,18 +28,22 @@ final class ObservedRequest {
     private final Observation seen;
     private final Object httpClient;
     private final Request.Options given;
-    private final boolean safe;
+    private final @Nullable Watch watch;
     private Request request;
     private Request.Options options;
     private int redirects;
 
-    /** @throws IllegalStateException if the request does not carry its call's ID */
+    /**
+     * @param waiting the thread that waits for the response; null if none does
+     * @throws IllegalStateException if the request does not carry its call's ID
+     */
     ObservedRequest(
             Installation installation,
             FeignAttempt attempt,
             Request request,
             Request.Options given,
-            Object httpClient) {
+            Object httpClient,
+            @Nullable Thread waiting) {
         this.installation = installation;
         this.attempt = attempt;
         this.call = attempt.call();
@@ -46,15 +51,18 @@ final class ObservedRequest {
         this.httpClient = httpClient;
         this.given = given;
         call.check(request, attempt.prepared() != null);
-        this.safe = HttpMethods.isSafe(request.httpMethod().name());
         this.request = request;
         this.options = given;
+        this.watch = call.carriesId() ? attempt.watch(installation.watchdog(), waiting) : null;
     }
 
     /** The request is about to leave; its timeouts are cut to what the call has left. */
     void starts() {
         seen.started();
-        options = clip(given, call.logical().deadline().millisLeft(), safe && given.isFollowRedirects());
+        if (watch == null) {
+            return;
+        }
+        options = clip(given, call.logical().deadline().millisLeft(), !HttpClients.isJava11(httpClient));
         if (!KeyHeader.lines(request.headers()).isEmpty()) {
             request = call.outgoing(request, attempt.number(), options.readTimeoutMillis());
         }
@@ -66,7 +74,10 @@ final class ObservedRequest {
 
     /** A client below that has the client half as well leaves this request alone. */
     <T, X extends Exception> T sends(Work<T, X> sending) throws X {
-        return new LayerAbove(request.httpMethod().name(), request.url(), call.logical(), seen).sends(sending);
+        LayerAbove above = new LayerAbove(request.httpMethod().name(), request.url(), call.logical(), seen);
+        Watch watched = watch;
+        return above.sends(
+                watched == null ? sending : () -> installation.sending().during(watched, sending));
     }
 
     Request.Options options() {
@@ -74,21 +85,43 @@ final class ObservedRequest {
     }
 
     /**
-     * True if the answer names another address, or another method, and {@link #request()} is now the one for it.
+     * The response as the caller may have it.
+     *
+     * @throws IOException if it may be a part of one
+     */
+    Response received(Response response) throws IOException {
+        Watch watched = watch;
+        Response whole = response;
+        if (watched != null) {
+            if (HttpClients.isJava11(httpClient)) {
+                watched.exit(response::close);
+            }
+            whole = ObservedBody.whole(response, request, seen, watched, HttpClients.endsReads(httpClient));
+        }
+        seen.answered(response.status(), response.headers());
+        return whole;
+    }
+
+    /**
+     * True if the response names another address of the same origin, or another method, and {@link #request()} is now the one for it.
      *
      * @param wanted somebody still waits for what comes of it
      */
     boolean follows(Response response, boolean wanted) {
-        if (safe || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
+        if (watch == null || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
             return false;
         }
-        Redirect redirect = Redirect.of(request, response).orElse(null);
+        Redirect redirect = Redirect.of(request, response, httpClient).orElse(null);
         if (redirect == null
                 || (redirect.repeatsRequest() && redirect.request().url().equals(request.url()))) {
             return false;
         }
-        seen.answered(response.status(), response.headers());
-        boolean settles = !isInDoubt() || !mayNotSettle(redirect);
+        if (!redirect.staysAtOrigin()) {
+            installation.staysAtOrigin(redirect.request().url());
+            return false;
+        }
+        // A login redirects without a look at the operation: only a redirect that was stored settles a doubt.
+        boolean settles = !isInDoubt() || redirect.repeatsRequest() || seen.isReplayed();
         if (!redirect.repeatsRequest()) {
             seen.mayHaveBeenSentBefore();
         }
@@ -97,12 +130,6 @@ final class ObservedRequest {
             return false;
         }
         response.close();
-        if (redirect.dropsId()) {
-            seen.leavesWithoutId();
-            Address.of(redirect.request().url())
-                    .ifPresent(to ->
-                            installation.leaving().leavesWithoutId(to.origin().host()));
-        }
         redirects++;
         request = redirect.request();
         return true;
@@ -112,27 +139,20 @@ final class ObservedRequest {
         return call.logical().isInDoubt() || seen.hasEarlierDoubt();
     }
 
-    /** Without the ID, it would be carried out twice; and the answer of a GET is the call's only after a redirect that was stored. */
-    private boolean mayNotSettle(Redirect redirect) {
-        boolean carriesId = !KeyHeader.lines(request.headers()).isEmpty();
-        return carriesId && (redirect.repeatsRequest() ? redirect.dropsId() : !seen.isReplayed());
-    }
-
-    Response answered(Response response) {
-        seen.answered(response.status(), response.headers());
-        return ObservedBody.in(response, request, attempt);
-    }
-
-    void failed(Throwable thrown) {
-        if (thrown instanceof IOException e) {
-            byte[] body = request.body();
-            if (HttpClients.mayResendSilently(httpClient, body != null && body.length > 0)) {
-                seen.mayHaveBeenSentBefore();
-            }
-            seen.failed(e);
-        } else {
-            seen.broken(isRefusalToSend(thrown));
+    /** No response. Returns what is thrown for it. */
+    IOException failed(IOException thrown) {
+        IOException failure = watch == null ? thrown : watch.reason(thrown);
+        byte[] body = request.body();
+        if (HttpClients.mayResendSilently(httpClient, body != null && body.length > 0)) {
+            seen.mayHaveBeenSentBefore();
         }
+        seen.failed(failure);
+        return failure;
+    }
+
+    /** The HTTP client threw something that is no I/O failure. */
+    void broken(Throwable thrown) {
+        seen.broken(isRefusalToSend(thrown));
     }
 
     /**
@@ -144,18 +164,22 @@ final class ObservedRequest {
                 || REFUSALS_TO_SEND.contains(thrown.getClass().getName());
     }
 
-    /** 0 means no limit to HTTP clients, so at least a millisecond stays. */
-    static Request.Options clip(Request.Options options, long millisLeft, boolean followRedirects) {
-        long connect = clip(options.connectTimeoutMillis(), millisLeft);
-        long read = clip(options.readTimeoutMillis(), millisLeft);
-        if (connect == options.connectTimeoutMillis()
-                && read == options.readTimeoutMillis()
-                && followRedirects == options.isFollowRedirects()) {
-            return options;
-        }
-        return new Request.Options(connect, TimeUnit.MILLISECONDS, read, TimeUnit.MILLISECONDS, followRedirects);
+    /**
+     * Redirects are followed here, and not by the client, which would take the ID elsewhere.
+     *
+     * @param cutsConnect the connect timeout is cut, too
+     */
+    static Request.Options clip(Request.Options options, long millisLeft, boolean cutsConnect) {
+        long connect = cutsConnect ? clip(options.connectTimeoutMillis(), millisLeft) : options.connectTimeoutMillis();
+        return new Request.Options(
+                connect,
+                TimeUnit.MILLISECONDS,
+                clip(options.readTimeoutMillis(), millisLeft),
+                TimeUnit.MILLISECONDS,
+                false);
     }
 
+    /** 0 means no limit to HTTP clients, so at least a millisecond stays. */
     private static long clip(long timeout, long left) {
         return Math.max(1, timeout <= 0 ? left : Math.min(timeout, left));
     }

@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import feign.AsyncClient;
 import feign.Request;
 import feign.Response;
+import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -21,7 +22,8 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
 
     ObservingAsyncClient(AsyncClient<C> delegate, Installation installation) {
         this.delegate = delegate;
-        this.wireClient = ExecutorClient.observable(delegate);
+        this.wireClient =
+                ExecutorClient.observable(EndableClients.of(delegate, installation.sending()), installation.sending());
         this.installation = installation;
         this.cancels = DEAF_PACKAGES.stream().noneMatch(delegate.getClass().getName()::startsWith);
     }
@@ -34,7 +36,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         }
         CompletableFuture<Response> answer = new CompletableFuture<>();
         attempt.sent(answer);
-        send(new ObservedRequest(installation, attempt, request, options, delegate), context, answer);
+        send(new ObservedRequest(installation, attempt, request, options, delegate, null), context, answer);
         return answer;
     }
 
@@ -63,10 +65,11 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
                 return;
             }
             try {
-                if (observed.follows(response, !answer.isDone())) {
+                Response whole = observed.received(response);
+                if (observed.follows(whole, !answer.isDone())) {
                     send(observed, context, answer);
-                } else if (!answer.complete(observed.answered(response))) {
-                    response.close();
+                } else if (!answer.complete(whole)) {
+                    whole.close();
                 }
             } catch (Throwable t) {
                 fail(observed, answer, t);
@@ -75,7 +78,11 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
     }
 
     private static void fail(ObservedRequest observed, CompletableFuture<Response> answer, Throwable thrown) {
-        observed.failed(thrown);
-        answer.completeExceptionally(thrown);
+        if (thrown instanceof IOException e) {
+            answer.completeExceptionally(observed.failed(e));
+        } else {
+            observed.broken(thrown);
+            answer.completeExceptionally(thrown);
+        }
     }
 }

@@ -8,10 +8,12 @@ import java.io.IOException;
 /** Writes down what goes over the wire, and gives an attempt no more time than its call has left. */
 final class ObservingClient implements Client {
     private final Client delegate;
+    private final Client endable;
     private final Installation installation;
 
     ObservingClient(Client delegate, Installation installation) {
         this.delegate = delegate;
+        this.endable = EndableClients.of(delegate, installation.sending());
         this.installation = installation;
     }
 
@@ -21,17 +23,22 @@ final class ObservingClient implements Client {
         if (attempt == null) {
             return delegate.execute(request, options);
         }
-        ObservedRequest observed = new ObservedRequest(installation, attempt, request, options, delegate);
+        ObservedRequest observed =
+                new ObservedRequest(installation, attempt, request, options, delegate, Thread.currentThread());
+        Client sending = attempt.call().carriesId() ? endable : delegate;
         try {
             Response response;
             do {
                 observed.starts();
-                response = observed.sends(() -> delegate.execute(observed.request(), observed.options()));
+                response = observed.received(
+                        observed.sends(() -> sending.execute(observed.request(), observed.options())));
             } while (observed.follows(response, !Thread.currentThread().isInterrupted()));
-            return observed.answered(response);
-        } catch (Throwable t) {
-            observed.failed(t);
-            throw t;
+            return response;
+        } catch (IOException e) {
+            throw observed.failed(e);
+        } catch (RuntimeException | Error e) {
+            observed.broken(e);
+            throw e;
         }
     }
 }

@@ -137,7 +137,7 @@ final class OkHttpCall implements Exchange {
         try {
             IdempotenceId own = given.isEmpty() ? null : GRAMMAR.parse(given).orElseThrow();
             IdempotenceId id = logical.identify(identity.history(), caller.scope(), () -> name(request), own, usual);
-            logical.describe(id, false);
+            logical.describe(id);
             return id;
         } catch (RuntimeException e) {
             throw new NotSendableException(e);

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /** The attempts of one logical call, one after another, with nobody waiting. */
 final class AsyncRun {
-    /** How long after the deadline an attempt is waited for, whose client should end it by its timeouts. */
-    private static final long GRACE_MILLIS = 500;
+    /** How long after the deadline an attempt is waited for, which its client or its watch should end. */
+    private static final long GRACE_MILLIS = 250;
 
     /** In place of what did not come by then. */
     private static final Object LOST = new Object();
@@ -138,16 +138,18 @@ final class AsyncRun {
      */
     private void untilTheDeadline(
             CompletableFuture<@Nullable Object> stage, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
-        stage.completeOnTimeout(LOST, call.deadline().millisLeft() + GRACE_MILLIS, TimeUnit.MILLISECONDS)
-                .whenComplete((value, thrown) -> {
-                    Runnable continued = () -> guarded(() -> next.accept(value, thrown));
-                    if (value == LOST) {
-                        // Not in the one thread of all timers.
-                        CompletableFuture.runAsync(continued);
-                    } else {
-                        continued.run();
-                    }
-                });
+        CompletableFuture<@Nullable Object> inTime = call.isPlain()
+                ? stage
+                : stage.completeOnTimeout(LOST, call.deadline().millisLeft() + GRACE_MILLIS, TimeUnit.MILLISECONDS);
+        inTime.whenComplete((value, thrown) -> {
+            Runnable continued = () -> guarded(() -> next.accept(value, thrown));
+            if (value == LOST) {
+                // Not in the one thread of all timers.
+                CompletableFuture.runAsync(continued);
+            } else {
+                continued.run();
+            }
+        });
     }
 
     private void abort() {

@@ -91,6 +91,10 @@ final class CallSteps {
     /** The step after a request. */
     Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
         Ended ended = new Ended(outcome(seen, thrown), seen, value, thrown);
+        if (call.isPlain()) {
+            attempted(ended, -1);
+            return thrown == null ? answer(ended) : fail(Result.FAILED, thrown);
+        }
         if (ended.outcome.leavesDoubt(seen)) {
             call.doubt();
         }
@@ -123,8 +127,7 @@ final class CallSteps {
     }
 
     private Outcome outcome(Observation seen, @Nullable Throwable thrown) {
-        Outcome outcome = Outcome.of(seen, thrown, call.config().statuses());
-        return outcome == Outcome.IN_PROGRESS && call.id() == null ? Outcome.REFUSED : outcome;
+        return Outcome.of(seen, thrown, call.config().statuses(), call.isInDoubt());
     }
 
     /** The first attempt's execution still runs: asking again costs no attempt, only time. */
@@ -181,8 +184,7 @@ final class CallSteps {
         if (ended.thrown instanceof Error error) {
             return fail(isUnknown(ended) ? Result.UNKNOWN : Result.FAILED, error);
         }
-        RetryDecision decision =
-                new RetryDecision(ended.outcome, ended.seen, call.isRepeatable(), call.deadline(), call.budget());
+        RetryDecision decision = new RetryDecision(ended.outcome, ended.seen, call.deadline(), call.budget());
         Throwable failure = failure(ended);
         long wait = decision.waitBeforeNext(retry, failure);
         return wait < 0 ? end(ended) : sendAfter(wait, false, ended, failure);

@@ -8,6 +8,9 @@ public final class Deadline {
     /** What a request and its answer need at least. With less, an attempt that can only time out would turn a certain end into doubt. */
     private static final long LEAST_MILLIS = 10;
 
+    /** Later than any caller waits. */
+    static final Deadline NEVER = new Deadline(System.nanoTime() + Long.MAX_VALUE / 2);
+
     private final long at;
 
     private Deadline(long at) {

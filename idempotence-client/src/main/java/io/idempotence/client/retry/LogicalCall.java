@@ -44,7 +44,7 @@ public final class LogicalCall {
     private final AtomicBoolean identified = new AtomicBoolean();
 
     private volatile @Nullable IdempotenceId id;
-    private volatile boolean safe;
+    private volatile boolean plain;
 
     /** Of no scope until one gives it an ID. */
     private volatile ScopeHistory.Call history = ScopeHistory.ofOneCall().newCall();
@@ -68,10 +68,19 @@ public final class LogicalCall {
         this.deadline = Deadline.in(deadline);
     }
 
-    /** The first request says what the call is. */
-    public void describe(@Nullable IdempotenceId callId, boolean safeMethod) {
+    /**
+     * The first request says what the call is.
+     *
+     * @param callId its ID; null for a call that carries none, and is as without this project: no retry, no deadline
+     */
+    public void describe(@Nullable IdempotenceId callId) {
         this.id = callId;
-        this.safe = safeMethod;
+        this.plain = callId == null;
+    }
+
+    /** True once it is known that the call carries no ID. */
+    boolean isPlain() {
+        return plain;
     }
 
     public String client() {
@@ -90,8 +99,9 @@ public final class LogicalCall {
         return attempts.get();
     }
 
+    /** That of the config. A call without an ID has none. */
     public Deadline deadline() {
-        return deadline;
+        return plain ? Deadline.NEVER : deadline;
     }
 
     int requests() {
@@ -165,10 +175,6 @@ public final class LogicalCall {
 
     RetryBudget budget() {
         return budget;
-    }
-
-    boolean isRepeatable() {
-        return id != null || safe;
     }
 
     int nextAttempt() {

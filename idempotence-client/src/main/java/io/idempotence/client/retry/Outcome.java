@@ -46,15 +46,17 @@ public enum Outcome {
      * 2xx, threw because the body broke off                        UNDETERMINED
      * 2xx, threw for another reason                                FINAL
      * Idempotent-Replayed: true                                    FINAL
+     * 409, and an earlier attempt is in doubt                      UNDETERMINED
      * a status to try again                                        RETRYABLE
      * any other status                                             FINAL
      * </pre>
      *
      * @param seen what the HTTP client saw
      * @param thrown what the layers above it made of it, or null if they returned
-     * @param statuses the statuses to try again
+     * @param statuses the statuses to retry
+     * @param inDoubt an earlier attempt may have been executed, so that a 409 may be a refusal whose marker was lost on its way
      */
-    public static Outcome of(Observation seen, @Nullable Throwable thrown, Set<Integer> statuses) {
+    public static Outcome of(Observation seen, @Nullable Throwable thrown, Set<Integer> statuses, boolean inDoubt) {
         IOException failure = seen.failure();
         if (failure != null) {
             if (Wire.isHopeless(failure)) {
@@ -80,6 +82,9 @@ public enum Outcome {
         }
         if (seen.isReplayed()) {
             return FINAL;
+        }
+        if (status == 409 && (inDoubt || seen.hasEarlierDoubt())) {
+            return UNDETERMINED;
         }
         return statuses.contains(status) ? RETRYABLE : FINAL;
     }

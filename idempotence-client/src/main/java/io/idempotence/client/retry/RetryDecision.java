@@ -31,15 +31,12 @@ final class RetryDecision {
 
     private final Outcome outcome;
     private final Observation seen;
-    private final boolean repeatable;
     private final Deadline deadline;
     private final RetryBudget budget;
 
-    /** @param repeatable the call carries an ID, or is safe by its HTTP method */
-    RetryDecision(Outcome outcome, Observation seen, boolean repeatable, Deadline deadline, RetryBudget budget) {
+    RetryDecision(Outcome outcome, Observation seen, Deadline deadline, RetryBudget budget) {
         this.outcome = outcome;
         this.seen = seen;
-        this.repeatable = repeatable;
         this.deadline = deadline;
         this.budget = budget;
     }
@@ -60,8 +57,7 @@ final class RetryDecision {
             return false;
         }
         return switch (outcome) {
-            case NOT_SENT -> true;
-            case UNDETERMINED, RETRYABLE -> repeatable;
+            case NOT_SENT, UNDETERMINED, RETRYABLE -> true;
             default -> false;
         };
     }

@@ -3,10 +3,12 @@ package io.idempotence.client.feign;
 import static ch.qos.logback.classic.Level.DEBUG;
 import static ch.qos.logback.classic.Level.WARN;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.spi.ILoggingEvent;
+import feign.FeignException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
@@ -88,19 +90,20 @@ class LogTest extends FeignTestBase {
                 .contains("not known");
     }
 
-    /** Once for a client: what leaves without the ID is not protected, and nobody else would say so. */
+    /** Once for a client. */
     @Test
-    void leavingTheOriginIsAWarningOfTheClientWithoutTheId() {
+    void redirectToAnotherOriginIsAWarningOfTheClientWithoutTheId() {
         String elsewhere = server.url().replace("localhost", "127.0.0.1");
         Orders orders = orders(silent);
         for (int i = 0; i < 2; i++) {
             server.answer(Reply.status(307).header("Location", elsewhere + "/other"));
-            IdempotenceScope.with(ID, () -> orders.create("x"));
+            IdempotenceScope.with(
+                    ID, () -> assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.class));
         }
         assertThat(lines(Level.WARN))
                 .singleElement()
                 .asString()
-                .contains("127.0.0.1")
+                .contains("127.0.0.1", "@Idempotent(false)")
                 .doesNotContain(ID.value());
     }
 }

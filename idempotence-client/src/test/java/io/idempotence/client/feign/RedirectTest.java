@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import feign.Client;
 import feign.Request;
 import feign.Request.HttpMethod;
 import feign.RequestTemplate;
@@ -24,13 +25,12 @@ class RedirectTest {
         "http://shop/orders, http://shop:8080/v2, true",
         "http://shop_a/orders, http://shop/v2, true"
     })
-    void idIsDroppedWhereTheOriginIsAnother(String from, String to, boolean dropped) {
+    void originIsThatOfSchemeHostAndPort(String from, String to, boolean leaves) {
         Map<String, Collection<String>> headers = Map.of("idempotency-key", List.of("a"));
         Request request = post(from, headers);
-        Response response = redirecting(request, to);
-        Redirect redirect = Redirect.of(request, response).orElseThrow();
-        assertThat(redirect.dropsId()).isEqualTo(dropped);
-        assertThat(redirect.request().headers().containsKey("idempotency-key")).isEqualTo(!dropped);
+        Redirect redirect = redirect(request, redirecting(request, to)).orElseThrow();
+        assertThat(redirect.staysAtOrigin()).isEqualTo(!leaves);
+        assertThat(redirect.request().headers()).containsKey("idempotency-key");
     }
 
     /** The request below went to an instance, under https. */
@@ -39,27 +39,71 @@ class RedirectTest {
         "/v2?a=b, http://shop_a/v2?a=b",
         "https://10.0.0.1:8443/v2, http://shop_a/v2",
         "https://10.0.0.2:8443/v2, https://10.0.0.2:8443/v2",
-        "http://10.0.0.1:8443/v2,",
+        "http://10.0.0.1:8443/v2, http://10.0.0.1:8443/v2",
     })
     void redirectOfAnInstanceIsTakenForOneOfTheService(String location, @Nullable String next) {
         Request asked = post("http://shop_a/orders", Map.of());
         Request sent = post("https://10.0.0.1:8443/orders", Map.of());
-        assertThat(Redirect.of(asked, redirecting(sent, location))
+        assertThat(redirect(asked, redirecting(sent, location))
                         .map(redirect -> redirect.request().url()))
                 .isEqualTo(Optional.ofNullable(next));
     }
 
-    /** A balancer that speaks http to its instances does not make the caller's https less secret, nor the other way round. */
+    /** A balancer may speak another scheme to its instances than the caller to the service. */
     @ParameterizedTest
     @CsvSource({
-        "https://shop/orders, http://10.0.0.1/orders, http://other/v2,",
-        "http://shop/orders, https://10.0.0.1/orders, http://shop/v2,",
-        "https://shop/orders, http://10.0.0.1/orders, http://10.0.0.1/v2, https://shop/v2",
-        "http://shop/orders, http://10.0.0.1/orders, http://other/v2, http://other/v2",
+        "https://shop/orders, http://10.0.0.1/orders, http://other/v2, false",
+        "https://shop/orders, http://10.0.0.1/orders, http://10.0.0.1/v2, true",
+        "http://shop/orders, https://10.0.0.1/orders, http://shop/v2, true",
+        "http://shop/orders, http://10.0.0.1/orders, http://other/v2, false",
+        "http://shop/orders, http://shop/orders, https://shop/orders, false",
+        "https://shop/orders, https://shop/orders, http://shop/orders, false",
     })
-    void httpsIsNotLeft(String asked, String sent, String location, @Nullable String next) {
-        assertThat(Redirect.of(post(asked, Map.of()), redirecting(post(sent, Map.of()), location))
-                        .map(redirect -> redirect.request().url()))
+    void originIsThatOfTheServiceOrOfTheInstanceThatResponds(
+            String asked, String sent, String location, boolean stays) {
+        Response response = redirecting(post(sent, Map.of()), location);
+        assertThat(redirect(post(asked, Map.of()), response).orElseThrow().staysAtOrigin())
+                .isEqualTo(stays);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"307, POST", "308, POST", "301, GET", "302, GET", "303, GET"})
+    void onlyARedirectOfTheSameRequestKeepsTheId(int status, HttpMethod next) {
+        Map<String, Collection<String>> headers =
+                Map.of("Idempotency-Key", List.of("a"), "Idempotency-Attempt", List.of("1"), "X-Mine", List.of("b"));
+        Request request = post("http://shop/a", headers);
+        Response response =
+                redirecting(request, "/b").toBuilder().status(status).build();
+        Request redirected = redirect(request, response).orElseThrow().request();
+        assertThat(redirected.httpMethod()).isEqualTo(next);
+        assertThat(redirected.headers().containsKey("Idempotency-Key")).isEqualTo(next == HttpMethod.POST);
+        assertThat(redirected.headers().containsKey("Idempotency-Attempt")).isEqualTo(next == HttpMethod.POST);
+        assertThat(redirected.headers()).containsKey("X-Mine");
+    }
+
+    /** HttpURLConnection cannot repeat a body that it streamed, and says so; without one it makes a GET of a POST and of nothing else. */
+    @ParameterizedTest
+    @CsvSource({
+        "POST, x, true, 302,",
+        "PUT, x, true, 303,",
+        "POST, x, false, 302, GET",
+        "POST, '', true, 301, GET",
+        "PUT, '', true, 303, PUT",
+        "POST, x, true, 307, POST"
+    })
+    void redirectIsFollowedAsTheDefaultClientDoes(
+            HttpMethod method, String body, boolean streams, int status, @Nullable HttpMethod next) {
+        Request request = Request.create(
+                method,
+                "http://shop/a",
+                Map.of(),
+                body.getBytes(StandardCharsets.UTF_8),
+                StandardCharsets.UTF_8,
+                new RequestTemplate());
+        Response response =
+                redirecting(request, "/b").toBuilder().status(status).build();
+        assertThat(Redirect.of(request, response, new Client.Default(null, null, streams))
+                        .map(redirect -> redirect.request().httpMethod()))
                 .isEqualTo(Optional.ofNullable(next));
     }
 
@@ -93,7 +137,7 @@ class RedirectTest {
     })
     void locationIsReadFromTheAddressThatAnswers(String base, String location, @Nullable String next) {
         Request request = post(base, Map.of());
-        assertThat(Redirect.of(request, redirecting(request, location))
+        assertThat(redirect(request, redirecting(request, location))
                         .map(redirect -> redirect.request().url()))
                 .isEqualTo(Optional.ofNullable(next));
     }
@@ -108,10 +152,10 @@ class RedirectTest {
         "http://shop_a/a, http://shop_b/b, true",
         "http://shop, shop/b, false"
     })
-    void originIsThatOfTheTextThatIsSent(String from, String to, boolean dropped) {
+    void originIsThatOfTheTextThatIsSent(String from, String to, boolean leaves) {
         Request request = post(from, Map.of("Idempotency-Key", List.of("a")));
-        assertThat(Redirect.of(request, redirecting(request, to)).orElseThrow().dropsId())
-                .isEqualTo(dropped);
+        assertThat(redirect(request, redirecting(request, to)).orElseThrow().staysAtOrigin())
+                .isEqualTo(!leaves);
     }
 
     /** Feign's default client looks for Content-Encoding, and means any spelling. */
@@ -119,8 +163,13 @@ class RedirectTest {
     void headersKeepTheirNamesInAnySpelling() {
         Request request = post("http://shop/a", Map.of("content-encoding", List.of("gzip")));
         Request next =
-                Redirect.of(request, redirecting(request, "/b")).orElseThrow().request();
+                redirect(request, redirecting(request, "/b")).orElseThrow().request();
         assertThat(next.headers().get("Content-Encoding")).containsExactly("gzip");
+    }
+
+    /** Of a client that is not known. */
+    private static Optional<Redirect> redirect(Request request, Response response) {
+        return Redirect.of(request, response, new Object());
     }
 
     private static Request post(String url, Map<String, Collection<String>> headers) {

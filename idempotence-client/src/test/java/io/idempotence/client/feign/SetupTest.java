@@ -352,8 +352,11 @@ class SetupTest extends FeignTestBase {
         Request.Options cut = ObservedRequest.clip(readTimeout(0), 0, true);
         assertThat(cut.readTimeoutMillis()).isEqualTo(1);
         assertThat(cut.connectTimeoutMillis()).isEqualTo(1);
-        Request.Options untouched = readTimeout(100);
-        assertThat(ObservedRequest.clip(untouched, 60_000, true)).isSameAs(untouched);
+        Request.Options whole = ObservedRequest.clip(readTimeout(100), 60_000, true);
+        assertThat(whole.readTimeoutMillis()).isEqualTo(100);
+        assertThat(whole.connectTimeoutMillis()).isEqualTo(5_000);
+        assertThat(ObservedRequest.clip(readTimeout(100), 50, false).connectTimeoutMillis())
+                .isEqualTo(5_000);
     }
 
     @Idempotent

@@ -20,7 +20,7 @@ class CallStepsTest {
     private static LogicalCall call(Duration deadline) {
         IdempotenceClientConfig config = IdempotenceClientConfig.builder().build();
         LogicalCall call = new LogicalCall("orders", "create", config, config.budget("orders"), deadline);
-        call.describe(IdempotenceId.of("order-1"), false);
+        call.describe(IdempotenceId.of("order-1"));
         return call;
     }
 
@@ -46,14 +46,6 @@ class CallStepsTest {
         LogicalCall call = call(Duration.ofMinutes(1));
         call.ended(Result.FAILED, before);
         assertThat(begin(call)).isEqualTo(new Step.Send(0));
-    }
-
-    @Test
-    void runAfterOneThatLeftWithoutItsIdIsNotSent() {
-        LogicalCall call = call(Duration.ofMinutes(1));
-        call.leaveWithoutId();
-        call.ended(Result.UNKNOWN, before);
-        assertThat(begin(call)).isEqualTo(new Step.Throw(before));
     }
 
     /** Nothing is sent here. */

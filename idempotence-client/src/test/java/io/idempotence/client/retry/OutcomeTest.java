@@ -37,7 +37,7 @@ class OutcomeTest {
     private static final RuntimeException THROWN = new IllegalStateException("whatever was made of it");
 
     private static Outcome of(Observation seen, Throwable thrown) {
-        return Outcome.of(seen, thrown, STATUSES);
+        return Outcome.of(seen, thrown, STATUSES, false);
     }
 
     private static Observation failed(IOException e) {
@@ -215,6 +215,18 @@ class OutcomeTest {
         assertThat(FINAL.settles(seen)).isTrue();
         seen.redirectNotFollowed();
         assertThat(FINAL.settles(seen)).isFalse();
+    }
+
+    /** A 409 of the server half, whose marker was lost on the way, reads like one of the operation. */
+    @Test
+    void conflictSettlesNoDoubtUnlessItWasStored() {
+        assertThat(of(answered(409), THROWN)).isEqualTo(FINAL);
+        assertThat(Outcome.of(answered(409), THROWN, STATUSES, true)).isEqualTo(UNDETERMINED);
+        assertThat(Outcome.of(answered(409, "Idempotent-Replayed", "true"), THROWN, STATUSES, true))
+                .isEqualTo(FINAL);
+        Observation sentBefore = answered(409);
+        sentBefore.mayHaveBeenSentBefore();
+        assertThat(of(sentBefore, THROWN)).isEqualTo(UNDETERMINED);
     }
 
     /** The poll would be a request that must not be sent; what became of the execution stays open. */

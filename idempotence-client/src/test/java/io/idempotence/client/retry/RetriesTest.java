@@ -35,13 +35,12 @@ class RetriesTest {
         return seen;
     }
 
-    private RetryDecision decision(Outcome outcome, boolean repeatable, Duration left) {
-        return new RetryDecision(outcome, refused(), repeatable, Deadline.in(left), budget);
+    private RetryDecision decision(Outcome outcome, Duration left) {
+        return new RetryDecision(outcome, refused(), Deadline.in(left), budget);
     }
 
-    private long ask(Retry retry, Outcome outcome, boolean repeatable) {
-        return decision(outcome, repeatable, Duration.ofMinutes(1))
-                .waitBeforeNext(retry.asyncContext(), new IOException("x"));
+    private long ask(Retry retry, Outcome outcome) {
+        return decision(outcome, Duration.ofMinutes(1)).waitBeforeNext(retry.asyncContext(), new IOException("x"));
     }
 
     @Test
@@ -75,11 +74,10 @@ class RetriesTest {
         original.getEventPublisher().onEvent(event -> heard.add(event.getEventType()));
         Retry governed = new Retries("orders", config).of("create");
         Retry.AsyncContext<Object> context = governed.asyncContext();
-        assertThat(decision(Outcome.NOT_SENT, false, Duration.ofMinutes(1))
-                        .waitBeforeNext(context, new IOException("x")))
+        assertThat(decision(Outcome.NOT_SENT, Duration.ofMinutes(1)).waitBeforeNext(context, new IOException("x")))
                 .isEqualTo(1);
         context.onComplete();
-        ask(governed, Outcome.FINAL, true);
+        ask(governed, Outcome.FINAL);
         assertThat(heard)
                 .containsExactly(RetryEvent.Type.RETRY, RetryEvent.Type.SUCCESS, RetryEvent.Type.IGNORED_ERROR);
         assertThat(registry.retry("orders").getMetrics().getNumberOfSuccessfulCallsWithRetryAttempt())
@@ -95,25 +93,22 @@ class RetriesTest {
                 RetryConfig.custom().ignoreExceptions(IOException.class).build());
         registry.retry(
                 "forcing", RetryConfig.custom().retryOnException(e -> true).build());
-        assertThat(ask(new Retries("orders", config).of("m"), Outcome.NOT_SENT, true))
-                .isNegative();
+        assertThat(ask(new Retries("orders", config).of("m"), Outcome.NOT_SENT)).isNegative();
         Retry forcing = new Retries("forcing", config).of("m");
-        assertThat(ask(forcing, Outcome.FINAL, true)).isNegative();
-        assertThat(ask(forcing, Outcome.REFUSED, true)).isNegative();
-        assertThat(ask(forcing, Outcome.UNDETERMINED, false)).isNegative();
-        assertThat(ask(forcing, Outcome.RETRYABLE, false)).isNegative();
-        assertThat(ask(forcing, Outcome.NOT_SENT, false)).isNotNegative();
-        assertThat(ask(forcing, Outcome.UNDETERMINED, true)).isNotNegative();
+        assertThat(ask(forcing, Outcome.FINAL)).isNegative();
+        assertThat(ask(forcing, Outcome.REFUSED)).isNegative();
+        assertThat(ask(forcing, Outcome.NOT_SENT)).isNotNegative();
+        assertThat(ask(forcing, Outcome.UNDETERMINED)).isNotNegative();
     }
 
     @Test
     void requestThatMustNotBeSentAgainIsNotWhateverItCameToAndPaysNothing() {
         Retry retry = new Retries("orders", config).of("create");
         for (Outcome outcome : List.of(Outcome.NOT_SENT, Outcome.UNDETERMINED, Outcome.RETRYABLE)) {
-            assertThat(ask(retry, outcome, true)).as("%s", outcome).isNotNegative();
+            assertThat(ask(retry, outcome)).as("%s", outcome).isNotNegative();
             Observation seen = refused();
             seen.mustNotBeSentAgain();
-            RetryDecision decision = new RetryDecision(outcome, seen, true, Deadline.in(Duration.ofMinutes(1)), budget);
+            RetryDecision decision = new RetryDecision(outcome, seen, Deadline.in(Duration.ofMinutes(1)), budget);
             assertThat(decision.waitBeforeNext(retry.asyncContext(), new IOException("x")))
                     .as("%s", outcome)
                     .isNegative();
@@ -143,11 +138,11 @@ class RetriesTest {
                 "orders",
                 RetryConfig.custom().waitDuration(Duration.ofSeconds(5)).build());
         Retry retry = new Retries("orders", config).of("create");
-        assertThat(decision(Outcome.NOT_SENT, true, Duration.ofSeconds(4))
+        assertThat(decision(Outcome.NOT_SENT, Duration.ofSeconds(4))
                         .waitBeforeNext(retry.asyncContext(), new IOException()))
                 .isNegative();
         assertThat(budget.available()).isEqualTo(500);
-        assertThat(decision(Outcome.NOT_SENT, true, Duration.ofMinutes(4))
+        assertThat(decision(Outcome.NOT_SENT, Duration.ofMinutes(4))
                         .waitBeforeNext(retry.asyncContext(), new IOException()))
                 .isEqualTo(5000);
         assertThat(budget.available()).isEqualTo(495);
@@ -162,8 +157,7 @@ class RetriesTest {
                             throw new IllegalStateException("bug");
                         })
                         .build());
-        assertThat(ask(new Retries("orders", config).of("m"), Outcome.NOT_SENT, true))
-                .isNegative();
+        assertThat(ask(new Retries("orders", config).of("m"), Outcome.NOT_SENT)).isNegative();
     }
 
     @Test
@@ -171,7 +165,7 @@ class RetriesTest {
         Retry retry = new Retries("orders", config).of("create");
         Thread.currentThread().interrupt();
         try {
-            assertThat(ask(retry, Outcome.NOT_SENT, true)).isNegative();
+            assertThat(ask(retry, Outcome.NOT_SENT)).isNegative();
         } finally {
             assertThat(Thread.interrupted()).isTrue();
         }

@@ -21,9 +21,4 @@ class AsyncDefaultClientAttemptIT extends AttemptContract {
     boolean interruptedCallersWaitForTheAnswer() {
         return false;
     }
-
-    @Override
-    boolean noticesCutHeaders() {
-        return false;
-    }
 }

@@ -23,11 +23,6 @@ class DefaultClientAttemptIT extends AttemptContract {
         return Feign.builder().client(new Client.Default(null, null));
     }
 
-    @Override
-    boolean noticesCutHeaders() {
-        return false;
-    }
-
     /** HttpURLConnection sends a body that it held back again by itself, and tells only that nobody was there the second time. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})

@@ -1,7 +1,7 @@
 package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import feign.BaseBuilder;
@@ -11,10 +11,11 @@ import feign.FeignException;
 import feign.Response;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.OutcomeUnknown;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
     private static final Duration DEADLINE = Duration.ofMillis(300);
@@ -40,22 +41,25 @@ class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
         alwaysGet(status(307).withHeader("Location", "/v2"));
         Orders orders = ordersWhoseAnswersMeet(() -> Thread.currentThread().interrupt(), fast());
         InterruptedCaller caller = new InterruptedCaller(() -> orders.create("x"));
-        assertThat(caller.thrown()).isInstanceOf(FeignException.class).hasMessageContaining("307");
+        assertThat(caller.thrown()).isInstanceOf(FeignException.class);
         assertThat(caller.keptItsFlag()).isTrue();
         assertThat(received()).hasSize(1);
     }
 
-    /** A 307 says that nothing was done, a 303 that something was. */
+    /** And what comes after the deadline is no response any more. */
     @ParameterizedTest
-    @CsvSource({"307, FAILED", "303, UNKNOWN"})
-    void redirectAfterTheDeadlineIsNotFollowed(int status, Result result) {
+    @ValueSource(ints = {307, 303})
+    void redirectAfterTheDeadlineIsNotFollowed(int status) {
         alwaysGet(status(status).withHeader("Location", "/v2"));
         Orders orders =
                 ordersWhoseAnswersMeet(() -> await().pollDelay(DEADLINE).until(() -> true), fast().deadline(DEADLINE));
-        assertThat(catchThrowableOfType(FeignException.class, () -> orders.create("x"))
-                        .status())
-                .isEqualTo(status);
-        assertEnd(result, 1);
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+        assertEnd(Result.UNKNOWN, 1);
         assertThat(received()).hasSize(1);
+    }
+
+    @Override
+    boolean makesAGetOfARedirectedPost() {
+        return false;
     }
 }

@@ -1,0 +1,78 @@
+package io.idempotence.client.feign;
+
+import feign.AsyncClient;
+import feign.Client;
+import io.idempotence.client.feign.Watchdog.Watch;
+import io.idempotence.client.retry.Current;
+import java.io.IOException;
+import java.net.HttpURLConnection;
+import java.net.URL;
+import javax.net.ssl.HostnameVerifier;
+import javax.net.ssl.SSLSocketFactory;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The like of Feign's HTTP clients, whose exchanges can be ended from another thread: each registers its connection or call with the
+ * {@link Watch} that is current in the thread that sends. Any other client, and one of another build than those known, stays as it is.
+ */
+final class EndableClients {
+    private EndableClients() {}
+
+    static Client of(Client client, Current<Watch> sending) {
+        try {
+            if (HttpClients.isDefault(client)) {
+                return DefaultClient.like(client, sending);
+            }
+            return switch (client.getClass().getName()) {
+                case HttpClients.OKHTTP -> (Client) EndableOkHttp.like(client, sending);
+                case HttpClients.HC5 -> EndableHc5.like(client, sending);
+                default -> client;
+            };
+        } catch (ReflectiveOperationException | IllegalArgumentException e) {
+            return client;
+        }
+    }
+
+    /** Only that of OkHttp has a way to end a request. */
+    @SuppressWarnings("unchecked") // the same class
+    static <C> AsyncClient<C> of(AsyncClient<C> client, Current<Watch> sending) {
+        try {
+            return client.getClass().getName().equals(HttpClients.OKHTTP)
+                    ? (AsyncClient<C>) EndableOkHttp.like(client, sending)
+                    : client;
+        } catch (ReflectiveOperationException e) {
+            return client;
+        }
+    }
+
+    private static final class DefaultClient extends Client.Default {
+        private final Current<Watch> sending;
+
+        private DefaultClient(
+                @Nullable SSLSocketFactory sockets,
+                @Nullable HostnameVerifier verifier,
+                boolean streams,
+                Current<Watch> sending) {
+            super(sockets, verifier, streams);
+            this.sending = sending;
+        }
+
+        static Client like(Client client, Current<Watch> sending) throws ReflectiveOperationException {
+            return new DefaultClient(
+                    (SSLSocketFactory) FeignField.of(client, client.getClass(), "sslContextFactory"),
+                    (HostnameVerifier) FeignField.of(client, client.getClass(), "hostnameVerifier"),
+                    HttpClients.streams(client),
+                    sending);
+        }
+
+        @Override
+        public HttpURLConnection getConnection(URL url) throws IOException {
+            HttpURLConnection connection = super.getConnection(url);
+            Watch watch = sending.get();
+            if (watch != null) {
+                watch.exit(connection::disconnect);
+            }
+            return connection;
+        }
+    }
+}

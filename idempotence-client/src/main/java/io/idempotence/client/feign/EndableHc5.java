@@ -1,0 +1,109 @@
+package io.idempotence.client.feign;
+
+import feign.Client;
+import io.idempotence.client.feign.Watchdog.Watch;
+import io.idempotence.client.retry.Current;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Feign's client for Apache HttpClient 5 whose requests can be cancelled. HttpClient hands its connection to requests that are a
+ * {@code CancellableDependency}, and those that Feign makes are none. By reflection, as this module does not depend on HttpClient.
+ */
+final class EndableHc5 {
+    private static final String HTTP_CLIENT = "org.apache.hc.client5.http.classic.HttpClient";
+    private static final String REQUEST = "org.apache.hc.core5.http.ClassicHttpRequest";
+    private static final String CANCELLABLE = "org.apache.hc.core5.concurrent.Cancellable";
+    private static final String CANCELLABLE_DEPENDENCY = "org.apache.hc.core5.concurrent.CancellableDependency";
+
+    private EndableHc5() {}
+
+    static Client like(Client client, Current<Watch> sending) throws ReflectiveOperationException {
+        Object delegate = FeignField.of(client, client.getClass(), "client");
+        if (delegate == null) {
+            return client;
+        }
+        ClassLoader loader = client.getClass().getClassLoader();
+        Class<?> httpClient = Class.forName(HTTP_CLIENT, false, loader);
+        Class<?> request = Class.forName(REQUEST, false, loader);
+        Class<?> dependency = Class.forName(CANCELLABLE_DEPENDENCY, false, loader);
+        Method cancel = Class.forName(CANCELLABLE, false, loader).getMethod("cancel");
+        InvocationHandler handler = (proxy, method, args) -> {
+            Watch watch = sending.get();
+            for (int i = 0; watch != null && args != null && i < args.length; i++) {
+                if (request.isInstance(args[i])) {
+                    CancellableRequest cancellable = new CancellableRequest(args[i], cancel);
+                    watch.exit(cancellable::cancel);
+                    args[i] = Proxy.newProxyInstance(loader, new Class<?>[] {request, dependency}, cancellable);
+                }
+            }
+            return invoke(method, delegate, args);
+        };
+        Object endable = Proxy.newProxyInstance(loader, interfacesOf(delegate), handler);
+        return (Client) client.getClass().getConstructor(httpClient).newInstance(endable);
+    }
+
+    private static Class<?>[] interfacesOf(Object object) {
+        Set<Class<?>> interfaces = new LinkedHashSet<>();
+        for (Class<?> type = object.getClass(); type != null; type = type.getSuperclass()) {
+            interfaces.addAll(Set.of(type.getInterfaces()));
+        }
+        return interfaces.toArray(new Class<?>[0]);
+    }
+
+    private static @Nullable Object invoke(Method method, Object target, @Nullable Object @Nullable [] args)
+            throws Throwable {
+        try {
+            return method.invoke(target, args);
+        } catch (InvocationTargetException e) {
+            throw e.getCause() == null ? e : e.getCause();
+        }
+    }
+
+    /** A request that is cancelled with the connection it is sent over, as long as it has one. */
+    private static final class CancellableRequest implements InvocationHandler {
+        private final Object request;
+        private final Method cancel;
+        private volatile @Nullable Object connection;
+        private volatile boolean cancelled;
+
+        CancellableRequest(Object request, Method cancel) {
+            this.request = request;
+            this.cancel = cancel;
+        }
+
+        @Override
+        public @Nullable Object invoke(Object proxy, Method method, @Nullable Object @Nullable [] args)
+                throws Throwable {
+            switch (method.getName()) {
+                case "setDependency":
+                    connection = args == null ? null : args[0];
+                    return null;
+                case "isCancelled":
+                    return cancelled;
+                case "cancel":
+                    cancel();
+                    return true;
+                default:
+                    return EndableHc5.invoke(method, request, args);
+            }
+        }
+
+        void cancel() {
+            cancelled = true;
+            Object open = connection;
+            if (open != null) {
+                try {
+                    cancel.invoke(open);
+                } catch (ReflectiveOperationException e) {
+                    throw new IllegalStateException("a connection of HttpClient cannot be cancelled", e);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package io.idempotence.client.feign;
+
+import feign.RetryableException;
+import feign.Retryer;
+
+/** The client's own Retryer, for calls without an ID. Those with one are retried above it, where the ID is kept. */
+record RetryerWithoutId(Retryer delegate, Installation installation) implements Retryer {
+    @Override
+    public void continueOrPropagate(RetryableException failure) {
+        FeignAttempt attempt = installation.attemptOf(failure.hasRequest() ? failure.request() : null);
+        if (attempt == null || attempt.call().carriesId()) {
+            throw failure;
+        }
+        delegate.continueOrPropagate(failure);
+    }
+
+    @Override
+    public Retryer clone() {
+        return new RetryerWithoutId(delegate.clone(), installation);
+    }
+}
