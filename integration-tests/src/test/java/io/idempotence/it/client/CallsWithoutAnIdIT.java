@@ -1,0 +1,127 @@
+package io.idempotence.it.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import feign.AsyncFeign;
+import feign.BaseBuilder;
+import feign.Feign;
+import feign.Request;
+import feign.Retryer;
+import feign.Target.HardCodedTarget;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.it.behaviour.Behaviour;
+import io.idempotence.it.behaviour.BehaviourServer;
+import io.idempotence.it.behaviour.Endings;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** A call that carries no ID is as if there were no client half: what the caller gets, and what goes over the wire. */
+class CallsWithoutAnIdIT {
+    /** The client itself is a race: whether it sees the response or the reset of a connection that was closed with bytes unread. */
+    private static final Set<Behaviour> RACES =
+            EnumSet.of(Behaviour.LARGE_REQUEST_AND_DROP, Behaviour.ANSWER_BEFORE_THE_BODY_WAS_READ);
+
+    /** That of the socket, or that of a watchdog which closes the socket: whichever comes first. */
+    private static final Pattern OKHTTP_TIMEOUT =
+            Pattern.compile("Read timed out|timeout( <- java.net.SocketException: Socket closed)?");
+
+    private enum Call {
+        GET((orders, body) -> orders.list()),
+        POST(Orders::unprotected),
+        PUT(Orders::put),
+        DELETE((orders, body) -> orders.delete());
+
+        private final BiFunction<Orders, String, String> call;
+
+        Call(BiFunction<Orders, String, String> call) {
+            this.call = call;
+        }
+    }
+
+    /** What the caller got, and what the server received. */
+    private record Run(List<String> endings, List<String> requests) {}
+
+    static Stream<Arguments> script() {
+        return Stream.of(FeignHttpClient.values())
+                .flatMap(client -> Stream.of(Call.values())
+                        .filter(call -> call == Call.POST
+                                || (call == Call.GET && !client.isAsync())
+                                || client == FeignHttpClient.DEFAULT)
+                        .map(call -> Arguments.of(client, call)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("script")
+    void callWithoutAnIdIsAsWithoutTheClientHalf(FeignHttpClient client, Call call) throws IOException {
+        List<String> differences = new ArrayList<>();
+        for (Behaviour behaviour : EnumSet.complementOf(EnumSet.copyOf(RACES))) {
+            try (BehaviourServer server = BehaviourServer.start(behaviour)) {
+                Run without = run(server, behaviour, client, call, builder -> builder);
+                Run with = run(server, behaviour, client, call, CallsWithoutAnIdIT::installed);
+                if (!with.equals(without)) {
+                    differences.add(behaviour + "\n  without: " + without + "\n  with:    " + with);
+                }
+            }
+        }
+        assertThat(differences).isEmpty();
+    }
+
+    private interface Setup {
+        BaseBuilder<?, ?> of(BaseBuilder<?, ?> builder);
+    }
+
+    private static BaseBuilder<?, ?> installed(BaseBuilder<?, ?> builder) {
+        return WireMockTestBase.install(
+                builder,
+                IdempotenceClientConfig.builder()
+                        .waitBound(Duration.ofMillis(1))
+                        .deadline(Duration.ofMillis(200))
+                        .build());
+    }
+
+    private static Run run(BehaviourServer server, Behaviour behaviour, FeignHttpClient client, Call call, Setup setup)
+            throws IOException {
+        List<String> endings = new ArrayList<>();
+        try (FeignHttpClient.Running running = client.start()) {
+            long readTimeout = behaviour.isLate() ? 150 : 20_000;
+            BaseBuilder<?, ?> builder = running.builder()
+                    .retryer(new Retryer.Default(1, 5, 2))
+                    .options(new Request.Options(5, TimeUnit.SECONDS, readTimeout, TimeUnit.MILLISECONDS, true));
+            Orders orders = target(setup.of(builder), server.url());
+            String body = "a".repeat(behaviour.requestBytes());
+            for (int i = 0; i < behaviour.calls(); i++) {
+                endings.add(ending(() -> call.call.apply(orders, body)));
+            }
+        }
+        return new Run(endings, server.takeRequests());
+    }
+
+    private static Orders target(BaseBuilder<?, ?> builder, String url) {
+        return builder instanceof AsyncFeign.AsyncBuilder<?> async
+                ? AsyncOrders.waitingFor(async.target(new HardCodedTarget<>(AsyncOrders.class, "orders", url)))
+                : ((Feign.Builder) builder).target(new HardCodedTarget<>(Orders.class, "orders", url));
+    }
+
+    private interface Ending {
+        String get() throws Exception;
+    }
+
+    private static String ending(Ending call) {
+        try {
+            return Endings.of(String.valueOf(call.get()));
+        } catch (Exception e) {
+            return OKHTTP_TIMEOUT.matcher(Endings.of(e)).replaceAll("a timeout");
+        }
+    }
+}
