@@ -1,0 +1,224 @@
+package io.idempotence.it.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import feign.FeignException;
+import feign.Request;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.it.wire.RawServer;
+import java.io.IOException;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * A response that breaks off, at each of its bytes. Whatever the HTTP client makes of it, a call with an ID ends with what the
+ * operation answered, or with the next attempt.
+ */
+class CutResponsesIT {
+    private static final String RESULT = "{\"order\":17,\"total\":42}";
+
+    private static final String CREATED = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: "
+            + RESULT.length() + "\r\nDate: Sun, 22 Nov 2026 02:00:00 GMT\r\n\r\n" + RESULT;
+
+    private static final String CREATED_IN_CHUNKS =
+            "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + Integer.toHexString(RESULT.length()) + "\r\n" + RESULT + "\r\n0\r\n\r\n";
+
+    private static final String REPLAYED = CREATED.replace("Content-Type", "Idempotent-Replayed: true\r\nContent-Type");
+
+    private static final String PROBLEM = "{\"title\":\"the first attempt is still running\"}";
+
+    /** As Tomcat writes it: the framework's headers first. */
+    private static final String IN_PROGRESS =
+            "HTTP/1.1 409 \r\nIdempotency-Refusal: in-progress\r\nRetry-After-Ms: 1\r\n"
+                    + "Cache-Control: no-store\r\nContent-Type: application/problem+json\r\nContent-Length: "
+                    + PROBLEM.length() + "\r\nConnection: close\r\n\r\n" + PROBLEM;
+
+    /** With the header that matters behind the one that frames. */
+    private static final String IN_PROGRESS_LAST = "HTTP/1.1 409 Conflict\r\nContent-Type: application/problem+json\r\n"
+            + "Content-Length: " + PROBLEM.length()
+            + "\r\nRetry-After-Ms: 1\r\nIdempotency-Refusal: in-progress\r\n\r\n"
+            + PROBLEM;
+
+    private static final String NO_MONEY =
+            "HTTP/1.1 402 Payment Required\r\nContent-Type: text/plain\r\n" + "Content-Length: 8\r\n\r\nno money";
+
+    /**
+     * @param lost requests before it that get no response
+     * @param broken the response that is cut
+     * @param last the response to every later request
+     * @param end what the caller sees, wherever it was cut
+     */
+    private record Scenario(String name, int lost, String broken, String last, Predicate<Object> end) {
+        @Override
+        public String toString() {
+            return name;
+        }
+
+        String response(int request, int length) {
+            if (request <= lost) {
+                return "";
+            }
+            return request == lost + 1 ? broken.substring(0, length) : last;
+        }
+    }
+
+    private static final Predicate<Object> IS_RESULT = RESULT::equals;
+    private static final Predicate<Object> IS_NO_MONEY = end -> end instanceof FeignException e
+            && !(end instanceof OutcomeUnknown)
+            && e.status() == 402
+            && e.contentUTF8().equals("no money");
+
+    private static final List<Scenario> SCENARIOS = List.of(
+            new Scenario("success", 0, CREATED, REPLAYED, IS_RESULT),
+            new Scenario("success in chunks", 0, CREATED_IN_CHUNKS, REPLAYED, IS_RESULT),
+            new Scenario("refusal while in doubt", 1, IN_PROGRESS, REPLAYED, IS_RESULT),
+            new Scenario("refusal while in doubt, marked last", 1, IN_PROGRESS_LAST, REPLAYED, IS_RESULT),
+            new Scenario("business failure", 0, NO_MONEY, NO_MONEY, IS_NO_MONEY));
+
+    static Stream<Arguments> everything() {
+        return Stream.of(FeignHttpClient.values())
+                .filter(client -> !client.isAsync())
+                .flatMap(client -> SCENARIOS.stream().map(scenario -> Arguments.of(client, scenario)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("everything")
+    void responseThatBreaksOffAnywhereIsNeverTheWrongEnd(FeignHttpClient client, Scenario scenario) throws IOException {
+        AtomicInteger length = new AtomicInteger();
+        AtomicInteger requests = new AtomicInteger();
+        List<String> wrong = new ArrayList<>();
+        try (FeignHttpClient.Running running = client.start();
+                RawServer server = RawServer.start((request, socket) ->
+                        write(socket, scenario.response(requests.incrementAndGet(), length.get())))) {
+            Orders orders = orders(running, server);
+            for (int cut = 0; cut <= scenario.broken.length(); cut++) {
+                length.set(cut);
+                requests.set(0);
+                Object end = end(orders);
+                if (!scenario.end.test(end)) {
+                    wrong.add(scenario.broken.substring(0, cut).replace("\r\n", "|") + " -> " + end);
+                }
+            }
+        }
+        assertThat(wrong).isEmpty();
+    }
+
+    /** HttpURLConnection hands these on as if they were the response. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "HTTP/1.1 2",
+                "HTTP/1.1 20",
+                "HTTP/1.1 200",
+                "HTTP/1.1 200 OK\r\n\r\n",
+                "HTTP/1.1 409 Conflict\r\n\r\n",
+                "HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n",
+                "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
+            })
+    void responseWhoseFramingProvesNothingLeavesTheOutcomeUnknown(String broken) throws IOException {
+        for (FeignHttpClient client : FeignHttpClient.values()) {
+            try (FeignHttpClient.Running running = client.start();
+                    RawServer server = RawServer.start((request, socket) -> write(socket, broken))) {
+                assertThat(end(orders(running, server))).as(client.name()).isInstanceOf(OutcomeUnknown.class);
+            }
+        }
+    }
+
+    /** A void method reads no body, and a Response is read by the caller. */
+    @ParameterizedTest
+    @EnumSource
+    void emptyResponseWithoutAnyFramingLeavesTheOutcomeUnknownWhateverReadsIt(FeignHttpClient client)
+            throws IOException {
+        try (FeignHttpClient.Running running = client.start();
+                RawServer server = RawServer.start((request, socket) -> write(socket, "HTTP/1.1 200 OK\r\n\r\n"))) {
+            Orders orders = orders(running, server);
+            assertThat(end(() -> orders.raw("x"))).isInstanceOf(OutcomeUnknown.class);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void wholeResponsesWithoutBodyAreTheResult(FeignHttpClient client) throws IOException {
+        for (String whole : List.of(
+                "HTTP/1.1 204 No Content\r\n\r\n",
+                "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")) {
+            try (FeignHttpClient.Running running = client.start();
+                    RawServer server = RawServer.start((request, socket) -> write(socket, whole))) {
+                assertThat(end(orders(running, server))).as(whole).isIn("", "null");
+            }
+        }
+    }
+
+    /** Nothing tells whether it was cut; to take it for cut would leave all that such a server does unknown. */
+    @ParameterizedTest
+    @EnumSource
+    void bodyThatOnlyTheEndOfTheConnectionEndsIsTheResult(FeignHttpClient client) throws IOException {
+        try (FeignHttpClient.Running running = client.start();
+                RawServer server = RawServer.start((request, socket) -> write(socket, "HTTP/1.0 200 OK\r\n\r\nold"))) {
+            assertThat(end(orders(running, server))).isEqualTo("old");
+        }
+    }
+
+    /** The first attempt may have been refused as in progress, and the marker cut. */
+    @ParameterizedTest
+    @EnumSource
+    void conflictWithoutTheMarkerSettlesNoDoubt(FeignHttpClient client) throws IOException {
+        String conflict = "HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno";
+        try (FeignHttpClient.Running running = client.start();
+                RawServer server = RawServer.start((request, socket) ->
+                        write(socket, request.header("Idempotency-Attempt").equals("1") ? "" : conflict))) {
+            assertThat(end(orders(running, server))).isInstanceOf(OutcomeUnknown.class);
+        }
+        try (FeignHttpClient.Running running = client.start();
+                RawServer server = RawServer.start((request, socket) -> write(socket, conflict))) {
+            assertThat(end(orders(running, server))).isExactlyInstanceOf(FeignException.Conflict.class);
+        }
+    }
+
+    private static Orders orders(FeignHttpClient.Running running, RawServer server) {
+        IdempotenceClientConfig config = IdempotenceClientConfig.builder()
+                .waitBound(Duration.ofMillis(1))
+                .maxWait(Duration.ofMillis(2))
+                .maxAttempts(4)
+                .budget(1_000_000, 1, 1)
+                .deadline(Duration.ofSeconds(20))
+                .build();
+        running.builder().options(new Request.Options(5, TimeUnit.SECONDS, 10, TimeUnit.SECONDS, true));
+        return WireMockTestBase.target(WireMockTestBase.install(running.builder(), config), server.url());
+    }
+
+    private static void write(Socket socket, String response) throws IOException {
+        socket.getOutputStream().write(response.getBytes(StandardCharsets.ISO_8859_1));
+    }
+
+    private static Object end(Orders orders) {
+        return end(() -> orders.create("x"));
+    }
+
+    private interface Call {
+        Object run() throws Exception;
+    }
+
+    private static Object end(Call call) {
+        try {
+            return String.valueOf(call.run());
+        } catch (Exception e) {
+            return e;
+        }
+    }
+}
