@@ -1,0 +1,342 @@
+package io.idempotence.it.client;
+
+import static io.idempotence.it.wire.Latches.awaitLatch;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.LONG;
+
+import feign.BaseBuilder;
+import feign.Request;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.it.wire.Drip;
+import io.idempotence.it.wire.FullBacklog;
+import io.idempotence.it.wire.RawServer;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * The deadline of a call, and the interruption of its thread, end an exchange in each of its stages: with a peer that stalls, and
+ * with one that sends a byte now and then, so that no read ever times out.
+ */
+class DeadlinesIT {
+    private static final Duration DEADLINE = Duration.ofMillis(600);
+    private static final long MOST_MILLIS = 500;
+    private static final String LARGE = "x".repeat(16 << 20);
+
+    /** Where an exchange stands still. */
+    enum Stage {
+        CONNECT,
+        TLS(socket -> Drip.write(socket, "\u0016\u0003\u0003\u0040\u0000" + "x".repeat(100_000))),
+        TLS_STALL(socket -> {}),
+        REQUEST_BODY(socket -> {}),
+        STATUS_LINE(socket -> drip(socket, "HTTP/1.1 200 ")),
+        STATUS_LINE_STALL(socket -> write(socket, "HTTP/1.1 2")),
+        HEADERS(socket -> drip(socket, "HTTP/1.1 200 OK\r\nX-Drip: ")),
+        HEADERS_STALL(socket -> write(socket, "HTTP/1.1 200 OK\r\nX-Stall: ")),
+        BODY(socket -> drip(socket, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")),
+        BODY_STALL(socket -> write(socket, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nhalf")),
+        ERROR_BODY(socket -> drip(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\n")),
+        ERROR_BODY_STALL(socket -> write(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\nhalf"));
+
+        private final Peer peer;
+
+        Stage() {
+            this(socket -> {});
+        }
+
+        Stage(Peer peer) {
+            this.peer = peer;
+        }
+
+        boolean isTls() {
+            return name().startsWith("TLS");
+        }
+
+        boolean readsRequest() {
+            return !isTls() && this != REQUEST_BODY;
+        }
+
+        String body() {
+            return this == REQUEST_BODY ? LARGE : "x";
+        }
+
+        /** Stalled or dripping, it is the same stage. */
+        static Stream<Stage> columns() {
+            return Stream.of(values()).filter(stage -> !stage.name().endsWith("_STALL"));
+        }
+
+        String title() {
+            return this == TLS ? "TLS" : name().toLowerCase(Locale.ROOT).replace('_', ' ');
+        }
+    }
+
+    private interface Peer {
+        void treat(Socket socket) throws IOException;
+    }
+
+    private static void write(Socket socket, String bytes) throws IOException {
+        socket.getOutputStream().write(bytes.getBytes(StandardCharsets.ISO_8859_1));
+    }
+
+    private static void drip(Socket socket, String before) throws IOException {
+        write(socket, before);
+        Drip.write(socket, "x".repeat(1_000_000));
+    }
+
+    static Stream<Arguments> cells() {
+        return Stream.of(FeignHttpClient.values())
+                .flatMap(client -> Stream.of(Stage.values()).map(stage -> Arguments.of(client, stage)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("cells")
+    void deadlineEndsTheCallInEveryStage(FeignHttpClient client, Stage stage) throws Exception {
+        assertEndsInTime(() -> {
+            try (StandingServer server = new StandingServer(stage);
+                    FeignHttpClient.Running running = client.start()) {
+                Orders orders = orders(running, server, DEADLINE);
+                Ended ended = new Ended(() -> orders.create(stage.body()));
+                ended.awaitEnd();
+                return ended.millisSince(ended.began) - DEADLINE.toMillis();
+            }
+        });
+    }
+
+    static Stream<Arguments> cellsThatAnInterruptionEnds() {
+        return cells().filter(cell -> endsByInterruption((FeignHttpClient) cell.get()[0], (Stage) cell.get()[1]));
+    }
+
+    /** Nobody waits for a call that returns a future. HttpURLConnection has nothing to close until it is connected. */
+    private static boolean endsByInterruption(FeignHttpClient client, Stage stage) {
+        return !client.isAsync() && !(client == FeignHttpClient.DEFAULT && stage == Stage.CONNECT);
+    }
+
+    @ParameterizedTest
+    @MethodSource("cellsThatAnInterruptionEnds")
+    void interruptionEndsTheCallInEveryStage(FeignHttpClient client, Stage stage) throws Exception {
+        assertEndsInTime(() -> {
+            try (StandingServer server = new StandingServer(stage);
+                    FeignHttpClient.Running running = client.start()) {
+                Orders orders = orders(running, server, Duration.ofSeconds(60));
+                Ended ended = new Ended(() -> orders.create(stage.body()));
+                server.awaitRequest();
+                long interrupted = System.nanoTime();
+                ended.thread.interrupt();
+                ended.awaitEnd();
+                assertThat(ended.keptItsFlag).isTrue();
+                return ended.millisSince(interrupted);
+            }
+        });
+    }
+
+    /** Two timeouts, one after the other, must not make two deadlines. */
+    @ParameterizedTest
+    @EnumSource
+    void deadlineIsThatOfTheCallAndNotOfEachOfItsTimeouts(FeignHttpClient client) throws Exception {
+        assertEndsInTime(() -> {
+            CountDownLatch over = new CountDownLatch(1);
+            try (RawServer server = RawServer.start((request, socket) -> {
+                        try {
+                            // Most of the deadline is used up when the headers come.
+                            over.await(DEADLINE.toMillis() * 9 / 10, TimeUnit.MILLISECONDS);
+                            write(socket, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+                            awaitLatch(over);
+                        } catch (InterruptedException e) {
+                            Thread.currentThread().interrupt();
+                        }
+                    });
+                    FeignHttpClient.Running running = client.start()) {
+                Orders orders = WireMockTestBase.target(installed(running, DEADLINE), server.url());
+                Ended ended = new Ended(() -> orders.create("x"));
+                ended.awaitEnd();
+                over.countDown();
+                return ended.millisSince(ended.began) - DEADLINE.toMillis();
+            }
+        });
+    }
+
+    /** The page says what the tests above show. */
+    @Test
+    void documentationListsWhatEndsACallInEachStage() throws IOException {
+        Path page = Path.of("..", "docs", "deadlines.md");
+        assertThat(Files.readAllLines(page)).containsSequence(table());
+    }
+
+    private static List<String> table() {
+        List<String> table = new ArrayList<>();
+        table.add("| client | " + Stage.columns().map(Stage::title).collect(Collectors.joining(" | ")) + " |");
+        table.add("|---" + "|---".repeat((int) Stage.columns().count()) + "|");
+        for (FeignHttpClient client : FeignHttpClient.values()) {
+            table.add("| " + client.title() + " | "
+                    + Stage.columns().map(stage -> cell(client, stage)).collect(Collectors.joining(" | ")) + " |");
+        }
+        return table;
+    }
+
+    private static String cell(FeignHttpClient client, Stage stage) {
+        return endsByInterruption(client, stage) ? "both" : "deadline";
+    }
+
+    private interface Overtime {
+        long millis() throws Exception;
+    }
+
+    /** A busy machine may be late, but not each time. */
+    private static void assertEndsInTime(Overtime overtime) throws Exception {
+        List<Long> measured = new ArrayList<>();
+        do {
+            measured.add(overtime.millis());
+        } while (measured.get(measured.size() - 1) >= MOST_MILLIS && measured.size() < 3);
+        assertThat(measured).last(LONG).isLessThan(MOST_MILLIS);
+    }
+
+    private static Orders orders(FeignHttpClient.Running running, StandingServer server, Duration deadline) {
+        return WireMockTestBase.target(installed(running, deadline), server.url());
+    }
+
+    private static BaseBuilder<?, ?> installed(FeignHttpClient.Running running, Duration deadline) {
+        running.builder().options(new Request.Options(60, TimeUnit.SECONDS, 60, TimeUnit.SECONDS, true));
+        return WireMockTestBase.install(
+                running.builder(),
+                IdempotenceClientConfig.builder()
+                        .deadline(deadline)
+                        .maxAttempts(1)
+                        .build());
+    }
+
+    /** One call in a thread of its own, and how it ended. */
+    private static final class Ended {
+        private final CountDownLatch end = new CountDownLatch(1);
+        private final long began = System.nanoTime();
+        private volatile long at;
+        private volatile Throwable thrown;
+        private volatile boolean keptItsFlag;
+        private final Thread thread;
+
+        Ended(Runnable call) {
+            thread = new Thread(
+                    () -> {
+                        try {
+                            call.run();
+                        } catch (Throwable e) {
+                            thrown = e;
+                        }
+                        keptItsFlag = Thread.currentThread().isInterrupted();
+                        at = System.nanoTime();
+                        end.countDown();
+                    },
+                    "caller");
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        void awaitEnd() throws InterruptedException {
+            assertThat(end.await(10, TimeUnit.SECONDS)).as("the call ends").isTrue();
+            assertThat(thrown).isNotNull();
+        }
+
+        long millisSince(long nanos) {
+            return TimeUnit.NANOSECONDS.toMillis(at - nanos);
+        }
+    }
+
+    /** A server that goes as far as one stage, and then no further until it is closed. */
+    private static final class StandingServer implements AutoCloseable {
+        private final Stage stage;
+        private final FullBacklog backlog;
+        private final ServerSocket listener;
+        private final List<Socket> accepted = new ArrayList<>();
+        private final ExecutorService threads = Executors.newCachedThreadPool();
+        private final CountDownLatch reached = new CountDownLatch(1);
+
+        StandingServer(Stage stage) throws IOException {
+            this.stage = stage;
+            if (stage == Stage.CONNECT) {
+                backlog = new FullBacklog();
+                listener = null;
+                return;
+            }
+            backlog = null;
+            listener = new ServerSocket();
+            listener.setReceiveBufferSize(4096);
+            listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 50);
+            threads.execute(this::accept);
+        }
+
+        private void accept() {
+            try {
+                while (true) {
+                    Socket socket = listener.accept();
+                    synchronized (accepted) {
+                        accepted.add(socket);
+                    }
+                    threads.execute(() -> serve(socket));
+                }
+            } catch (IOException e) {
+                // closed
+            }
+        }
+
+        private void serve(Socket socket) {
+            try {
+                InputStream in = socket.getInputStream();
+                if (stage.readsRequest()) {
+                    RawServer.read(in);
+                }
+                reached.countDown();
+                stage.peer.treat(socket);
+            } catch (IOException e) {
+                // the client went away
+            }
+        }
+
+        String url() {
+            String url = backlog != null ? backlog.url() : "http://127.0.0.1:" + listener.getLocalPort();
+            return stage.isTls() ? url.replace("http:", "https:") : url;
+        }
+
+        /** Nobody sees that a client waits for a connection, or in which stage it is; so a moment is left. */
+        void awaitRequest() throws InterruptedException {
+            if (backlog == null) {
+                awaitLatch(reached);
+            }
+            new CountDownLatch(1).await(200, TimeUnit.MILLISECONDS);
+        }
+
+        @Override
+        public void close() throws IOException {
+            if (backlog != null) {
+                backlog.close();
+            } else {
+                listener.close();
+            }
+            synchronized (accepted) {
+                for (Socket socket : accepted) {
+                    socket.close();
+                }
+            }
+            threads.shutdownNow();
+        }
+    }
+}
