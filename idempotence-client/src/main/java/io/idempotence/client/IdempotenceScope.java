@@ -24,8 +24,7 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and sends
- * the ID again; unless the first one certainly was not executed, the second begins in doubt. If a redirect took the first one to
- * another origin, which does not know the ID, the second is an {@link IllegalStateException}. Any other protected call inside is an
+ * the ID again; unless the first one certainly was not executed, the second begins in doubt. Any other protected call inside is an
  * {@link IllegalStateException}, as two calls never share an ID (promise P1): give it a scope of its own. Calls that carry no ID
  * (GET, or PUT without {@code @Idempotent}) leave the scope alone. The caller's own header argument comes before the scope's ID,
  * but not before that of {@link #resume}.
@@ -333,9 +332,8 @@ public final class IdempotenceScope {
      * @param usual makes the ID that the call would have without a scope or header
      * @param alone keeps what is known of a call whose header argument is the ID of no scope
      * @return the call, with its ID
-     * @throws IllegalStateException if another call took the ID, if {@code own} is not the ID that is resumed, if an earlier call
-     *     under the ID is in doubt and {@link IdempotenceClientConfig#serverRetention()} will be over before this one's deadline, or if a
-     *     redirect took a call under it to another origin
+     * @throws IllegalStateException if another call took the ID, if {@code own} is not the ID that is resumed, or if an earlier call
+     *     under the ID is in doubt and {@link IdempotenceClientConfig#serverRetention()} will be over before this one's deadline
      */
     public ScopeHistory.Call begin(
             String call,

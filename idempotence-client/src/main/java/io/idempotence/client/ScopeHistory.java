@@ -22,7 +22,6 @@ public final class ScopeHistory {
 
     private final AtomicReference<@Nullable Instant> ended = new AtomicReference<>();
     private final Map<Call, Instant> sent = new ConcurrentHashMap<>();
-    private volatile boolean leftWithoutId;
 
     /** @param id the ID, or null if the first call brings it */
     ScopeHistory(@Nullable IdempotenceId id) {
@@ -95,9 +94,6 @@ public final class ScopeHistory {
     }
 
     private void take(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
-        if (leftWithoutId) {
-            throw goneWithoutId();
-        }
         checkRetention(config);
         taking.lock();
         try {
@@ -153,17 +149,6 @@ public final class ScopeHistory {
      */
     public Call newCall() {
         return new Call();
-    }
-
-    /**
-     * The exception for a call that must not be made again, because an earlier one left without its ID.
-     *
-     * @return a new exception
-     */
-    public static IllegalStateException goneWithoutId() {
-        return new IllegalStateException(
-                "a redirect took this call to another origin, which does not know its ID, so it could be executed again;"
-                        + " look into the business data");
     }
 
     /**
@@ -241,11 +226,6 @@ public final class ScopeHistory {
          */
         public boolean isAnswered() {
             return answered;
-        }
-
-        /** A redirect took it to another origin, which does not know the ID, so no other call may be sent under it. */
-        public void leftWithoutId() {
-            leftWithoutId = true;
         }
 
         /**

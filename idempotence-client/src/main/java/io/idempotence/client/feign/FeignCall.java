@@ -196,7 +196,6 @@ final class FeignCall {
                 id,
                 logical.attempts(),
                 logical.firstSentAt(),
-                logical.hasLeftWithoutId(),
                 request,
                 cause);
     }

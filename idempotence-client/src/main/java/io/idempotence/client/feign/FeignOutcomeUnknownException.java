@@ -32,17 +32,13 @@ public final class FeignOutcomeUnknownException extends FeignException implement
             IdempotenceId id,
             int attempts,
             Instant firstSentAt,
-            boolean leftWithoutId,
             Request request,
             Throwable cause) {
         super(
                 status,
                 "it is not known whether " + method + " was executed, after " + attempts
                         + (attempts == 1 ? " attempt" : " attempts")
-                        + (leftWithoutId
-                                ? "; a redirect took it to another origin, which does not know its ID: do not call again, look into"
-                                        + " the business data"
-                                : "; call again with the same ID"),
+                        + "; call again with the same ID",
                 request,
                 cause);
         this.idValue = id.value();

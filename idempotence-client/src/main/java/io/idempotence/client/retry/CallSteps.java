@@ -2,7 +2,6 @@ package io.idempotence.client.retry;
 
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientEvent.Result;
-import io.idempotence.client.ScopeHistory;
 import io.idempotence.http.Refusal;
 import java.time.Instant;
 import java.util.concurrent.CancellationException;
@@ -60,10 +59,7 @@ final class CallSteps {
     /** The first step. */
     Step begin() {
         Throwable before = call.lastFailure();
-        // A retry outside of ours may come back when this call must not be sent again, or after the deadline.
-        if (call.hasLeftWithoutId()) {
-            return new Step.Throw(before != null ? before : ScopeHistory.goneWithoutId());
-        }
+        // A retry outside of ours may come back after the deadline.
         return before != null && !call.deadline().outlasts(0) ? new Step.Throw(before) : new Step.Send(0);
     }
 
@@ -97,9 +93,6 @@ final class CallSteps {
         }
         if (ended.outcome.leavesDoubt(seen)) {
             call.doubt();
-        }
-        if (ended.outcome != Outcome.NOT_SENT && seen.hasLeftWithoutId()) {
-            call.leaveWithoutId();
         }
         if (ended.outcome.settles(seen)) {
             call.answered();

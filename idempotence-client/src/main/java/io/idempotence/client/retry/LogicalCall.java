@@ -49,7 +49,6 @@ public final class LogicalCall {
     /** Of no scope until one gives it an ID. */
     private volatile ScopeHistory.Call history = ScopeHistory.ofOneCall().newCall();
 
-    private volatile boolean leftWithoutId;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
     private volatile Consumer<Result> onEnd = how -> {};
@@ -188,17 +187,6 @@ public final class LogicalCall {
     /** True if an earlier attempt, the call that this one resumes, or another one within its scope may have been executed. */
     public boolean isInDoubt() {
         return history.isInDoubt();
-    }
-
-    /** A redirect took it to another origin, which does not know its ID: sent again, by whomever, it could be executed twice. */
-    void leaveWithoutId() {
-        leftWithoutId = true;
-        history.leftWithoutId();
-    }
-
-    /** True if it must not be sent again, as another origin got it without its ID. */
-    public boolean hasLeftWithoutId() {
-        return leftWithoutId;
     }
 
     /** The operation itself has answered: it knows the ID, whatever becomes of that response on its way to the caller. */

@@ -23,7 +23,6 @@ public final class Observation {
     private volatile @Nullable IOException bodyFailure;
     private volatile boolean earlierDoubt;
     private volatile boolean once;
-    private volatile boolean leftWithoutId;
     private volatile boolean redirectRefused;
 
     /** A request is about to leave. */
@@ -74,11 +73,6 @@ public final class Observation {
         once = true;
     }
 
-    /** A redirect takes the request to another origin, which does not know its ID: sent again, it would be carried out twice. */
-    public void leavesWithoutId() {
-        leftWithoutId = true;
-    }
-
     /** What another half below saw of this exchange, beyond the answer or failure that came of it. */
     public void learnFrom(Observation below) {
         if (below.earlierDoubt) {
@@ -86,9 +80,6 @@ public final class Observation {
         }
         if (below.redirectRefused) {
             redirectNotFollowed();
-        }
-        if (below.leftWithoutId) {
-            leavesWithoutId();
         }
     }
 
@@ -112,19 +103,14 @@ public final class Observation {
         return earlierDoubt;
     }
 
-    /** True after {@link #leavesWithoutId}. */
-    public boolean hasLeftWithoutId() {
-        return leftWithoutId;
-    }
-
     /** True after {@link #redirectNotFollowed}. */
     boolean isRedirectNotFollowed() {
         return redirectRefused;
     }
 
-    /** False after {@link #mustNotBeSentAgain} and {@link #leavesWithoutId}. */
+    /** False after {@link #mustNotBeSentAgain}. */
     public boolean mayBeSentAgain() {
-        return !once && !leftWithoutId;
+        return !once;
     }
 
     /** The status, or 0 if there was no answer. */

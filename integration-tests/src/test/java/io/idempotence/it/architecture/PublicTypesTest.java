@@ -70,7 +70,6 @@ class PublicTypesTest {
                 retry.HeaderLines
                 retry.HttpMethods
                 retry.LayerAbove
-                retry.LeavingWarning
                 retry.LogicalCall
                 retry.Observation
                 retry.Origin
