@@ -89,6 +89,10 @@ public final class BehaviourServer implements AutoCloseable {
             try {
                 Socket client = listener.accept();
                 open.add(client);
+                if (listener.isClosed()) {
+                    // The others were closed before this one was there.
+                    client.close();
+                }
                 threads.execute(() -> serve(client));
             } catch (IOException e) {
                 // closed
