@@ -134,6 +134,6 @@ class IdempotencyKeyHeaderTest {
         assertThat(Refusal.ofCode("something-new")).isEmpty();
         assertThat(Collections.list(Collections.enumeration(List.of(Refusal.values()))))
                 .filteredOn(Refusal::retryable)
-                .containsExactly(Refusal.IN_PROGRESS, Refusal.STORAGE_UNAVAILABLE);
+                .containsExactly(Refusal.IN_PROGRESS, Refusal.STORAGE_UNAVAILABLE, Refusal.OVERLOADED);
     }
 }
