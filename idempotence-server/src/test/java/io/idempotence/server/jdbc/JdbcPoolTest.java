@@ -157,7 +157,7 @@ class JdbcPoolTest {
             assertThat(state()).isEqualTo(RecordState.COMPLETED);
             assertThat(log.warnings())
                     .extracting(ILoggingEvent::getFormattedMessage)
-                    .contains("a lease could not be renewed, trying again");
+                    .anyMatch(warning -> warning.contains("a lease could not be renewed"));
         }
         assertThat(runs).hasValue(1);
         assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);
