@@ -8,19 +8,19 @@ import jakarta.servlet.ServletContextListener;
 import jakarta.servlet.annotation.WebListener;
 
 /** The provider's side of the README. */
-// tag::snippet[]
 @WebListener
 public final class ProviderSnippet implements ServletContextListener {
+    // tag::snippet[]
     private final Idempotence idempotence = Idempotence.over(RedisIdempotenceStorage.connect("localhost:6379"));
 
     @Override
     public void contextInitialized(ServletContextEvent event) {
         IdempotenceFilter.install(event.getServletContext(), idempotence, "/payments/*"); // the one line
     }
+    // end::snippet[]
 
     @Override
     public void contextDestroyed(ServletContextEvent event) {
         idempotence.close();
     }
 }
-// end::snippet[]

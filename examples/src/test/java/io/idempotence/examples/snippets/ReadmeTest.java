@@ -14,11 +14,15 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the READMEs show is what is compiled here. */
@@ -31,6 +35,9 @@ class ReadmeTest {
 
     private static final Pattern SETTING = Pattern.compile("^\\| `([a-z.-]+)` \\| ([^|]+) \\|.*$", Pattern.MULTILINE);
 
+    private static final Pattern LINK = Pattern.compile("]\\((?!https?:)([^)#\\s]*)(?:#([^)\\s]+))?\\)");
+    private static final Pattern HEADING = Pattern.compile("^#{1,6} (.+)$", Pattern.MULTILINE);
+
     @TempDir
     private Path directory;
 
@@ -38,7 +45,12 @@ class ReadmeTest {
     @ValueSource(strings = {"README.md", "README.zh-CN.md"})
     void showsTheCompiledCode(String readme) throws IOException {
         assertThat(blocks(readme, "java"))
-                .containsExactly(snippet("ConsumerSnippet"), snippet("OkHttpSnippet"), snippet("ProviderSnippet"));
+                .containsExactly(snippet("ConsumerSnippet"), snippet("ProviderSnippet"), snippet("RetrySnippet"));
+    }
+
+    @Test
+    void pageAboutOkHttpShowsTheCompiledCode() throws IOException {
+        assertThat(blocks("docs/okhttp.md", "java")).containsExactly(snippet("OkHttpSnippet"));
     }
 
     @Test
@@ -53,11 +65,10 @@ class ReadmeTest {
                 .containsExactly(snippet("RetrySnippet"), snippet("AsyncRetrySnippet"));
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"README.md", "README.zh-CN.md"})
-    void tableOfSettingsHasEveryKeyWithItsDefault(String readme) throws IOException {
+    @Test
+    void tableOfSettingsHasEveryKeyWithItsDefault() throws IOException {
         Map<String, String> table = new LinkedHashMap<>();
-        SETTING.matcher(text(ROOT.resolve(readme)))
+        SETTING.matcher(text(ROOT.resolve("docs/client-configuration.md")))
                 .results()
                 .dropWhile(row -> !row.group(1).equals("header-style"))
                 .forEach(row -> table.put(row.group(1), row.group(2).replace("`", "")));
@@ -78,7 +89,7 @@ class ReadmeTest {
 
     @Test
     void exampleOfSettingsIsRead() throws IOException {
-        List<String> examples = blocks("README.md", "properties");
+        List<String> examples = blocks("docs/client-configuration.md", "properties");
         assertThat(examples).hasSize(1);
         IdempotenceClientConfig config = load(examples.get(0));
         assertThat(config.deadline()).isEqualTo(Duration.ofSeconds(8));
@@ -90,6 +101,43 @@ class ReadmeTest {
     @Test
     void showTheSameInBothLanguages() throws IOException {
         assertThat(blocks("README.zh-CN.md", ".*")).isEqualTo(blocks("README.md", ".*"));
+    }
+
+    /** Pages of this repository only; a link to elsewhere begins with a scheme. */
+    @ParameterizedTest
+    @MethodSource("pages")
+    void linksLeadToAPageAndAHeadingThatExist(Path page) throws IOException {
+        Matcher link = LINK.matcher(text(page).replaceAll("(?s)```.*?```", ""));
+        while (link.find()) {
+            Path target = link.group(1).isEmpty() ? page : page.resolveSibling(link.group(1));
+            assertThat(target).as("%s links to %s", page, link.group()).exists();
+            if (link.group(2) != null) {
+                assertThat(anchors(target))
+                        .as("%s links to %s", page, link.group())
+                        .contains(link.group(2));
+            }
+        }
+    }
+
+    static List<Path> pages() throws IOException {
+        try (Stream<Path> root = Files.list(ROOT);
+                Stream<Path> docs = Files.list(ROOT.resolve("docs"))) {
+            return Stream.concat(root, docs)
+                    .filter(file -> file.toString().endsWith(".md"))
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    /** As GitHub makes them: lower case, without punctuation, hyphens for spaces. */
+    private static List<String> anchors(Path page) throws IOException {
+        return HEADING.matcher(text(page).replaceAll("(?s)```.*?```", ""))
+                .results()
+                .map(heading -> heading.group(1)
+                        .toLowerCase(Locale.ROOT)
+                        .replaceAll("[^\\p{L}\\p{N} _-]", "")
+                        .replace(' ', '-'))
+                .toList();
     }
 
     private static List<Object> settings(IdempotenceClientConfig config) {
