@@ -219,7 +219,12 @@ public final class IdempotenceFilter implements Filter {
             } else if (!isFirstSight(http)) {
                 chain.doFilter(request, response);
             } else if (isProtected(http)) {
+                boolean isAsyncInFront = http.isAsyncStarted();
                 protect(http, answer, chain);
+                if (isAsyncInFront && http.getAttribute(EXCHANGE) == null) {
+                    // The handler that would have completed it does not run: the caller need not wait for that.
+                    answer.flushBuffer();
+                }
             } else {
                 letThrough(http, answer, chain);
             }
@@ -272,7 +277,7 @@ public final class IdempotenceFilter implements Filter {
         try {
             id = config.header().parse(Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY)));
         } catch (InvalidIdempotencyKeyException e) {
-            problems.refuse(response, Refusal.KEY_INVALID, Duration.ZERO, "Mend the header: " + e.getMessage() + ".");
+            problems.refuse(response, Refusal.KEY_INVALID, Duration.ZERO, "Fix the header: " + e.getMessage() + ".");
             return;
         }
         if (id.isPresent()) {
