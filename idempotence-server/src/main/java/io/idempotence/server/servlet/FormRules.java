@@ -21,26 +21,30 @@ import org.jspecify.annotations.Nullable;
  */
 enum FormRules {
     /** Tomcat 11: anything malformed is a 400. */
-    TOMCAT_11(Set.of("POST"), StandardCharsets.ISO_8859_1, true),
+    TOMCAT_11(Set.of("POST"), StandardCharsets.ISO_8859_1, true, 1000),
     /** Tomcat 10.1: malformed parameters are left out. */
-    TOMCAT_10(Set.of("POST"), StandardCharsets.ISO_8859_1, false),
-    /** Jetty: only Content-Type says what the encoding is; anything malformed is a 400. */
-    JETTY(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true),
-    /** Undertow: malformed parameters are left out. */
-    UNDERTOW(Set.of(), StandardCharsets.UTF_8, false);
-
-    /** As many as containers accept by default; Jetty counts names. */
-    private static final int MAX_PARAMETERS = 1000;
+    TOMCAT_10(Set.of("POST"), StandardCharsets.ISO_8859_1, false, 10_000),
+    /** Jetty 12.1: only Content-Type says what the encoding is, unless that is unknown; anything malformed is a 400. */
+    JETTY_12_1(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000),
+    /** Jetty 12.0: only Content-Type says what the encoding is; anything malformed is a 400. */
+    JETTY_12_0(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000),
+    /** Undertow: malformed parameters are left out, empty ones are not, and too many are a failure of the handler. */
+    UNDERTOW(Set.of(), StandardCharsets.ISO_8859_1, false, 1000);
 
     private final Set<String> methods;
     private final Charset standard;
     private final boolean strict;
+    private final int maxParameters;
 
-    /** @param methods whose forms are parsed; empty for all */
-    FormRules(Set<String> methods, Charset standard, boolean strict) {
+    /**
+     * @param methods whose forms are parsed; empty for all
+     * @param maxParameters as many as the container accepts by default; Jetty counts names
+     */
+    FormRules(Set<String> methods, Charset standard, boolean strict, int maxParameters) {
         this.methods = methods;
         this.standard = standard;
         this.strict = strict;
+        this.maxParameters = maxParameters;
     }
 
     /** A form that the container would refuse. */
@@ -58,7 +62,19 @@ enum FormRules {
         if (name.startsWith("org.apache.catalina.")) {
             return request.getServletContext().getMinorVersion() == 0 ? TOMCAT_10 : TOMCAT_11;
         }
-        return name.startsWith("org.eclipse.jetty.") ? JETTY : UNDERTOW;
+        if (name.startsWith("org.eclipse.jetty.")) {
+            return request.getServletContext().getServerInfo().startsWith("jetty/12.0.") ? JETTY_12_0 : JETTY_12_1;
+        }
+        return UNDERTOW;
+    }
+
+    private boolean isJetty() {
+        return this == JETTY_12_1 || this == JETTY_12_0;
+    }
+
+    /** Whether a reader fails on what is not in the encoding of the request. */
+    boolean readsStrictly() {
+        return this == TOMCAT_11 || this == TOMCAT_10;
     }
 
     /** Whether the container parses the forms of such requests. */
@@ -77,16 +93,17 @@ enum FormRules {
     void parse(byte[] form, @Nullable String contentType, @Nullable String encoding, Map<String, String[]> into) {
         String declared = MediaTypes.charset(contentType);
         boolean isSet = encoding != null && !encoding.equals(declared);
-        Charset charset = charset(this == JETTY ? declared : encoding, isSet);
+        Charset charset = charset(isJetty() ? declared : encoding, isSet);
         String[] pairs = new String(form, StandardCharsets.ISO_8859_1).split("&", -1);
         int parsed = into.values().stream().mapToInt(values -> values.length).sum();
         Set<String> names = new HashSet<>();
         for (int i = 0; i < pairs.length; i++) {
             String pair = pairs[i];
-            if (pair.isEmpty() && (this != JETTY || i == pairs.length - 1)) {
+            boolean takesEmpty = isJetty() || this == UNDERTOW;
+            if (pair.isEmpty() && (!takesEmpty || i == pairs.length - 1)) {
                 continue;
             }
-            if (this != JETTY && ++parsed > MAX_PARAMETERS) {
+            if (!isJetty() && ++parsed > maxParameters) {
                 if (this == TOMCAT_10) {
                     return;
                 }
@@ -95,7 +112,7 @@ enum FormRules {
             int equals = pair.indexOf('=');
             String name = decoded(equals < 0 ? pair : pair.substring(0, equals), charset);
             String value = equals < 0 ? "" : decoded(pair.substring(equals + 1), charset);
-            if (this == JETTY && name != null && names.add(name) && names.size() > MAX_PARAMETERS) {
+            if (isJetty() && name != null && names.add(name) && names.size() > maxParameters) {
                 throw tooMany();
             }
             if (name != null && value != null && !isRefused(name)) {
@@ -104,8 +121,9 @@ enum FormRules {
         }
     }
 
-    private static MalformedFormException tooMany() {
-        return new MalformedFormException("the request has more than " + MAX_PARAMETERS + " parameters");
+    private RuntimeException tooMany() {
+        String message = "the request has more than " + maxParameters + " parameters";
+        return this == UNDERTOW ? new IllegalStateException(message) : new MalformedFormException(message);
     }
 
     private Charset charset(@Nullable String name, boolean isSet) {
@@ -115,7 +133,7 @@ enum FormRules {
         try {
             return Charset.forName(name);
         } catch (IllegalArgumentException unknown) {
-            if (this == JETTY && !isSet) {
+            if (this == JETTY_12_0 || (this == JETTY_12_1 && !isSet)) {
                 throw new MalformedFormException("the form is in an unknown character encoding");
             }
             return standard;
@@ -132,7 +150,7 @@ enum FormRules {
 
     private @Nullable String decoded(String text, Charset charset) {
         byte[] bytes = unescaped(text);
-        if (bytes == null || (this == JETTY && !isKnownToJetty(charset) && !isAscii(bytes))) {
+        if (bytes == null || (this == JETTY_12_1 && !isKnownToJetty(charset) && !isAscii(bytes))) {
             return malformed();
         }
         CodingErrorAction onError = strict ? CodingErrorAction.REPORT : CodingErrorAction.REPLACE;
@@ -144,7 +162,7 @@ enum FormRules {
         }
     }
 
-    /** Jetty decodes forms in these encodings, and no others. */
+    /** Jetty 12.1 decodes forms in these encodings, and no others. */
     private static boolean isKnownToJetty(Charset charset) {
         return charset.equals(StandardCharsets.UTF_8) || charset.equals(StandardCharsets.ISO_8859_1);
     }

@@ -62,7 +62,9 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     @Override
     public BufferedReader getReader() throws IOException {
-        return body.isOfContainer() ? super.getReader() : body.reader(FormRules.of(container()) == FormRules.TOMCAT_11);
+        return body.isOfContainer()
+                ? super.getReader()
+                : body.reader(FormRules.of(container()).readsStrictly());
     }
 
     @Override

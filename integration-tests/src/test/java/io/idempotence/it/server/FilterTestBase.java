@@ -39,6 +39,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -119,8 +120,11 @@ abstract class FilterTestBase {
                         .install(context));
     }
 
-    ServletServer start(Handler handler, java.util.function.Consumer<jakarta.servlet.ServletContext> filters) {
-        ServletServer.Starter starter = compressing ? container.compressing() : container;
+    ServletServer start(Handler handler, Consumer<ServletContext> filters) {
+        return start(compressing ? container.compressing() : container, handler, filters);
+    }
+
+    ServletServer start(ServletServer.Starter starter, Handler handler, Consumer<ServletContext> filters) {
         ServletServer server = starter.start(
                 context -> {
                     filters.accept(context);

@@ -1,10 +1,12 @@
 package io.idempotence.it.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.ServletContext;
@@ -13,7 +15,9 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.TreeSet;
 import java.util.UUID;
+import java.util.function.BiPredicate;
 import org.assertj.core.api.SoftAssertions;
 import org.junit.jupiter.api.Test;
 
@@ -70,7 +74,8 @@ class ParametersIT extends FilterTestBase {
 
     private static String parameters(HttpServletRequest request) {
         StringBuilder seen = new StringBuilder();
-        for (String name : Collections.list(request.getParameterNames())) {
+        // Undertow keeps no order.
+        for (String name : new TreeSet<>(Collections.list(request.getParameterNames()))) {
             seen.append(name)
                     .append(Arrays.toString(request.getParameterValues(name)))
                     .append(request.getParameter(name))
@@ -114,11 +119,25 @@ class ParametersIT extends FilterTestBase {
 
     @Test
     void handlersSeeTheSameWithTheFilterAndWithout() {
+        assertHandlersSeeTheSameIn(
+                container, container == Container.JETTY ? ParametersIT::isOfJetty : (sent, script) -> false);
+    }
+
+    @Test
+    void handlersInUndertowSeeTheSameWithTheFilterAndWithout() {
+        // Once for both containers of this class, and only with the Servlet API that Undertow has.
+        assumeThat(container == Container.TOMCAT && !ServletServer.isServlet61())
+                .isTrue();
+        assertHandlersSeeTheSameIn(UndertowServer::start, ParametersIT::isOfUndertow);
+    }
+
+    private void assertHandlersSeeTheSameIn(
+            ServletServer.Starter starter, BiPredicate<Sent, Script> isKnownDifference) {
         Handler handler = (request, response) ->
                 answer(response, 200, see(Script.valueOf(request.getHeader("X-Script")), request));
-        ServletServer without = start(handler, ParametersIT::encodingInFront);
+        ServletServer without = start(starter, handler, ParametersIT::encodingInFront);
         Idempotence idempotence = idempotence();
-        ServletServer with = start(handler, context -> {
+        ServletServer with = start(starter, handler, context -> {
             encodingInFront(context);
             IdempotenceFilter.builder(idempotence)
                     .methods("POST", "PUT", "PATCH")
@@ -128,7 +147,7 @@ class ParametersIT extends FilterTestBase {
         SoftAssertions.assertSoftly(softly -> {
             for (Sent sent : SENT) {
                 for (Script script : Script.values()) {
-                    if (container == Container.JETTY && isKnownDifference(sent, script)) {
+                    if (isKnownDifference.test(sent, script)) {
                         continue;
                     }
                     softly.assertThat(send(with, sent, script))
@@ -140,9 +159,14 @@ class ParametersIT extends FilterTestBase {
     }
 
     /** Of a request whose charset is unknown, Jetty takes no better one from the handler once its body was read, and says 400. */
-    private static boolean isKnownDifference(Sent sent, Script script) {
+    private static boolean isOfJetty(Sent sent, Script script) {
         return sent.type.matches(".*charset=(@@|no-such)")
                 && (script == Script.UTF_8_THEN_PARAMETERS || script == Script.LATIN_1_THEN_PARAMETERS);
+    }
+
+    /** Undertow logs a malformed parameter as a format, whose own failure is then the handler's. */
+    private static boolean isOfUndertow(Sent sent, Script script) {
+        return sent.body.matches(".*%(zz|4|)(&.*)?");
     }
 
     private static void encodingInFront(ServletContext context) {
