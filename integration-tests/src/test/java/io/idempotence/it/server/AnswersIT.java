@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
@@ -432,21 +433,30 @@ class AnswersIT extends FilterTestBase {
         }
     }
 
+    /** What a container makes of it differs: Jetty sends a 500, Tomcat sends what there is and closes the connection. */
     @ParameterizedTest
     @EnumSource(Declaring.class)
     @DisplayName("P4: a response that is shorter than its Content-Length is not replayed as if it were whole")
     void responseShorterThanDeclaredIsNotReplayed(Declaring declaring) {
-        ServletServer server = serve((request, response) -> {
+        Handler handler = (request, response) -> {
             declaring.declare(response, 20);
             print(response, false, "012345");
-        });
-        try {
-            assertThat(call(server).statusCode()).isGreaterThanOrEqualTo(500);
-        } catch (UncheckedIOException theContainerCutIt) {
-            assertThat(runs).hasValue(1);
-        }
+        };
+        String without = untilTheConnectionCloses(start(handler, context -> {}));
+        runs.set(0);
+        ServletServer server = serve(handler);
+        assertThat(untilTheConnectionCloses(server)).isEqualTo(without);
         assertThat(refusal(call(server))).isEqualTo("result-unavailable");
         assertThat(runs).hasValue(1);
+    }
+
+    /** A response that is cut would otherwise keep its caller waiting until an idle connection times out. */
+    private String untilTheConnectionCloses(ServletServer server) {
+        return Http.raw(
+                        server.port(),
+                        "POST /payments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: " + id
+                                + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}")
+                .replaceFirst("Date: .*", "");
     }
 
     @Test
