@@ -58,7 +58,7 @@ public final class BusinessFields implements IdempotenceIdGenerator {
     private static void checkPairs(String field, String text) {
         if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
             throw new IllegalArgumentException("business field '" + field
-                    + "' has half a surrogate pair in it, so that it is no text; mend where it comes from");
+                    + "' has half a surrogate pair in it, so that it is no text; fix where it comes from");
         }
     }
 

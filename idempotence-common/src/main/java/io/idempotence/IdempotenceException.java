@@ -10,13 +10,13 @@ import org.jspecify.annotations.Nullable;
 public abstract class IdempotenceException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** @param message what went wrong and how to mend it; never a raw ID, a header value or a body */
+    /** @param message what went wrong and how to fix it; never a raw ID, a header value or a body */
     protected IdempotenceException(String message) {
         super(message);
     }
 
     /**
-     * @param message what went wrong and how to mend it; never a raw ID, a header value or a body
+     * @param message what went wrong and how to fix it; never a raw ID, a header value or a body
      * @param cause what it was caused by, or null
      */
     protected IdempotenceException(String message, @Nullable Throwable cause) {

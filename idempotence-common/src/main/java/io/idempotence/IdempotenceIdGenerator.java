@@ -84,7 +84,7 @@ public interface IdempotenceIdGenerator {
 
     /**
      * The ID of an operation that has a business meaning of its own, such as registering a phone number: equal fields give
-     * an equal ID, in every process and for ever. Add the fields with {@link BusinessFields#with}.
+     * an equal ID, in every process, forever. Add the fields with {@link BusinessFields#with}.
      *
      * @param operation what is done; 1 to 64 characters as in {@link #applicationPrefixed(String)}
      * @return no fields yet

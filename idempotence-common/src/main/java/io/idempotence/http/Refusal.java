@@ -24,10 +24,10 @@ public enum Refusal {
     IN_PROGRESS("in-progress", 409, true, false, "The first request with this Idempotency-Key still runs."),
 
     /** The execution broke off, or said itself that its outcome is uncertain (promise P6). A person or a rule must decide. */
-    OUTCOME_UNKNOWN("outcome-unknown", 409, false, false, "It is not known whether this request was carried out."),
+    OUTCOME_UNKNOWN("outcome-unknown", 409, false, false, "It is not known whether this request was executed."),
 
-    /** The operation was carried out, but its answer could not be kept. */
-    RESULT_UNAVAILABLE("result-unavailable", 409, false, false, "Carried out, but the answer was not kept."),
+    /** The operation was executed, but its response could not be kept. */
+    RESULT_UNAVAILABLE("result-unavailable", 409, false, false, "Executed, but the response was not kept."),
 
     /** The storage cannot say whether the ID was seen. Nothing ran (promise P6). */
     STORAGE_UNAVAILABLE("storage-unavailable", 503, true, false, "The idempotence storage is unavailable."),
@@ -91,7 +91,7 @@ public enum Refusal {
     /**
      * Whether the same request with a new ID cannot execute it twice.
      *
-     * @return false wherever the request was, or may have been, carried out under this ID
+     * @return false wherever the request was, or may have been, executed under this ID
      */
     public boolean safeNewId() {
         return safeNewId;

@@ -17,7 +17,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Duplicates that wait for the first attempt to end (rule 17). Those of an execution in this process are told by it; for one in
+ * Duplicates that wait for the first attempt to end. Those of an execution in this process are told by it; for one in
  * another process the storage is polled, once for all that wait here, less and less often. Waiting holds no thread.
  */
 final class Waiters implements AutoCloseable {

@@ -115,7 +115,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         while (true) {
             Entry entry = entries.get(key);
             long now = clock.millis();
-            // One that was replaced before the clock was read says nothing about that time.
+            // One that was replaced before the clock was read tells nothing of that time.
             if (entries.get(key) == entry) {
                 return entry == null || entry.content.expiresAt() <= now
                         ? Optional.empty()
