@@ -7,10 +7,11 @@ import org.slf4j.Logger;
 
 /**
  * The log of an outage of the storage: one WARN with the cause when it begins, one a minute with the number of failures while it
- * lasts, one when it is over. What becomes of each request is logged at DEBUG.
+ * lasts, one when it is over. Of outages that come and go, three a minute are logged so, and the others are counted in the next line. What becomes of each request is logged at DEBUG.
  */
 final class OutageLog {
     private static final long QUIET = TimeUnit.SECONDS.toNanos(1);
+    private static final int MOST_ANNOUNCED = 3;
     private static final long MINUTE = TimeUnit.MINUTES.toNanos(1);
 
     private final Logger log;
@@ -19,8 +20,8 @@ final class OutageLog {
     private volatile boolean failing;
     // Under this object's lock, which is not held while something is logged.
     private boolean announced;
-    private boolean everAnnounced;
-    private long announcedAt;
+    private int announcedInMinute;
+    private long minuteBegan;
     private long beganAt;
     private long latestFailure;
     private long reportedAt;
@@ -40,24 +41,27 @@ final class OutageLog {
     void failed(String what, Throwable cause) {
         long now = nanoTime.getAsLong();
         boolean begins = false;
+        long unlogged = 0;
         @Nullable String report = null;
         synchronized (this) {
             if (!failing) {
                 failing = true;
                 beganAt = now;
-                reportedAt = now;
                 failures = 0;
-                unreported = 0;
-                // One that comes and goes must not fill the log either.
-                begins = !everAnnounced || now - announcedAt >= MINUTE;
+                if (announcedInMinute == 0 || now - minuteBegan >= MINUTE) {
+                    minuteBegan = now;
+                    announcedInMinute = 0;
+                }
+                begins = announcedInMinute < MOST_ANNOUNCED;
                 announced = begins;
             }
             failures++;
             unreported++;
             latestFailure = now;
             if (begins) {
-                everAnnounced = true;
-                announcedAt = now;
+                announcedInMinute++;
+                unlogged = unreported - 1;
+                reportedAt = now;
                 unreported = 0;
             } else if (now - reportedAt >= MINUTE) {
                 announced = true;
@@ -69,8 +73,9 @@ final class OutageLog {
         }
         if (begins) {
             log.warn(
-                    "the storage fails: {}; further failures are counted and reported once a minute, each is logged at DEBUG",
+                    "the storage fails: {}{}; further failures are counted and reported once a minute, each is logged at DEBUG",
                     what,
+                    unlogged == 0 ? "" : ", after " + unlogged + " failures in short outages that were not logged",
                     cause);
         } else if (report != null) {
             log.warn(report);
@@ -95,6 +100,7 @@ final class OutageLog {
             if (failing && now - latestFailure >= QUIET) {
                 failing = false;
                 if (announced) {
+                    unreported = 0;
                     report = "the storage answers again, after " + failures + " failures in "
                             + seconds(latestFailure - beganAt) + " s";
                 }

@@ -68,15 +68,31 @@ class OutageLogTest {
     }
 
     @Test
+    void anOutageSoonAfterAnotherIsLoggedAtItsBeginningAndAtItsEndToo() {
+        fail(1);
+        pass(Duration.ofSeconds(1));
+        outage.answered();
+        pass(Duration.ofSeconds(5));
+        fail(100);
+        pass(Duration.ofSeconds(50));
+        outage.answered();
+        assertThat(lines()).hasSize(4);
+        assertThat(lines().get(2)).startsWith("the storage fails");
+        assertThat(lines().get(3)).startsWith("the storage answers again, after 100 failures");
+    }
+
+    @Test
     void outagesThatComeAndGoDoNotFillTheLog() {
         for (int i = 0; i < 30; i++) {
             fail(1);
             pass(Duration.ofSeconds(1));
             outage.answered();
         }
-        assertThat(lines()).hasSize(2);
-        pass(Duration.ofSeconds(60));
+        // Three with their beginning and end; the others are counted.
+        assertThat(lines()).hasSize(6);
+        pass(Duration.ofSeconds(31));
         fail(1);
-        assertThat(lines()).hasSize(3);
+        assertThat(lines()).hasSize(7);
+        assertThat(lines().get(6)).contains("after 27 failures in short outages");
     }
 }
