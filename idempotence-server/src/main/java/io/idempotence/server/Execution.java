@@ -163,9 +163,15 @@ public final class Execution implements IdempotentExecution {
      * What will become of the ID.
      *
      * @param byPolicy what the policy says
-     * @return what the handler decided, else {@code byPolicy}
+     * @return what the handler decided, else {@code byPolicy}; {@code UNKNOWN} instead of {@code RELEASE} if the handler declared
+     *     that it took effect
      */
     public Verdict verdict(Verdict byPolicy) {
+        Verdict asked = asked(byPolicy);
+        return asked == Verdict.RELEASE && effect.get() == Effect.SOME ? Verdict.UNKNOWN : asked;
+    }
+
+    private Verdict asked(Verdict byPolicy) {
         Verdict handler = decided;
         return handler != null ? handler : byPolicy;
     }
@@ -196,7 +202,7 @@ public final class Execution implements IdempotentExecution {
 
     /**
      * Records how the handler ended. Never throws for a storage that fails: the real result still goes to the caller, and the write is
-     * tried again in the background until retention ends (T22).
+     * retried in the background until retention ends (T22).
      *
      * @param byPolicy what the policy says; the handler's own decision wins
      * @param result what later attempts get if the ID is kept; not changed afterwards
@@ -226,6 +232,16 @@ public final class Execution implements IdempotentExecution {
         long start = engine.events().startOfOverhead();
         try {
             Verdict verdict = verdict(byPolicy);
+            if (verdict == Verdict.UNKNOWN) {
+                engine.events()
+                        .publish(
+                                IdempotenceEvent.UNKNOWN,
+                                id,
+                                asked(byPolicy) == Verdict.RELEASE
+                                        ? "the outcome is marked unknown instead of released, because the handler declared that"
+                                                + " it took effect"
+                                        : "the outcome is marked unknown");
+            }
             replaceable.set(provisional && verdict == Verdict.KEEP);
             return write(verdict, result, provisional);
         } finally {
@@ -242,8 +258,8 @@ public final class Execution implements IdempotentExecution {
     }
 
     /**
-     * Replaces the result that {@link #finishProvisionally} recorded. The first call counts; without a provisional result it does
-     * nothing. Never throws for a storage that fails, see {@link #finish}.
+     * Replaces the result that {@link #finishProvisionally} recorded. The first call counts;
+     * without a provisional result it does nothing. Never throws for a storage that fails, see {@link #finish}.
      *
      * @param result what later attempts get; not changed afterwards
      * @return as {@link #finish}
@@ -334,11 +350,8 @@ public final class Execution implements IdempotentExecution {
         renewedAt = System.nanoTime() - policy.lease().toNanos() / 6;
     }
 
-    /** The lease is renewed until the end is written: a pending completion must not look abandoned (rule 5). */
+    /** The lease is renewed until the end is written: a pending completion must not look abandoned. */
     private Optional<Decision> write(Verdict verdict, byte[] result, boolean provisional) {
-        if (verdict == Verdict.UNKNOWN) {
-            engine.events().publish(IdempotenceEvent.UNKNOWN, id, "the outcome is marked unknown");
-        }
         boolean holds = !leaseMayBeOver();
         // Unless the handler itself says that nothing took effect.
         abandons = verdict == Verdict.RELEASE
@@ -357,7 +370,7 @@ public final class Execution implements IdempotentExecution {
             engine.events().storageFailed(id, "the record was damaged while its handler ran", e);
         } catch (Throwable e) {
             engine.events().storageFailed(id, "the end of an execution is not recorded yet", e);
-            // Whoever runs by the time this is tried again began after this one had ended.
+            // Whoever runs by the time this is retried began after this one had ended.
             releasedInTime = holds && verdict == Verdict.RELEASE;
             writeLater(verdict, result, provisional);
         }

@@ -35,7 +35,7 @@ public interface IdempotentExecution {
      * IdempotentCall#attempt()} elsewhere. A hint for logs, not to be trusted: the caller chooses it, and a first execution may
      * well be its third attempt.
      *
-     * @return 1 for the first attempt, and if the caller says nothing or no number from 1 to 999,999,999
+     * @return 1 for the first attempt, and if the caller sends no number from 1 to 999,999,999
      */
     int attempt();
 
@@ -53,7 +53,10 @@ public interface IdempotentExecution {
     /** The answer is recorded and replayed, even if it is a failure. */
     void keep();
 
-    /** Nothing took effect, here or, after a take-over, before: the ID is given back, even if the answer is a success. */
+    /**
+     * Nothing took effect, here or, after a take-over, before: the ID is given back, even if the answer is a success. After {@link
+     * #tookEffect()} this is a contradiction, and the outcome is marked unknown instead, with a warning in the log.
+     */
     void release();
 
     /**
@@ -65,7 +68,10 @@ public interface IdempotentExecution {
      */
     void nothingTookEffect();
 
-    /** Declares that something took effect for good, for example because a transaction was committed. Cannot be withdrawn. */
+    /**
+     * Declares that something took effect for good, for example because a transaction was committed. Cannot be withdrawn: the ID is never
+     * released after it. Whatever would release it (the policy, {@link #release()}, {@link #overtaken()}) marks the outcome as unknown.
+     */
     void tookEffect();
 
     /**
@@ -75,9 +81,9 @@ public interface IdempotentExecution {
     void overtaken();
 
     /**
-     * This execution takes effect after all: {@link #release()}, {@link #overtaken()} and {@link #nothingTookEffect()} count no longer, and the policy decides,
-     * if nothing is said later. Storages call it, for a transaction that is tried again after it has failed; a handler that wants
-     * its answer kept says {@link #keep()}.
+     * This execution takes effect after all: {@link #release()}, {@link #overtaken()} and {@link #nothingTookEffect()} count no longer,
+     * and the policy decides unless there is a later decision. Storages call it, for a transaction that is retried after it has failed; a
+     * handler that wants its answer kept calls {@link #keep()}.
      */
     void applied();
 

@@ -18,10 +18,12 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -218,6 +220,68 @@ class ExecutionTest {
         // A container that gave up says unknown itself: its handler may still be running.
         execution.finish(Verdict.UNKNOWN, OWN);
         assertThat(state()).isEqualTo(RecordState.UNKNOWN);
+    }
+
+    @Test
+    @DisplayName(
+            "P2: no rule and no later decision releases what took effect: a charge that fails afterwards is not run again")
+    void whatTookEffectIsNeverReleased() {
+        Map<String, Consumer<Execution>> endings = Map.of(
+                "200", execution -> execution.finish(execution.byStatus(200), OWN),
+                "422", execution -> execution.finish(execution.byStatus(422), OWN),
+                "429", execution -> execution.finish(execution.byStatus(429), OWN),
+                "503", execution -> execution.finish(execution.byStatus(503), OWN),
+                "exception",
+                        execution -> execution.finish(execution.byException(new IllegalStateException("receipt")), OWN),
+                "release()",
+                        execution -> {
+                            execution.release();
+                            execution.finish(execution.byStatus(200), OWN);
+                        },
+                "overtaken()",
+                        execution -> {
+                            execution.overtaken();
+                            execution.finish(execution.byStatus(500), OWN);
+                        });
+        for (FailureRule rule : FailureRule.values()) {
+            IdempotencePolicy policy =
+                    IdempotencePolicy.builder().failureRule(rule).build();
+            endings.forEach((name, ending) -> {
+                ending.accept(((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution());
+                RecordState undeclared = state();
+                memory.delete(key);
+
+                Execution tookEffect = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
+                tookEffect.tookEffect();
+                ending.accept(tookEffect);
+                assertThat(state())
+                        .as("%s, %s, after tookEffect()", rule, name)
+                        .isEqualTo(undeclared == RecordState.RELEASED ? RecordState.UNKNOWN : undeclared);
+                memory.delete(key);
+
+                Execution none = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
+                none.nothingTookEffect();
+                ending.accept(none);
+                assertThat(state())
+                        .as("%s, %s, after nothingTookEffect()", rule, name)
+                        .isEqualTo(undeclared == RecordState.UNKNOWN ? RecordState.RELEASED : undeclared);
+                memory.delete(key);
+            });
+        }
+    }
+
+    @Test
+    void aReleaseThatContradictsItsEffectIsLogged() {
+        try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
+            Execution execution = run();
+            execution.tookEffect();
+            execution.release();
+            execution.finish(execution.byStatus(200), OWN);
+            assertThat(log.warnings())
+                    .singleElement()
+                    .satisfies(line -> assertThat(line.getFormattedMessage()).contains("declared that it took effect"));
+        }
+        assertThat(told).contains("UNKNOWN").doesNotContain("RELEASED");
     }
 
     @Test
