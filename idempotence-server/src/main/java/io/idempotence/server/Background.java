@@ -173,11 +173,6 @@ final class Background implements AutoCloseable {
         outage.suspect();
     }
 
-    /** Whether what waits needs the room that is left: what is only convenient should not be added. */
-    boolean isBusy() {
-        return bytes.get() > MAX_BYTES / 4;
-    }
-
     private void schedule(Attempt attempt, Duration delay) {
         add(attempt.id, delay, () -> {
             // What began before the end is tried once more.

@@ -33,7 +33,7 @@ record Engine(
     private static final int WRITERS = 8;
 
     static Engine over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
-        StorageGuard guard = new StorageGuard(events, probe(storage, namespace));
+        StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
         Background.Outage outage = new Background.Outage() {
             @Override
             public boolean isKnown() {

@@ -364,7 +364,7 @@ public final class Execution implements IdempotentExecution {
             return Optional.empty();
         }
         try {
-            return insteadOfOwn(verdict, engine.guard().call(() -> send(verdict, result, provisional)));
+            return insteadOfOwn(verdict, engine.guard().record(() -> send(verdict, result, provisional)));
         } catch (CorruptRecordException e) {
             engine.leases().ended(this);
             engine.events().storageFailed(id, "the record was damaged while its handler ran", e);

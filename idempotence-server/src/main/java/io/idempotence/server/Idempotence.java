@@ -15,12 +15,10 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -76,8 +74,8 @@ public final class Idempotence implements AutoCloseable {
     private final String namespace;
     private final IdempotencePolicy policy;
     private final Engine engine;
-    /** Claims that may have been stored in vain, and how often. */
-    private final Map<StorageKey, Integer> undoing = new ConcurrentHashMap<>();
+    /** Claims that may have been stored in vain. */
+    private final CountedKeys undoing = new CountedKeys();
 
     private final SecureRandom random = new SecureRandom();
 
@@ -157,9 +155,9 @@ public final class Idempotence implements AutoCloseable {
         // Others take an ID that is there for done, and forget their message: it must not be there for a moment only.
         BooleanSupplier isThere = () -> engine.storage().find(request.key()).isPresent();
         // Asked on both sides of the claim: it may be given back while the claim is under way.
-        boolean undone = undoing.containsKey(request.key());
+        boolean undone = undoing.contains(request.key());
         boolean saved = claim(id, request, isThere) instanceof ClaimResult.Claimed;
-        if (!saved && (undone || undoing.containsKey(request.key()))) {
+        if (!saved && (undone || undoing.contains(request.key()))) {
             throw new StorageUnavailableException(
                     "this ID may have been saved in vain when the storage did not answer, and is being given back; ask again",
                     null);
@@ -595,11 +593,8 @@ public final class Idempotence implements AutoCloseable {
         try {
             return engine.guard().call(() -> engine.storage().claim(request));
         } catch (StorageUnavailableException first) {
-            if (first.nothingWritten()) {
-                throw first;
-            }
-            if (first.triedToGiveBack()) {
-                if (!first.hasGivenBack()) {
+            if (first.certainty() != StorageUnavailableException.Certainty.NONE) {
+                if (first.certainty() == StorageUnavailableException.Certainty.TO_GIVE_BACK) {
                     undo(id, request, mayClaimToUndo);
                 }
                 throw first;
@@ -622,11 +617,6 @@ public final class Idempotence implements AutoCloseable {
      * would run instead.
      */
     private void undo(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaim) {
-        // A claim runs out by itself, a saved ID does not: it would be called seen for the whole retention.
-        boolean runsOut = request.lease().compareTo(request.retention()) < 0;
-        if (runsOut && (engine.writes().isBusy() || engine.giveBacks().isBusy())) {
-            return;
-        }
         ClaimRequest again = new ClaimRequest(
                 request.key(),
                 request.fingerprint(),
@@ -640,7 +630,7 @@ public final class Idempotence implements AutoCloseable {
                 giveBack(claimed, request);
             }
         };
-        undoing.merge(request.key(), 1, Integer::sum);
+        undoing.add(request.key());
         engine.giveBacks()
                 .retry(
                         id,
@@ -648,7 +638,7 @@ public final class Idempotence implements AutoCloseable {
                         // It asks as its owner: whoever has the ID by then loses nothing.
                         request.retention(),
                         giveBack,
-                        () -> undoing.computeIfPresent(request.key(), (key, n) -> n == 1 ? null : n - 1));
+                        () -> undoing.remove(request.key()));
     }
 
     private void giveBack(ClaimResult.Claimed claimed, ClaimRequest request) {

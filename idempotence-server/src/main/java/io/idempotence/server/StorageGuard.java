@@ -29,7 +29,6 @@ final class StorageGuard implements AutoCloseable {
     static final int MOST_SLOW_CALLERS = 64;
 
     private static final long SLOW_CALLER_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
-    private static final Duration SLOW_CALL = Duration.ofSeconds(1);
     private static final int WINDOW = 20;
     private static final int FEWEST_CALLS = 10;
     private static final int TRIAL_CALLS = 8;
@@ -38,9 +37,18 @@ final class StorageGuard implements AutoCloseable {
     /** A probe may hang as long as the driver waits: others must notice meanwhile that the storage is back. */
     private static final int MOST_PROBES = 4;
 
+    /**
+     * One call of a request thread that is under way.
+     *
+     * @param isTrial whether the breaker was half open when it began: of these only a few are let through
+     * @param counted set by whoever tells the breaker its result
+     */
+    private record Caller(long start, boolean isTrial, AtomicBoolean counted) {}
+
     private final Events events;
     private final LongSupplier nanoTime;
     private final Runnable probe;
+    private final long slowCallNanos;
     private final CircuitBreaker breaker;
     private final ScheduledThreadPoolExecutor prober;
     private final AtomicBoolean probing = new AtomicBoolean();
@@ -49,20 +57,24 @@ final class StorageGuard implements AutoCloseable {
 
     private final AtomicInteger callers = new AtomicInteger();
     private final AtomicLong arrivals = new AtomicLong();
-    /** When each caller that is under way began, in the order of arrival. */
-    private final ConcurrentSkipListMap<Long, Long> underWay = new ConcurrentSkipListMap<>();
+    /** In the order of arrival. */
+    private final ConcurrentSkipListMap<Long, Caller> underWay = new ConcurrentSkipListMap<>();
 
     private volatile Runnable onRecovery = () -> {};
     private volatile BooleanSupplier isAwaited = () -> false;
     private volatile boolean closed;
 
-    /** @param probe a cheap write that leaves nothing behind; a different record each time */
-    StorageGuard(Events events, Runnable probe) {
-        this(events, probe, System::nanoTime);
+    /**
+     * @param probe a cheap write that leaves nothing behind; a different record each time
+     * @param slowCall from when on a call counts as slow
+     */
+    StorageGuard(Events events, Runnable probe, Duration slowCall) {
+        this(events, probe, slowCall, System::nanoTime);
     }
 
     /** @param nanoTime as {@link System#nanoTime} */
-    StorageGuard(Events events, Runnable probe, LongSupplier nanoTime) {
+    StorageGuard(Events events, Runnable probe, Duration slowCall, LongSupplier nanoTime) {
+        this.slowCallNanos = slowCall.toNanos();
         this.nanoTime = nanoTime;
         this.events = events;
         this.probe = probe;
@@ -73,7 +85,7 @@ final class StorageGuard implements AutoCloseable {
                         .slidingWindowSize(WINDOW)
                         .minimumNumberOfCalls(FEWEST_CALLS)
                         .failureRateThreshold(50)
-                        .slowCallDurationThreshold(SLOW_CALL)
+                        .slowCallDurationThreshold(slowCall)
                         .slowCallRateThreshold(80)
                         .permittedNumberOfCallsInHalfOpenState(TRIAL_CALLS)
                         // Time alone closes nothing: the probe does.
@@ -120,18 +132,18 @@ final class StorageGuard implements AutoCloseable {
     }
 
     /**
-     * Calls the storage, unless it is known not to answer.
+     * Calls the storage to claim or to look, unless it is known not to answer or keeps too many callers waiting.
      *
      * @throws StorageUnavailableException as the call does, or at once; then {@link StorageUnavailableException#nothingWritten()}
      */
     <T> T call(Supplier<T> call) {
         if (!breaker.tryAcquirePermission()) {
-            throw StorageUnavailableException.notSent(
-                    "the storage has failed repeatedly and was not asked; it is probed in the background", null);
+            throw knownOutage();
         }
         long arrival = arrivals.getAndIncrement();
-        long start = nanoTime.getAsLong();
-        if (callers.incrementAndGet() > MOST_SLOW_CALLERS && hasTooManySlowCallers(start)) {
+        boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
+        Caller caller = new Caller(nanoTime.getAsLong(), isTrial, new AtomicBoolean());
+        if (callers.incrementAndGet() > MOST_SLOW_CALLERS && hasTooManySlowCallers(caller.start)) {
             callers.decrementAndGet();
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
@@ -139,18 +151,35 @@ final class StorageGuard implements AutoCloseable {
                             + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not asked",
                     null);
         }
-        underWay.put(arrival, start);
+        underWay.put(arrival, caller);
+        if (isTrial) {
+            // Somebody must notice if it hangs.
+            startProbing();
+        }
         try {
-            T answer = call.get();
-            answered(start);
-            return answer;
-        } catch (Throwable e) {
-            failed(start, e);
-            throw e;
+            return count(caller, call, breaker::releasePermission);
         } finally {
             underWay.remove(arrival);
             callers.decrementAndGet();
         }
+    }
+
+    /**
+     * Calls the storage to record an end, unless it is known not to answer. Nothing else keeps it out, however slow the storage is:
+     * the response would leave without its record.
+     *
+     * @throws StorageUnavailableException as {@link #call}
+     */
+    <T> T record(Supplier<T> call) {
+        if (isOpen()) {
+            throw knownOutage();
+        }
+        return count(new Caller(nanoTime.getAsLong(), false, new AtomicBoolean()), call, () -> {});
+    }
+
+    private static StorageUnavailableException knownOutage() {
+        return StorageUnavailableException.notSent(
+                "the storage has failed repeatedly and was not asked; it is probed in the background", null);
     }
 
     /** The oldest come first: if so many of them are slow, the last of these is. */
@@ -158,29 +187,65 @@ final class StorageGuard implements AutoCloseable {
         return underWay.values().stream()
                 .skip(MOST_SLOW_CALLERS - 1L)
                 .findFirst()
-                .filter(start -> now - start > SLOW_CALLER_NANOS)
+                .filter(caller -> now - caller.start > SLOW_CALLER_NANOS)
                 .isPresent();
     }
 
-    private void answered(long start) {
-        breaker.onSuccess(nanoTime.getAsLong() - start, TimeUnit.NANOSECONDS);
+    /** @param withoutResult runs instead of telling the breaker, if the outcome of the call is not the storage's */
+    private <T> T count(Caller caller, Supplier<T> call, Runnable withoutResult) {
+        try {
+            T answer = call.get();
+            answered(caller);
+            return answer;
+        } catch (Throwable e) {
+            failed(caller, e, withoutResult);
+            throw e;
+        }
+    }
+
+    private void answered(Caller caller) {
+        if (!caller.counted.getAndSet(true)) {
+            breaker.onSuccess(nanoTime.getAsLong() - caller.start, TimeUnit.NANOSECONDS);
+        }
         events.storageAnswered();
     }
 
-    private void failed(long start, Throwable e) {
+    private void failed(Caller caller, Throwable e, Runnable withoutResult) {
         boolean answered = e instanceof CorruptRecordException
-                || (e instanceof StorageUnavailableException unavailable && unavailable.refusedByStorage());
+                || (e instanceof StorageUnavailableException unavailable
+                        && unavailable.certainty() == StorageUnavailableException.Certainty.REFUSED);
         if (answered) {
-            answered(start);
+            answered(caller);
         } else if (e instanceof IllegalArgumentException
                 || Thread.currentThread().isInterrupted()) {
-            // Says nothing of the storage.
-            breaker.releasePermission();
+            if (!caller.counted.getAndSet(true)) {
+                withoutResult.run();
+            }
         } else {
-            breaker.onError(nanoTime.getAsLong() - start, TimeUnit.NANOSECONDS, e);
+            countFailure(caller, e);
             // Without further calls nobody else would notice the end of the outage.
             startProbing();
         }
+    }
+
+    private void countFailure(Caller caller, Throwable cause) {
+        if (!caller.counted.getAndSet(true)) {
+            breaker.onError(nanoTime.getAsLong() - caller.start, TimeUnit.NANOSECONDS, cause);
+        }
+    }
+
+    /** A trial that hangs, as in the queue of a pool, has failed: it must not keep others from trying. */
+    private void countTrialsThatHang() {
+        long now = nanoTime.getAsLong();
+        for (Caller caller : underWay.values()) {
+            if (caller.isTrial && now - caller.start > slowCallNanos) {
+                countFailure(caller, new StorageUnavailableException("the storage has not answered in time", null));
+            }
+        }
+    }
+
+    private boolean hasUncountedTrials() {
+        return underWay.values().stream().anyMatch(caller -> caller.isTrial && !caller.counted.get());
     }
 
     private void changed(CircuitBreaker.State state) {
@@ -206,16 +271,21 @@ final class StorageGuard implements AutoCloseable {
         }
     }
 
+    private boolean isNeeded() {
+        return isOpen() || isAwaited.getAsBoolean() || hasUncountedTrials();
+    }
+
     private void look() {
-        if (!isOpen() && !isAwaited.getAsBoolean() && !events.isStorageFailing()) {
+        if (!isNeeded() && !events.isStorageFailing()) {
             probing.set(false);
             // Somebody may have come since.
-            if (isOpen() || isAwaited.getAsBoolean()) {
+            if (isNeeded()) {
                 startProbing();
             }
             return;
         }
         plan();
+        countTrialsThatHang();
         try {
             probe.run();
         } catch (Throwable e) {

@@ -113,7 +113,6 @@ class BackgroundTest {
         assertThat(told).hasSize(1);
         down.set(false);
         await().until(() -> ends.get() == 3);
-        assertThat(background.isBusy()).isFalse();
         retry(id, WHOLE_ROOM);
         assertThat(told).hasSize(1);
     }
@@ -130,16 +129,8 @@ class BackgroundTest {
                 ends::incrementAndGet);
         await().until(() -> told.equals(List.of("STORAGE_ERROR order-1")));
         assertThat(ends).hasValue(1);
-        assertThat(background.isBusy()).isFalse();
-    }
-
-    @Test
-    @DisplayName("what is only convenient is not added when more than a quarter of the room is taken")
-    void isBusyAboveAQuarter() {
-        retry(id, (int) (Background.MAX_BYTES / 4) - Background.BYTES_PER_WRITE);
-        assertThat(background.isBusy()).isFalse();
-        retry(id, 0);
-        assertThat(background.isBusy()).isTrue();
+        retry(id, WHOLE_ROOM);
+        assertThat(told).hasSize(1);
     }
 
     @Test
@@ -207,9 +198,8 @@ class BackgroundTest {
 
         await().until(() -> told.equals(List.of("UNKNOWN order-1")));
         assertThat(ends).hasValue(1);
-        assertThat(background.isBusy()).isFalse();
         int last = tries.get();
-        retry(id, 0);
+        retry(id, WHOLE_ROOM);
         awaitTriesAfter(last + 1);
         assertThat(told).hasSize(1);
     }

@@ -315,7 +315,7 @@ class IdempotenceTest {
         Waiters nobody = new Waiters(background, background, key -> false, 0);
         Engine engine = new Engine(
                 storage,
-                new StorageGuard(toTest, () -> {}),
+                new StorageGuard(toTest, () -> {}, Duration.ofSeconds(1)),
                 toTest,
                 background,
                 background,

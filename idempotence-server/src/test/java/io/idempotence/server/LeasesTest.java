@@ -81,7 +81,13 @@ class LeasesTest {
 
     private Execution execution(Claim claim, IdempotencePolicy policy) {
         Engine engine = new Engine(
-                storage, new StorageGuard(events, () -> {}), events, background, background, leases, waiters);
+                storage,
+                new StorageGuard(events, () -> {}, Duration.ofSeconds(1)),
+                events,
+                background,
+                background,
+                leases,
+                waiters);
         return new Execution(
                 engine,
                 IdempotentCall.of(IdempotenceId.of("any")),

@@ -189,6 +189,77 @@ class StorageOutageTest {
                 .isGreaterThanOrEqualTo(StorageGuard.MOST_SLOW_CALLERS);
     }
 
+    @Test
+    @DisplayName("T10: ends are recorded before their responses leave while slow claims keep other claims out")
+    void endsAreRecordedAtOnceWhileSlowClaimsKeepOthersOut() throws Exception {
+        List<Execution> running = new ArrayList<>();
+        for (int i = 0; i < 2 * StorageGuard.MOST_SLOW_CALLERS; i++) {
+            running.add(run("running-" + i));
+        }
+        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch arrived = new CountDownLatch(running.size());
+        storage.before((call, which) -> {
+            if (call == Call.CLAIM) {
+                hang(goOn);
+            } else if (call == Call.COMPLETE) {
+                // All of them wait for the storage at once, for longer than a claim may.
+                arrived.countDown();
+                awaitAll(arrived);
+            }
+        });
+        try {
+            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
+                callers.submit(this::execute);
+            }
+            await("a claim that is refused").until(() -> isRefused(callers.submit(this::execute)));
+            List<Future<RecordState>> ends = new ArrayList<>();
+            for (int i = 0; i < running.size(); i++) {
+                String id = "running-" + i;
+                Execution execution = running.get(i);
+                ends.add(callers.submit(() -> {
+                    execution.finish(Verdict.KEEP, StoredResult.nothing());
+                    return state(id);
+                }));
+            }
+            for (Future<RecordState> end : ends) {
+                assertThat(end.get()).isEqualTo(RecordState.COMPLETED);
+            }
+        } finally {
+            goOn.countDown();
+        }
+    }
+
+    @Test
+    @DisplayName("trial calls that hang keep others out for a bounded time: the storage is back for all who ask later")
+    void trialCallsThatHangDoNotKeepOthersOut() throws Exception {
+        CountDownLatch goOn = new CountDownLatch(1);
+        AtomicInteger hanging = new AtomicInteger();
+        openTheBreaker();
+        storage.before((call, which) -> {
+            if (call == Call.CLAIM) {
+                hanging.incrementAndGet();
+                hang(goOn);
+            }
+        });
+        try {
+            await("trials").until(() -> {
+                callers.submit(this::execute);
+                return hanging.get() >= 8;
+            });
+            // The storage answers from here on; those eight, in a pool's queue say, wait still.
+            works();
+            await().atMost(Duration.ofSeconds(10)).until(() -> {
+                try {
+                    return execute().equals("paid");
+                } catch (ExecutionRefusedException e) {
+                    return false;
+                }
+            });
+        } finally {
+            goOn.countDown();
+        }
+    }
+
     private static boolean isRefused(Future<String> call) throws Exception {
         try {
             call.get(100, TimeUnit.MILLISECONDS);
@@ -208,7 +279,7 @@ class StorageOutageTest {
         CountDownLatch arrived = new CountDownLatch(crowd);
         CountDownLatch goOn = new CountDownLatch(1);
         List<Future<String>> calls = new ArrayList<>();
-        try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, now::get)) {
+        try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), now::get)) {
             for (int i = 0; i < crowd; i++) {
                 calls.add(callers.submit(() -> guard.call(() -> {
                     arrived.countDown();
@@ -248,6 +319,28 @@ class StorageOutageTest {
             assertThat(log.warnings().get(1).getFormattedMessage()).startsWith("the storage answers again");
         }
         assertThat(told.stream().filter("STORAGE_ERROR"::equals)).hasSize(100);
+    }
+
+    @Test
+    @DisplayName("calls that take as long as their storage may take open nothing")
+    void callsAsSlowAsTheirStorageMayBeOpenNothing() {
+        AtomicLong now = new AtomicLong();
+        for (Duration slowCall : List.of(Duration.ofSeconds(6), Duration.ofSeconds(1))) {
+            try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, slowCall, now::get)) {
+                for (int i = 0; i < 10; i++) {
+                    guard.call(() -> now.addAndGet(Duration.ofSeconds(5).toNanos()));
+                }
+                assertThat(guard.isOpen()).isEqualTo(slowCall.toSeconds() < 5);
+            }
+        }
+    }
+
+    private static void awaitAll(CountDownLatch arrived) {
+        try {
+            arrived.await(5, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private static void hang(CountDownLatch latch) {

@@ -427,6 +427,12 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                                 && session.insert(sql().mark, parameters)));
     }
 
+    /** Half of the statement timeout, at least one second. */
+    @Override
+    public Duration slowCall() {
+        return Duration.ofMillis(Math.max(1_000, database.timeoutSeconds() * 500L));
+    }
+
     /** Stops the cleanup, if there is one; a batch under way ends within the statement timeout. The {@code DataSource} stays open. */
     @Override
     public void close() {

@@ -65,6 +65,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private static final LuaScript RESOLVE = LuaScript.load("resolve.lua");
 
     private static final int PAGE = 500;
+    private static final Duration SLOW_CALL = Duration.ofSeconds(1);
 
     private static final byte[] REFUSE = {'0'};
     private static final byte[] TAKE_OVER = {'1'};
@@ -74,8 +75,11 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private final RedisCommands redis;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private RedisIdempotenceStorage(RedisCommands redis) {
+    private final Duration slowCall;
+
+    private RedisIdempotenceStorage(RedisCommands redis, Duration slowCall) {
         this.redis = redis;
+        this.slowCall = slowCall;
     }
 
     /**
@@ -151,7 +155,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * @return a storage on {@code client}
      */
     public static RedisIdempotenceStorage using(UnifiedJedis client) {
-        return new RedisIdempotenceStorage(new ApplicationsRedis(Objects.requireNonNull(client, "client")));
+        return new RedisIdempotenceStorage(new ApplicationsRedis(Objects.requireNonNull(client, "client")), SLOW_CALL);
     }
 
     @Override
@@ -315,6 +319,12 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     @Override
     public boolean delete(StorageKey key) {
         return calling("delete", () -> redis.delete(bytes(key)));
+    }
+
+    /** One second, and the time that replicas may take. */
+    @Override
+    public Duration slowCall() {
+        return slowCall;
     }
 
     @Override
@@ -520,7 +530,8 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
             RedisConnector connector =
                     new RedisConnector(addresses, pool, client, primaryName, sentinelClient, replication, strict);
             return new RedisIdempotenceStorage(
-                    lazyStart ? new LazyRedis(connector.name(), connector::connect) : connector.connect());
+                    lazyStart ? new LazyRedis(connector.name(), connector::connect) : connector.connect(),
+                    replication == null ? SLOW_CALL : SLOW_CALL.plus(replication.timeout()));
         }
     }
 }

@@ -184,6 +184,16 @@ public interface IdempotenceStorage extends AutoCloseable {
      */
     boolean delete(StorageKey key);
 
+    /**
+     * From when on a call is slow. Where four fifths of the latest calls are, attempts are refused until the storage is faster: it would
+     * hold the threads of the application. Longer than the storage's calls take while it is well.
+     *
+     * @return at least 1 ms; one second unless overridden
+     */
+    default Duration slowCall() {
+        return Duration.ofSeconds(1);
+    }
+
     /** Closes what the storage opened itself, never what the application gave it. Closing twice does nothing. */
     @Override
     void close();

@@ -11,11 +11,19 @@ public final class StorageUnavailableException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
     /** What is certain about the call that failed. */
-    private enum Certainty {
+    public enum Certainty {
+        /** Nothing: it may or may not have taken effect. */
         NONE,
+        /** It never left for the storage, and wrote nothing. */
         NOT_SENT,
+        /** The storage is well, has refused this one call, and wrote nothing. It is no outage: other calls may well succeed. */
         REFUSED,
+        /**
+         * The storage wrote this claim, did not let it count, and has undone it. The undoing may take effect late: a claim of the same
+         * owner that was asked for after it, and granted, would be freed while its work runs. So only another owner may ask again.
+         */
         GIVEN_BACK,
+        /** As {@link #GIVEN_BACK}, but to undo the claim has failed: it has to be given back later. */
         TO_GIVE_BACK
     }
 
@@ -50,7 +58,7 @@ public final class StorageUnavailableException extends IdempotenceException {
 
     /**
      * For implementations whose storage is well, and has refused this one write: it is full, for example. {@link #nothingWritten()}
-     * and {@link #refusedByStorage()} are true.
+     * is true.
      *
      * @param message which storage, why it refused; without keys or passwords
      * @param cause the driver's exception, or null
@@ -61,7 +69,7 @@ public final class StorageUnavailableException extends IdempotenceException {
     }
 
     /**
-     * For implementations that write a claim, may not let it count, and undo it: {@link #triedToGiveBack()} is true.
+     * For implementations that write a claim, may not let it count, and undo it.
      *
      * @param message which storage, what it did; without keys or passwords
      * @param cause the driver's exception, or null
@@ -82,31 +90,11 @@ public final class StorageUnavailableException extends IdempotenceException {
     }
 
     /**
-     * True if the storage answered, and refused this write only. Such a failure is no outage: other calls may well succeed.
+     * What is certain about the call that failed.
      *
-     * @return true if made by {@link #refused}
+     * @return {@link Certainty#NONE} unless made by one of the static methods
      */
-    public boolean refusedByStorage() {
-        return certainty == Certainty.REFUSED;
-    }
-
-    /**
-     * True if the storage has refused a claim that it had written, and has undone it or tried to. That may take effect late: a claim
-     * of the same owner that was asked for after it, and granted, would be freed while its work runs. So only another owner may ask
-     * again.
-     *
-     * @return true if made by {@link #givingBack}
-     */
-    public boolean triedToGiveBack() {
-        return certainty == Certainty.GIVEN_BACK || certainty == Certainty.TO_GIVE_BACK;
-    }
-
-    /**
-     * True if the claim is undone. If not, it has to be given back later.
-     *
-     * @return what {@link #givingBack} was told
-     */
-    public boolean hasGivenBack() {
-        return certainty == Certainty.GIVEN_BACK;
+    public Certainty certainty() {
+        return certainty;
     }
 }

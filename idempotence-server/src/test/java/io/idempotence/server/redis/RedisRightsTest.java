@@ -109,7 +109,7 @@ class RedisRightsTest extends RedisTestBase {
             assertThatThrownBy(() -> careful.claim(Claims.request(key)))
                     .isInstanceOfSatisfying(
                             StorageUnavailableException.class,
-                            e -> assertThat(e.hasGivenBack()).isTrue())
+                            e -> assertThat(e.certainty()).isEqualTo(StorageUnavailableException.Certainty.GIVEN_BACK))
                     .hasMessageContaining("ACL SETUSER <user> +wait");
             assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
             assertThat(replica.port()).isPositive();

@@ -156,7 +156,7 @@ class RedisUnsentTest {
                 Jedis jedis = redis.jedis()) {
             jedis.configSet("maxmemory", "1");
             assertThat(failure(storage, key).nothingWritten()).isTrue();
-            assertThat(failure(storage, key).refusedByStorage()).isTrue();
+            assertThat(failure(storage, key).certainty()).isEqualTo(StorageUnavailableException.Certainty.REFUSED);
         }
     }
 

@@ -130,7 +130,7 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
                 try {
                     claims.add(claim(storage, id, RETENTION));
                 } catch (StorageUnavailableException e) {
-                    assertThat(e.refusedByStorage()).isTrue();
+                    assertThat(e.certainty()).isEqualTo(StorageUnavailableException.Certainty.REFUSED);
                     refused++;
                     continue;
                 }

@@ -83,7 +83,7 @@ class StorageOutageIT {
 
             wire.letGo();
             await().pollInterval(Duration.ofMillis(20))
-                    .atMost(Duration.ofSeconds(2))
+                    .atMost(Duration.ofSeconds(1))
                     .until(() -> pay(server).statusCode() == 201);
         }
     }
