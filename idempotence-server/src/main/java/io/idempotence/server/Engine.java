@@ -17,6 +17,7 @@ import java.util.stream.Stream;
  * @param storage itself, for renewals and for what is repeated in the background
  * @param guard the way of request threads to the storage
  * @param writes ends that the storage could not take when they were due
+ * @param unsettled the IDs whose results may be replaced in a moment
  * @param giveBacks of claims that may have been stored in vain; apart, because the ends of executions must not wait for them
  */
 record Engine(
@@ -26,6 +27,7 @@ record Engine(
         Background writes,
         Background giveBacks,
         Leases leases,
+        CountedKeys unsettled,
         Waiters waiters)
         implements AutoCloseable {
     private static final Duration AT_ONCE = Duration.ofMillis(1);
@@ -62,6 +64,7 @@ record Engine(
                 writes,
                 giveBacks,
                 leases,
+                new CountedKeys(),
                 new Waiters(
                         new Background(events, "idempotence-polls"),
                         new Background(events, "idempotence-timeouts"),

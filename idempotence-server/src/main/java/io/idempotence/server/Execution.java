@@ -42,6 +42,7 @@ public final class Execution implements IdempotentExecution {
     private final AtomicBoolean alarmed = new AtomicBoolean();
     private final AtomicBoolean finished = new AtomicBoolean();
     private final AtomicBoolean replaceable = new AtomicBoolean();
+    private final AtomicBoolean held = new AtomicBoolean();
     private volatile boolean endIsPending;
     private volatile @Nullable Verdict decided;
     private final AtomicReference<Effect> effect = new AtomicReference<>(Effect.UNDECLARED);
@@ -215,7 +216,8 @@ public final class Execution implements IdempotentExecution {
 
     /**
      * Records how the handler ended, like {@link #finish}. A result that is kept may be replaced once, by {@link #replace}: the
-     * application's error page may still change the response.
+     * application's error page may still change the response. Until {@link #settle}, attempts in this process are refused as in
+     * progress instead of getting the result.
      *
      * @param byPolicy as in {@link #finish}
      * @param result what later attempts get if the ID is kept and the result is not replaced; not changed afterwards
@@ -243,6 +245,7 @@ public final class Execution implements IdempotentExecution {
                                         : "the outcome is marked unknown");
             }
             replaceable.set(provisional && verdict == Verdict.KEEP);
+            hold();
             return write(verdict, result, provisional);
         } finally {
             engine.events()
@@ -258,14 +261,38 @@ public final class Execution implements IdempotentExecution {
     }
 
     /**
-     * Replaces the result that {@link #finishProvisionally} recorded. The first call counts;
+     * Replaces the result that {@link #finishProvisionally} recorded, and {@linkplain #settle() settles} it. The first call counts;
      * without a provisional result it does nothing. Never throws for a storage that fails, see {@link #finish}.
      *
      * @param result what later attempts get; not changed afterwards
      * @return as {@link #finish}
      */
     public Optional<Decision> replace(byte[] result) {
-        return replaceable.compareAndSet(true, false) ? write(Verdict.KEEP, result, false) : Optional.empty();
+        if (!replaceable.compareAndSet(true, false)) {
+            return Optional.empty();
+        }
+        try {
+            return write(Verdict.KEEP, result, false);
+        } finally {
+            settle();
+        }
+    }
+
+    /**
+     * The provisional result may be replaced soon: until {@link #settle}, attempts in this process are refused as in progress
+     * instead of getting it. Without such a result it does nothing.
+     */
+    public void hold() {
+        if (replaceable.get() && held.compareAndSet(false, true)) {
+            engine.unsettled().add(claim.key());
+        }
+    }
+
+    /** Attempts get the result that is recorded from now on. Ends {@link #finishProvisionally} and {@link #hold}; a second call does nothing. */
+    public void settle() {
+        if (held.compareAndSet(true, false)) {
+            engine.unsettled().remove(claim.key());
+        }
     }
 
     /** Reports that the answer is too large to be kept. Finish with {@link StoredResponse#unavailable()} then. */

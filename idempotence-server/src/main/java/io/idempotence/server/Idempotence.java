@@ -424,6 +424,8 @@ public final class Idempotence implements AutoCloseable {
     private Decision decide(IdempotentCall call, ClaimRequest request, IdempotencePolicy policy) {
         IdempotenceId id = call.id();
         try {
+            // Asked on both sides of the claim: the result may be settled while its answer is under way.
+            boolean unsettled = engine.unsettled().contains(request.key());
             long left = System.nanoTime();
             ClaimResult result = claim(id, request);
             if (result instanceof ClaimResult.Abandoned abandoned
@@ -441,6 +443,11 @@ public final class Idempotence implements AutoCloseable {
                     throw new StorageUnavailableException(
                             "the storage answers later than the lease of " + policy.lease() + " lasts", null);
                 }
+            }
+            if (result instanceof ClaimResult.Completed
+                    && (unsettled || engine.unsettled().contains(request.key()))) {
+                engine.events().publish(IdempotenceEvent.IN_PROGRESS, id);
+                return new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
             }
             return decide(call, policy, result, left);
         } catch (RuntimeException e) {
@@ -511,7 +518,7 @@ public final class Idempotence implements AutoCloseable {
                 }
                 // Asking again claims, and so acts as the policy says.
                 case RELEASED, ABANDONED -> new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
-                case COMPLETED -> result(request);
+                case COMPLETED -> engine.unsettled().contains(request.key()) ? null : result(request);
             };
         } catch (Throwable e) {
             // Whatever a storage throws: nobody would look again.

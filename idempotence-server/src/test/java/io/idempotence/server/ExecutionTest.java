@@ -289,6 +289,7 @@ class ExecutionTest {
         Execution execution = run();
         assertThat(execution.finishProvisionally(Verdict.KEEP, OWN)).isEmpty();
         assertThat(state()).isEqualTo(RecordState.COMPLETED);
+        execution.settle();
         assertReplays(OWN);
 
         assertThat(execution.replace(PAGE)).isEmpty();
@@ -297,6 +298,39 @@ class ExecutionTest {
         execution.finish(Verdict.RELEASE, OWN);
         assertReplays(PAGE);
         assertThat(told).filteredOn("overhead of RUN"::equals).hasSize(1);
+    }
+
+    @Test
+    @DisplayName("P4: a failure is given to nobody while its error page may still come")
+    void aFailureIsGivenToNobodyWhileItsErrorPageMayStillCome() {
+        Execution execution = run();
+        List<Decision> during = new CopyOnWriteArrayList<>();
+        storage.after((call, which) -> {
+            if (call == Call.COMPLETE_PROVISIONALLY) {
+                during.add(claim());
+            }
+        });
+        execution.finishProvisionally(Verdict.KEEP, OWN);
+        CompletableFuture<Decision> waiter = idempotence.claim(IdempotentCall.of(id), POLICY, Duration.ofMinutes(1));
+        execution.settle();
+        execution.hold();
+        during.add(claim());
+        assertThat(during)
+                .hasSize(2)
+                .allSatisfy(
+                        decision -> assertThat(refusal(Optional.of(decision))).isEqualTo(Refusal.IN_PROGRESS));
+        long finds = storage.count(Call.FIND);
+        await("a look at what is held").until(() -> storage.count(Call.FIND) > finds + 1);
+        assertThat(waiter).isNotDone();
+
+        execution.replace(PAGE);
+        assertReplays(PAGE);
+        assertThat(waiter.join())
+                .isInstanceOfSatisfying(
+                        Decision.Replay.class,
+                        replay -> assertThat(replay.result()).isEqualTo(PAGE));
+        execution.hold();
+        assertReplays(PAGE);
     }
 
     @Test

@@ -320,6 +320,7 @@ class IdempotenceTest {
                 background,
                 background,
                 new Leases(background),
+                new CountedKeys(),
                 nobody);
         return new Execution(engine, IdempotentCall.of(id), claimed, left, policy);
     }

@@ -87,6 +87,7 @@ class LeasesTest {
                 background,
                 background,
                 leases,
+                new CountedKeys(),
                 waiters);
         return new Execution(
                 engine,

@@ -390,6 +390,8 @@ final class Exchange {
             execution.finish(Verdict.KEEP, StoredResponse.unavailable());
             throw e;
         } finally {
+            // A container runs the error page after this, and errorPage holds the result again.
+            execution.settle();
             content.close();
         }
     }
@@ -402,7 +404,7 @@ final class Exchange {
             // The container responded for a handler that has not: its work may still be running.
             byPolicy = Verdict.UNKNOWN;
         }
-        if (!gave(finish(byPolicy, deferred))) {
+        if (!gave(finish(byPolicy, deferred), buffer, response.target())) {
             buffer.deliver();
         }
     }
@@ -444,18 +446,26 @@ final class Exchange {
         if (!ended.compareAndSet(false, true)) {
             return false;
         }
+        try {
+            return endedInsteadOf(exception);
+        } finally {
+            execution.settle();
+            content.close();
+        }
+    }
+
+    private boolean endedInsteadOf(Throwable exception) {
         boolean stillRuns = mayStillRun();
         Verdict byPolicy = stillRuns || hasBegunAKeptResponse() ? Verdict.UNKNOWN : execution.byException(exception);
         Optional<Decision> instead = execution.verdict(byPolicy) == Verdict.KEEP
                 ? finishWithError(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null)
                 : execution.finish(byPolicy, StoredResponse.unavailable());
-        boolean gave = !stillRuns && gave(instead);
+        boolean gave = !stillRuns && gave(instead, buffer, response.target());
         if (gave) {
             LOG.warn(
                     "The handler of a late owner failed; its caller gets what the owner that took over has recorded",
                     exception);
         }
-        content.close();
         return gave;
     }
 
@@ -471,22 +481,36 @@ final class Exchange {
     void errorPage(FilterChain chain, HttpServletRequest request, HttpServletResponse response)
             throws IOException, ServletException {
         awaitsErrorPage = false;
+        execution.hold();
+        try {
+            renderErrorPage(chain, request, response);
+        } finally {
+            execution.settle();
+        }
+    }
+
+    private void renderErrorPage(FilterChain chain, HttpServletRequest request, HttpServletResponse response)
+            throws IOException, ServletException {
         headers.atErrorPage(response);
         try (MemoryBudget.Share memory = content.memory().another()) {
             ResponseBuffer page = newBuffer(memory);
             // Undertow has the page written to what the last dispatch was given.
             HeldResponse ended = HeldResponse.in(response, buffer);
-            HeldResponse held = page.response(ended == null ? response : ended.target());
+            HttpServletResponse target = ended == null ? response : ended.target();
+            HeldResponse held = page.response(target);
             // Tomcat calls a dispatch asynchronous in which the handler has completed.
             boolean asyncBefore = request.isAsyncStarted();
             chain.doFilter(request, held);
+            Optional<Decision> instead = Optional.empty();
             if (page.deferred() == null && (asyncBefore || !request.isAsyncStarted())) {
-                execution.replace(written(page, held.getStatus()));
+                instead = execution.replace(written(page, held.getStatus()));
             } else if (page.deferred() == null) {
                 // The page comes later, past this filter: the error itself stays recorded.
                 page.stopHolding();
             }
-            page.deliver();
+            if (!gave(instead, page, target)) {
+                page.deliver();
+            }
         }
     }
 
@@ -535,17 +559,17 @@ final class Exchange {
     }
 
     /** Gives the caller of a late owner what the other one has recorded, or the refusal it would get now (T14). */
-    private boolean gave(Optional<Decision> instead) {
+    private boolean gave(Optional<Decision> instead, ResponseBuffer own, HttpServletResponse target) {
         boolean possible = instead.isPresent()
-                && !buffer.streaming()
+                && !own.streaming()
                 && (!(instead.get() instanceof Decision.Replay replay) || Replay.isPossible(replay.result()));
         if (possible) {
-            buffer.discard();
+            own.discard();
             try {
                 if (instead.get() instanceof Decision.Replay replay) {
-                    Replay.give(replay.result(), response.target());
+                    Replay.give(replay.result(), target);
                 } else if (instead.get() instanceof Decision.Refuse refuse) {
-                    problems.refuse(response.target(), refuse.refusal(), refuse.retryAfter(), null);
+                    problems.refuse(target, refuse.refusal(), refuse.retryAfter(), null);
                 }
             } catch (IOException | CorruptRecordException e) {
                 LOG.warn("A late owner's caller could not be given the response of the owner that took over", e);

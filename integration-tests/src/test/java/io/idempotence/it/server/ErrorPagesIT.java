@@ -1,14 +1,19 @@
 package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import jakarta.servlet.DispatcherType;
 import java.net.http.HttpResponse;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -63,6 +68,43 @@ class ErrorPagesIT extends FilterTestBase {
     }
 
     @Test
+    @DisplayName("P4: a duplicate that comes while the error page renders gets the page, not one rendered anew")
+    void aDuplicateThatComesWhileTheErrorPageRendersGetsThatPage() throws Exception {
+        errorPage = "/error";
+        AtomicInteger pages = new AtomicInteger();
+        CountDownLatch rendering = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ERROR) {
+                int page = pages.incrementAndGet();
+                rendering.countDown();
+                awaitLatch(goOn);
+                response.getWriter().print("page " + page);
+            } else {
+                response.sendError(422, "no such account");
+            }
+        });
+        CompletableFuture<HttpResponse<byte[]>> first =
+                Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
+        rendering.await();
+        CompletableFuture<HttpResponse<byte[]>> waits = Http.sendAsync(
+                Http.request("POST", server.uri("/payments"), id, "{\"amount\":5}", "Prefer", "wait=10"));
+        HttpResponse<byte[]> impatient;
+        try {
+            impatient = Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{\"amount\":5}"))
+                    .get(5, TimeUnit.SECONDS);
+        } finally {
+            goOn.countDown();
+        }
+        assertThat(refusal(impatient)).isEqualTo("in-progress");
+        assertThat(text(first.join())).isEqualTo("page 1");
+        assertSameAnswer(first.join(), waits.join());
+        assertSameAnswer(first.join(), call(server));
+        assertThat(pages).hasValue(1);
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
     @DisplayName("Rule 11, T12: the error page of a released failure is not recorded")
     void theErrorPageOfAReleasedFailureIsNotRecorded() {
         errorPage = "/error";
@@ -105,5 +147,13 @@ class ErrorPagesIT extends FilterTestBase {
                 .isEqualTo(bare.headers().allValues("Location").size());
         awaitReplay(server, first);
         assertThat(runs).hasValue(1);
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 }
