@@ -1,5 +1,6 @@
 package io.idempotence.client;
 
+import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
@@ -13,6 +14,7 @@ import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
 import java.util.Arrays;
+import java.util.concurrent.CompletionStage;
 
 /** The arrows between the packages of this module, and the Feign types it may use. */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ImportOption.DoNotIncludeTests.class)
@@ -64,6 +66,17 @@ class ArchitectureTest {
                     "io.idempotence.client.ScopeHistory$Call.<init>",
                     "io.idempotence.client.ScopeHistory$Call.sent",
                     "io.idempotence.client.ScopeHistory.checkRetention"));
+
+    /** The JDK's timer thread outlives a web application, and keeps the classes of the one that used it first. */
+    @ArchTest
+    static final ArchRule nobodyRunsOnThreadsThatTheJdkShares = noClasses()
+            .that()
+            .resideInAPackage("io.idempotence.client..")
+            .should()
+            .callMethodWhere(describe(
+                    "runs on a thread that the JDK shares",
+                    call -> call.getTargetOwner().isAssignableTo(CompletionStage.class)
+                            && call.getName().matches("orTimeout|completeOnTimeout|delayedExecutor|.*Async")));
 
     private static ArchCondition<JavaClass> readTheWallClockOutsideOf(String... places) {
         return new ArchCondition<>("read the wall clock elsewhere") {

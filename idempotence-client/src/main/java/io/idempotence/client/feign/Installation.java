@@ -14,6 +14,7 @@ import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.feign.Watchdog.Watch;
+import io.idempotence.client.retry.CallThreads;
 import io.idempotence.client.retry.Current;
 import java.lang.reflect.Method;
 import java.lang.reflect.ParameterizedType;
@@ -27,7 +28,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -57,7 +57,8 @@ final class Installation {
     private final AtomicBoolean strangerTold = new AtomicBoolean();
     private final AtomicBoolean redirectTold = new AtomicBoolean();
     private final Current<Watch> sending = new Current<>();
-    private final Watchdog watchdog = new Watchdog();
+    private final CallThreads threads = new CallThreads();
+    private final Watchdog watchdog = new Watchdog(threads);
 
     private record OpenCall(FeignCall call, ClientMethod method, Object[] args) {
         /** The very same arguments: a handler may also split one call into several, which must not share an ID. */
@@ -140,7 +141,7 @@ final class Installation {
         ExecutorService given = givenExecutor();
         ExecutorService executor = given != null
                 ? given
-                : Executors.newCachedThreadPool(runnable -> {
+                : CallThreads.cached(runnable -> {
                     Thread thread = new Thread(runnable, "idempotence-feign-async");
                     thread.setDaemon(true);
                     return thread;
@@ -272,6 +273,10 @@ final class Installation {
                             + " response. Call that origin directly, or give such calls no ID: @Idempotent(false)",
                     Address.of(url).map(to -> to.origin().toString()).orElse("?"));
         }
+    }
+
+    CallThreads threads() {
+        return threads;
     }
 
     Watchdog watchdog() {

@@ -48,7 +48,7 @@ final class RetryingMethodHandler implements MethodHandler {
         Exchange exchange = new FeignExchange(call, args);
         return method.returnsFuture()
                 ? call.runsUntil(CallLoop.runAsync(
-                        call.logical(), retry, exchange, method.config().executor()))
+                        call.logical(), retry, exchange, method.config().executor(), installation.threads()))
                 : CallLoop.run(call.logical(), retry, exchange);
     }
 

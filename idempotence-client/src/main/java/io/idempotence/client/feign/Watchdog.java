@@ -1,5 +1,6 @@
 package io.idempotence.client.feign;
 
+import io.idempotence.client.retry.CallThreads;
 import io.idempotence.client.retry.Deadline;
 import java.io.Closeable;
 import java.io.IOException;
@@ -10,12 +11,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -26,41 +22,17 @@ import org.slf4j.LoggerFactory;
 /**
  * Ends exchanges that outlive their call: its deadline is over, or its thread was interrupted. The timeouts of HTTP clients do not,
  * where a peer takes or sends a byte now and then, or takes none.
- *
- * <p>Its threads are daemons. They start with the first exchange and stop when there has been none for a second.
  */
 final class Watchdog {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
     private static final int LONGEST_READ = 8192;
     private static final long LOOK_MILLIS = 50;
-    private static final long IDLE_MILLIS = 1_000;
 
-    private final ScheduledThreadPoolExecutor timer =
-            new ScheduledThreadPoolExecutor(1, named("idempotence-feign-deadline"));
+    private final CallThreads threads;
 
-    /** Closing a connection may block, and so may a read. */
-    private final ExecutorService background = new ThreadPoolExecutor(
-            0,
-            Integer.MAX_VALUE,
-            IDLE_MILLIS,
-            TimeUnit.MILLISECONDS,
-            new SynchronousQueue<>(),
-            named("idempotence-feign-io"));
-
-    Watchdog() {
-        timer.setKeepAliveTime(IDLE_MILLIS, TimeUnit.MILLISECONDS);
-        timer.allowCoreThreadTimeOut(true);
-        timer.setRemoveOnCancelPolicy(true);
-    }
-
-    private static ThreadFactory named(String name) {
-        return runnable -> {
-            Thread thread = new Thread(runnable, name);
-            thread.setDaemon(true);
-            // That of the first caller may be an application that is undeployed.
-            thread.setContextClassLoader(null);
-            return thread;
-        };
+    /** @param threads closing a connection may block, and so may a read */
+    Watchdog(CallThreads threads) {
+        this.threads = threads;
     }
 
     /**
@@ -92,7 +64,7 @@ final class Watchdog {
 
         private void begin() {
             long first = Math.min(LOOK_MILLIS, deadline.millisLeft());
-            looks = timer.scheduleWithFixedDelay(this::look, first, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            looks = threads.timer().scheduleWithFixedDelay(this::look, first, LOOK_MILLIS, TimeUnit.MILLISECONDS);
         }
 
         /** A way to end what is under way, from any thread and more than once. */
@@ -120,7 +92,7 @@ final class Watchdog {
         void abort() {
             aborted = true;
             if (closes.compareAndSet(false, true)) {
-                background.execute(() -> {
+                threads.background().execute(() -> {
                     try {
                         exits.forEach(Runnable::run);
                     } finally {
@@ -154,7 +126,7 @@ final class Watchdog {
         int read(InputStream in, byte[] buffer, int offset, int length) throws IOException {
             byte[] own = new byte[Math.min(length, LONGEST_READ)];
             CompletableFuture<Integer> reading = new CompletableFuture<>();
-            background.execute(() -> {
+            threads.background().execute(() -> {
                 try {
                     reading.complete(in.read(own));
                 } catch (Throwable e) {
@@ -192,7 +164,7 @@ final class Watchdog {
                 response.close();
                 return;
             }
-            background.execute(() -> {
+            threads.background().execute(() -> {
                 try {
                     response.close();
                 } catch (IOException | RuntimeException e) {

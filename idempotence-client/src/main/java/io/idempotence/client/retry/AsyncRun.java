@@ -6,6 +6,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
@@ -23,15 +24,17 @@ final class AsyncRun {
     private final CallSteps steps;
     private final Exchange exchange;
     private final Executor executor;
+    private final CallThreads threads;
     private final CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
     private final AtomicBoolean over = new AtomicBoolean();
     private volatile @Nullable CompletableFuture<?> running;
 
-    AsyncRun(LogicalCall call, CallSteps steps, Exchange exchange, Executor executor) {
+    AsyncRun(LogicalCall call, CallSteps steps, Exchange exchange, Executor executor, CallThreads threads) {
         this.call = call;
         this.steps = steps;
         this.exchange = exchange;
         this.executor = executor;
+        this.threads = threads;
     }
 
     CompletableFuture<@Nullable Object> start() {
@@ -75,15 +78,17 @@ final class AsyncRun {
                 go(steps.stop(), false);
             }
         });
-        CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS, Runnable::run)
-                .execute(() -> {
-                    try {
-                        executor.execute(() -> turn.complete(null));
-                    } catch (Throwable e) {
-                        // This is the one thread of all timers.
-                        CompletableFuture.runAsync(() -> turn.completeExceptionally(e));
-                    }
-                });
+        threads.timer()
+                .schedule(
+                        () -> {
+                            try {
+                                executor.execute(() -> turn.complete(null));
+                            } catch (Throwable e) {
+                                threads.background().execute(() -> turn.completeExceptionally(e));
+                            }
+                        },
+                        millis,
+                        TimeUnit.MILLISECONDS);
     }
 
     private void send() {
@@ -138,18 +143,15 @@ final class AsyncRun {
      */
     private void untilTheDeadline(
             CompletableFuture<@Nullable Object> stage, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
-        CompletableFuture<@Nullable Object> inTime = call.isPlain()
-                ? stage
-                : stage.completeOnTimeout(LOST, call.deadline().millisLeft() + GRACE_MILLIS, TimeUnit.MILLISECONDS);
-        inTime.whenComplete((value, thrown) -> {
-            Runnable continued = () -> guarded(() -> next.accept(value, thrown));
-            if (value == LOST) {
-                // Not in the one thread of all timers.
-                CompletableFuture.runAsync(continued);
-            } else {
-                continued.run();
-            }
-        });
+        if (!call.isPlain()) {
+            Future<?> timeout = threads.timer()
+                    .schedule(
+                            () -> threads.background().execute(() -> stage.complete(LOST)),
+                            call.deadline().millisLeft() + GRACE_MILLIS,
+                            TimeUnit.MILLISECONDS);
+            stage.whenComplete((value, thrown) -> timeout.cancel(false));
+        }
+        stage.whenComplete((value, thrown) -> guarded(() -> next.accept(value, thrown)));
     }
 
     private void abort() {

@@ -42,8 +42,8 @@ public final class CallLoop {
      * @return what the last attempt's stage came to. Completing or cancelling it cancels the attempt that runs, and no other follows.
      */
     public static CompletableFuture<@Nullable Object> runAsync(
-            LogicalCall call, Retry retry, Exchange exchange, Executor executor) {
-        return new AsyncRun(call, new CallSteps(call, retry, exchange), exchange, executor).start();
+            LogicalCall call, Retry retry, Exchange exchange, Executor executor, CallThreads threads) {
+        return new AsyncRun(call, new CallSteps(call, retry, exchange), exchange, executor, threads).start();
     }
 
     private static Step send(CallSteps steps, Exchange exchange) {
