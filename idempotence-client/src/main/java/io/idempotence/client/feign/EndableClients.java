@@ -2,8 +2,8 @@ package io.idempotence.client.feign;
 
 import feign.AsyncClient;
 import feign.Client;
-import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.Current;
+import io.idempotence.client.retry.Watchdog.Watch;
 import java.io.IOException;
 import java.net.HttpURLConnection;
 import java.net.URL;

@@ -1,8 +1,8 @@
 package io.idempotence.client.feign;
 
 import feign.Client;
-import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.Current;
+import io.idempotence.client.retry.Watchdog.Watch;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;

@@ -1,7 +1,7 @@
 package io.idempotence.client.feign;
 
-import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.Current;
+import io.idempotence.client.retry.Watchdog.Watch;
 import java.io.IOException;
 import okhttp3.EventListener;
 import okhttp3.Interceptor;

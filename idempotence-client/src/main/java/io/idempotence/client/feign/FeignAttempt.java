@@ -2,8 +2,9 @@ package io.idempotence.client.feign;
 
 import feign.RequestTemplate;
 import feign.Response;
-import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.Observation;
+import io.idempotence.client.retry.Watchdog;
+import io.idempotence.client.retry.Watchdog.Watch;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 

@@ -2,9 +2,9 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.feign.Watchdog.Watch;
 import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.client.retry.Observation;
+import io.idempotence.client.retry.Watchdog.Watch;
 import java.io.ByteArrayInputStream;
 import java.io.FilterInputStream;
 import java.io.IOException;

@@ -75,6 +75,8 @@ class PublicTypesTest {
                 retry.Origin
                 retry.Outcome
                 retry.Retries
+                retry.Watchdog
+                retry.Watchdog.Watch
                 retry.WeakIdentityMap
                 """);
     }

@@ -1,7 +1,5 @@
-package io.idempotence.client.feign;
+package io.idempotence.client.retry;
 
-import io.idempotence.client.retry.CallThreads;
-import io.idempotence.client.retry.Deadline;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
@@ -23,15 +21,15 @@ import org.slf4j.LoggerFactory;
  * Ends exchanges that outlive their call: its deadline is over, or its thread was interrupted. The timeouts of HTTP clients do not,
  * where a peer takes or sends a byte now and then, or takes none.
  */
-final class Watchdog {
-    private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
+public final class Watchdog {
+    private static final Logger LOG = LoggerFactory.getLogger(Watchdog.class);
     private static final int LONGEST_READ = 8192;
     private static final long LOOK_MILLIS = 50;
 
     private final CallThreads threads;
 
     /** @param threads closing a connection may block, and so may a read */
-    Watchdog(CallThreads threads) {
+    public Watchdog(CallThreads threads) {
         this.threads = threads;
     }
 
@@ -40,14 +38,14 @@ final class Watchdog {
      *
      * @param thread waits for it, and may be interrupted; null if none does
      */
-    Watch watch(Deadline deadline, @Nullable Thread thread) {
+    public Watch watch(Deadline deadline, @Nullable Thread thread) {
         Watch watch = new Watch(deadline, thread);
         watch.begin();
         return watch;
     }
 
     /** One exchange. */
-    final class Watch {
+    public final class Watch {
         private final Deadline deadline;
         private final @Nullable Thread thread;
         private final List<Runnable> exits = new CopyOnWriteArrayList<>();
@@ -68,12 +66,12 @@ final class Watchdog {
         }
 
         /** A way to end what is under way, from any thread and more than once. */
-        void exit(Runnable exit) {
+        public void exit(Runnable exit) {
             exits.add(exit);
         }
 
         /** The attempt is over. A response that is still read, is read by the caller. */
-        void ended() {
+        public void ended() {
             ended = true;
             ScheduledFuture<?> looking = looks;
             if (looking != null) {
@@ -89,7 +87,7 @@ final class Watchdog {
         }
 
         /** The caller wants nothing of it any more. */
-        void abort() {
+        public void abort() {
             aborted = true;
             if (closes.compareAndSet(false, true)) {
                 threads.background().execute(() -> {
@@ -111,7 +109,7 @@ final class Watchdog {
         }
 
         /** @throws SocketTimeoutException if what was read came after the deadline */
-        void check() throws SocketTimeoutException {
+        public void check() throws SocketTimeoutException {
             if (isTooLate()) {
                 SocketTimeoutException late = late();
                 told = late;
@@ -123,7 +121,7 @@ final class Watchdog {
          * Reads where that may block, in a thread that is left behind when the exchange ends here: not every client can be made to end a
          * read, but each has a timeout for it.
          */
-        int read(InputStream in, byte[] buffer, int offset, int length) throws IOException {
+        public int read(InputStream in, byte[] buffer, int offset, int length) throws IOException {
             byte[] own = new byte[Math.min(length, LONGEST_READ)];
             CompletableFuture<Integer> reading = new CompletableFuture<>();
             threads.background().execute(() -> {
@@ -159,7 +157,7 @@ final class Watchdog {
         }
 
         /** Closes a response: after {@link #abort} elsewhere, as some clients read what is left, or wait for a read that still waits. */
-        void close(Closeable response) throws IOException {
+        public void close(Closeable response) throws IOException {
             if (!aborted) {
                 response.close();
                 return;
@@ -174,7 +172,7 @@ final class Watchdog {
         }
 
         /** The failure of an exchange: what ended it here, if something did, and not what its HTTP client makes of that. */
-        IOException reason(IOException failure) {
+        public IOException reason(IOException failure) {
             if (!aborted || ended || failure == told) {
                 return failure;
             }
