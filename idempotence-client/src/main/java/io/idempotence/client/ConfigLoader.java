@@ -46,7 +46,7 @@ final class ConfigLoader {
             throw new IdempotenceConfigException(
                     FILE, url.toString(), "cannot be read; write it as a Java properties file", e);
         }
-        properties(properties, url.toString(), key -> !key.startsWith("idempotence.server."));
+        properties(properties, url.toString(), key -> !ofAnotherProgram(key));
     }
 
     private void properties(Properties properties, String source, Predicate<String> isOurs) {
@@ -62,7 +62,11 @@ final class ConfigLoader {
     /** The settings of the other half, of the operator's tool and of the tests are not ours to judge. */
     private static boolean inOurName(String key) {
         String lower = key.toLowerCase(Locale.ROOT);
-        return lower.matches("idempotence[._-].*") && !lower.matches("idempotence\\.(server|cli|test)\\..*");
+        return lower.matches("idempotence[._-].*") && !ofAnotherProgram(lower);
+    }
+
+    private static boolean ofAnotherProgram(String key) {
+        return key.matches("idempotence\\.(server|cli|test)\\..*");
     }
 
     private void property(String spelling, String text, String source) {

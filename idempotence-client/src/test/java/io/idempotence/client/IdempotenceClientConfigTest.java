@@ -85,6 +85,7 @@ class IdempotenceClientConfigTest {
                 idempotence.client.budget.refund=3
                 idempotence.client.clients.pay.ments.retry.max-attempts=1
                 idempotence.server.whatever=not ours
+                idempotence.cli.redis=redis.example:6379
                 """);
         assertThat(config.headerStyle()).isEqualTo(Style.BARE);
         assertThat(config.methods()).containsExactly("POST", "PUT");
