@@ -81,23 +81,29 @@ public final class Watchdog {
 
         /** Again and again: a connection that is just being made cannot be closed yet. */
         private void look() {
-            if (isTooLate() || isInterrupted()) {
-                abort();
+            if ((isTooLate() || isInterrupted()) && closes.compareAndSet(false, true)) {
+                aborted = true;
+                threads.background().execute(() -> {
+                    try {
+                        exits.forEach(this::leave);
+                    } finally {
+                        closes.set(false);
+                    }
+                });
+            }
+        }
+
+        /** Once the attempt is over, its connection may carry the next call. */
+        private void leave(Runnable exit) {
+            if (!ended) {
+                exit.run();
             }
         }
 
         /** The caller wants nothing of it any more. */
         public void abort() {
             aborted = true;
-            if (closes.compareAndSet(false, true)) {
-                threads.background().execute(() -> {
-                    try {
-                        exits.forEach(Runnable::run);
-                    } finally {
-                        closes.set(false);
-                    }
-                });
-            }
+            threads.background().execute(() -> exits.forEach(Runnable::run));
         }
 
         private boolean isTooLate() {
