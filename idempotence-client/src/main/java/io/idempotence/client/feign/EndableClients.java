@@ -10,12 +10,16 @@ import java.net.URL;
 import javax.net.ssl.HostnameVerifier;
 import javax.net.ssl.SSLSocketFactory;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The like of Feign's HTTP clients, whose exchanges can be ended from another thread: each registers its connection or call with the
  * {@link Watch} that is current in the thread that sends. Any other client, and one of another build than those known, stays as it is.
  */
 final class EndableClients {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
+
     private EndableClients() {}
 
     static Client of(Client client, Current<Watch> sending) {
@@ -29,6 +33,7 @@ final class EndableClients {
                 default -> client;
             };
         } catch (ReflectiveOperationException | IllegalArgumentException e) {
+            cannotEnd(client, e);
             return client;
         }
     }
@@ -41,8 +46,18 @@ final class EndableClients {
                     ? (AsyncClient<C>) EndableOkHttp.like(client, sending)
                     : client;
         } catch (ReflectiveOperationException e) {
+            cannotEnd(client, e);
             return client;
         }
+    }
+
+    static void cannotEnd(Object client, Exception why) {
+        LOG.warn(
+                "{} has other fields than the versions of it that are known, so a request that its peer keeps open can outlast the"
+                        + " deadline of its call, and no interrupt ends it; use a version that docs/feign.md lists, and set short"
+                        + " timeouts",
+                client.getClass().getName(),
+                why);
     }
 
     private static final class DefaultClient extends Client.Default {

@@ -26,7 +26,7 @@ final class EndableHc5 {
     static Client like(Client client, Current<Watch> sending) throws ReflectiveOperationException {
         Object delegate = FeignField.of(client, client.getClass(), "client");
         if (delegate == null) {
-            return client;
+            throw new NoSuchFieldException("client is null");
         }
         ClassLoader loader = client.getClass().getClassLoader();
         Class<?> httpClient = Class.forName(HTTP_CLIENT, false, loader);

@@ -16,7 +16,7 @@ final class EndableOkHttp {
     /** OkHttp asks for a listener where a call is made, in that thread. */
     static Object like(Object client, Current<Watch> sending) throws ReflectiveOperationException {
         if (!(FeignField.of(client, client.getClass(), "delegate") instanceof OkHttpClient delegate)) {
-            return client;
+            throw new NoSuchFieldException("delegate is no okhttp3.OkHttpClient");
         }
         EventListener.Factory listeners = delegate.eventListenerFactory();
         OkHttpClient.Builder endable = delegate.newBuilder().eventListenerFactory(call -> {

@@ -32,7 +32,7 @@ final class ExecutorClient {
             Object sending = FeignField.of(client, client.getClass(), "client");
             Object executor = FeignField.of(client, client.getClass(), "executorService");
             if (!(sending instanceof Client under && executor instanceof ExecutorService threads)) {
-                return client;
+                throw new NoSuchFieldException("client or executorService has another type");
             }
             Client endable = EndableClients.of(under, watches);
             return (request, options, context) -> {
@@ -43,6 +43,7 @@ final class ExecutorClient {
                 return execute(sayingWhoIsAbove(watched), threads, request, options);
             };
         } catch (ReflectiveOperationException e) {
+            EndableClients.cannotEnd(client, e);
             return client;
         }
     }

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import feign.FeignException;
+import feign.hc5.ApacheHttp5Client;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
@@ -88,6 +89,17 @@ class LogTest extends FeignTestBase {
                 .asString()
                 .contains("Orders#create(String)")
                 .contains("not known");
+    }
+
+    @Test
+    void clientOfAnotherBuildWhoseRequestsCannotBeEndedIsAWarningWhenItIsBuilt() {
+        Orders orders = orders(silent, builder -> builder.client(new ApacheHttp5Client()));
+        orders.create("x");
+        orders.create("y");
+        assertThat(lines(WARN))
+                .singleElement()
+                .asString()
+                .contains("feign.hc5.ApacheHttp5Client", "deadline", "docs/feign.md");
     }
 
     /** Once for a client. */
