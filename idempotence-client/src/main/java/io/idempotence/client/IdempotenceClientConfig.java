@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@code retry.max-wait}</td><td>2s</td><td>where the bound stops growing</td></tr>
  * <tr><td>{@code retry.jitter}</td><td>1.0</td><td>the share of the bound that is random: 1.0 waits 0 to the bound, 0 waits
  * the bound</td></tr>
- * <tr><td>{@code retry.statuses}</td><td>408, 425, 429, 500, 502, 503, 504</td><td>statuses that are tried again</td></tr>
+ * <tr><td>{@code retry.statuses}</td><td>408, 425, 429, 500, 502, 503, 504</td><td>statuses that are retried</td></tr>
  * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server is asked to hold a duplicate of a running
  * request; whole seconds, cut to half a second below the read timeout, which itself is cut to what is left of the deadline; 0s
  * asks for none</td></tr>
@@ -339,7 +339,7 @@ public final class IdempotenceClientConfig {
     }
 
     /**
-     * The statuses that are tried again.
+     * The statuses that are retried.
      *
      * @return 408, 425, 429, 500, 502, 503, 504 by default
      */
@@ -593,7 +593,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The statuses that are tried again. A status left out is a final answer, even 502 and 504.
+         * The statuses that are retried. A status left out is a final answer, even 502 and 504.
          *
          * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
          * @return this builder

@@ -161,7 +161,7 @@ final class FeignCall {
         }
     }
 
-    /** An encoder or an interceptor before this half failed. Of an earlier call in doubt, that says nothing. */
+    /** An encoder or an interceptor before this half failed. An earlier call in doubt stays in doubt. */
     void notMade(@Nullable MethodMetadata declared) {
         if (reached || declared == null || scope == null || !scope.isInDoubt()) {
             return;

@@ -37,7 +37,7 @@ import java.util.Optional;
  *
  * <ul>
  *   <li>with an answer: the decoded value, or the exception that Feign and the client's {@code ErrorDecoder} make of it. A
- *       {@code Response} return type gets the last answer, error statuses included; answers tried again are closed. If its body
+ *       {@code Response} return type gets the last answer, error statuses included; responses that are retried are closed. If its body
  *       breaks off while the caller reads it, make the call again under the same ID. Error bodies up to 1 MiB are read
  *       before.
  *   <li>with {@link FeignRequestRefusedException}, if the server half refused; whatever the return type.
@@ -168,7 +168,7 @@ public final class IdempotentFeign {
     /**
      * The ID of the call that ended with an exception of Feign: an answer that could not be decoded, an error status, a failure
      * to send. Making the call again under it ({@link io.idempotence.client.IdempotenceScope#resume}) asks for the same answer,
-     * or carries out what was not.
+     * or executes what was not.
      *
      * @param ended what a client threw on which this was installed
      * @return empty if the last request carried no ID, as the GET after a redirect, or none of this form, or if the exception

@@ -75,7 +75,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
 
     /**
      * A handler below, such as a circuit breaker, may keep the call from the retry loop, or from another run of it. What that throws
-     * says nothing about the runs before, or about an earlier call in doubt.
+     * settles neither the runs before nor an earlier call in doubt.
      */
     private Throwable endOf(FeignCall call, ClientMethod own, Exception thrown) {
         MethodMetadata declared = installation.declared(own);

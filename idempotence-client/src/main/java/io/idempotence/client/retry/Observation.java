@@ -98,7 +98,7 @@ public final class Observation {
         return open;
     }
 
-    /** True if an earlier request of the same exchange, made by a client that retries by itself, may have been carried out. */
+    /** True if an earlier request of the same exchange, made by a client that retries by itself, may have been executed. */
     public boolean hasEarlierDoubt() {
         return earlierDoubt;
     }

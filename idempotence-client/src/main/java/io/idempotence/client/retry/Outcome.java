@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 public enum Outcome {
     /** A 2xx answer, and it could be read; or a value that needed no request. */
     SUCCESS,
-    /** Certainly not sent: may be tried again even without an ID. */
+    /** Certainly not sent: may be retried even without an ID. */
     NOT_SENT,
-    /** Sent, and what became of it is not known: may be tried again with an ID only. */
+    /** Sent, with an unknown outcome: may be retried only with an ID. */
     UNDETERMINED,
     /** An answer that may be another one next time. */
     RETRYABLE,
@@ -24,7 +24,7 @@ public enum Outcome {
     /** Everything else: the operation's own answer, or a failure on this side. */
     FINAL;
 
-    /** Given by logins, gateways and containers without a look at the operation: also when it was carried out before. */
+    /** Given by logins, gateways and containers without a look at the operation: also when it was executed before. */
     private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION =
             Set.of(301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451);
 
@@ -116,7 +116,7 @@ public enum Outcome {
         };
     }
 
-    /** Whether after this the operation may have been carried out without our knowing. */
+    /** True if the operation may have been executed and the caller cannot tell. */
     boolean leavesDoubt(Observation seen) {
         return this == UNDETERMINED
                 || seen.refusal().orElse(null) == Refusal.IN_PROGRESS
@@ -125,10 +125,10 @@ public enum Outcome {
     }
 
     /**
-     * Whether this says what became of the operation, earlier attempts included. An answer that was given before the server
+     * True if this is the outcome of the operation, earlier attempts included. An answer that was given before the server
      * half looked at the ID (a malformed ID, a refusal we do not know, or a status that a gateway or a login may give in its
-     * place) says nothing about an attempt made before it. Nor does "another request": it says that our own attempts differed,
-     * and the earlier one may have been carried out.
+     * place) leaves open what an earlier attempt did. So does "another request": it says that our own attempts differed,
+     * and the earlier one may have been executed.
      */
     boolean settles(Observation seen) {
         if (this == SUCCESS) {
