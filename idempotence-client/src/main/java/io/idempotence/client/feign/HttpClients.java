@@ -1,103 +1,170 @@
 package io.idempotence.client.feign;
 
 import feign.AsyncClient;
+import feign.Client;
 import feign.Request;
 import feign.Request.HttpMethod;
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
-/** What is known of Feign's HTTP clients. */
+/**
+ * What is known of the HTTP client of a Feign client. One around another, such as a load balancer's or one that measures, is as the one
+ * that it holds, if it holds exactly one. Any other has no known behaviour, and nothing is assumed in its favour.
+ */
 final class HttpClients {
     static final String OKHTTP = "feign.okhttp.OkHttpClient";
     static final String HC5 = "feign.hc5.ApacheHttp5Client";
     private static final String JAVA11 = "feign.http2client.Http2Client";
-    private static final Set<String> WITH_READS_THAT_END = Set.of(OKHTTP, HC5);
     private static final Set<String> DEFAULT = Set.of("feign.Client$Default", "feign.DefaultClient");
+    private static final Set<String> WITH_READS_THAT_END = Set.of(OKHTTP, HC5);
+    private static final Set<String> KNOWN = Set.of(OKHTTP, HC5, "feign.hc5.AsyncApacheHttp5Client", JAVA11);
+
+    /** They fail where a header was cut. HttpURLConnection and Apache HttpClient take what there is for all of them. */
+    private static final Set<String> WITH_WHOLE_HEADERS = Set.of(OKHTTP, JAVA11);
+
+    private static final int MOST_WRAPPERS = 16;
+
+    private final Object client;
+    private final Object sending;
 
     /** What an HTTP client makes of a redirect. */
     enum Follows {
         /** With the same method and body. */
         SAME_REQUEST,
         WITH_GET,
-        /** It reports an error. */
+        /** It reports an error, or what it does is not known. */
         NOT
     }
 
-    private HttpClients() {}
+    private HttpClients(Object client, Object sending) {
+        this.client = client;
+        this.sending = sending;
+    }
+
+    /** @param client Feign's, synchronous or asynchronous */
+    static HttpClients of(Object client) {
+        Object sending = client;
+        Object inside = inside(client);
+        for (int i = 0; inside != null && i < MOST_WRAPPERS; i++) {
+            sending = inside;
+            inside = inside(sending);
+        }
+        return new HttpClients(client, sending);
+    }
+
+    /** The only client that {@code client} holds; null if there is none, more than one, or no way to look. */
+    private static @Nullable Object inside(Object client) {
+        Object only = null;
+        for (Class<?> type = client.getClass(); type != null; type = type.getSuperclass()) {
+            for (Field field : type.getDeclaredFields()) {
+                Object value = Modifier.isStatic(field.getModifiers()) ? null : valueOf(field, client);
+                if (value instanceof Client || value instanceof AsyncClient) {
+                    if (only != null && only != value) {
+                        return null;
+                    }
+                    only = value;
+                }
+            }
+        }
+        return only;
+    }
+
+    private static @Nullable Object valueOf(Field field, Object owner) {
+        try {
+            return !field.getType().isPrimitive() && field.trySetAccessible() ? field.get(owner) : null;
+        } catch (IllegalAccessException e) {
+            return null;
+        }
+    }
 
     /** HttpURLConnection under Feign's own client, and nothing around it. */
     static boolean isDefault(Object client) {
         return DEFAULT.contains(client.getClass().getName());
     }
 
-    /** java.net.http has a client, and its connections, for each connect timeout; so that of a request must not be cut. */
-    static boolean isJava11(Object client) {
-        return client.getClass().getName().equals(JAVA11);
-    }
-
-    /** True if a read that waits ends when the exchange is ended from another thread. That of java.net.http swallows interrupts. */
-    static boolean endsReads(Object client) {
-        return WITH_READS_THAT_END.contains(client.getClass().getName());
-    }
-
     /** True if a body leaves while it is written, and HttpURLConnection has none to send again. */
     static boolean streams(Object client) {
-        return isDefault(client) && !buffers(client);
+        return overHttpUrlConnection(client) != null && !buffers(client);
+    }
+
+    /** java.net.http has a client, and its connections, for each connect timeout; so that of a request must not be cut. */
+    boolean isJava11() {
+        return is(JAVA11);
+    }
+
+    /** Any value may be the connect timeout of a request. A client that is not known may be one around that of java.net.http. */
+    boolean takesAnyConnectTimeout() {
+        return overHttpUrlConnection(sending) != null || (isKnown() && !isJava11());
     }
 
     /**
-     * What the client would do by itself with a response of 301, 302 or 303 to a request that is not safe.
-     *
-     * @param client Feign's, or an asynchronous one around it
+     * True if a read that waits ends when the exchange is ended from another thread. That of java.net.http swallows interrupts, and a
+     * client around one of these hides its connection.
      */
-    static Follows follows(Object client, Request request, int status) {
-        Object sending = sending(client);
+    boolean endsReads() {
+        return WITH_READS_THAT_END.contains(client.getClass().getName());
+    }
+
+    /** True if a response whose headers were cut is an {@code IOException}, and not a response with fewer headers. */
+    boolean provesHeaders() {
+        return WITH_WHOLE_HEADERS.contains(sending.getClass().getName());
+    }
+
+    /**
+     * What the client would do by itself with a response of 301, 302 or 303 to a request that is not safe. A client that is not known
+     * may be one that reports an error; a GET in its place could make the page of a login look like the result.
+     */
+    Follows follows(Request request, int status) {
         HttpMethod method = request.httpMethod();
         byte[] body = request.body();
-        if (isDefault(sending)) {
+        if (overHttpUrlConnection(sending) != null) {
             if (body != null && body.length > 0 && streams(sending)) {
                 return Follows.NOT;
             }
             return method == HttpMethod.POST ? Follows.WITH_GET : Follows.SAME_REQUEST;
         }
-        boolean withGet = status == 303 || method == HttpMethod.POST || isOkHttp(sending);
+        if (!isKnown()) {
+            return Follows.NOT;
+        }
+        boolean withGet = status == 303 || method == HttpMethod.POST || is(OKHTTP);
         return withGet ? Follows.WITH_GET : Follows.SAME_REQUEST;
     }
 
     /**
-     * HttpURLConnection, under Feign's default client, sends a request a second time when a kept connection breaks, and tells of
-     * the second failure only: always if it has no body, and also with one if it was told to hold that back. A client that is not
+     * HttpURLConnection, under Feign's default client, sends a request a second time when a kept connection breaks, and reports the
+     * second failure only: always if it has no body, and also with one if it was told to hold that back. A client that is not
      * known may be one around it.
-     *
-     * @param client Feign's, or an asynchronous one around it
      */
-    static boolean mayResendSilently(Object client, boolean hasBody) {
-        Object sending = sending(client);
-        return hasBody ? buffers(sending) : !isOkHttp(sending);
+    boolean mayResendSilently(boolean hasBody) {
+        return hasBody ? buffers(sending) : !is(OKHTTP);
     }
 
-    private static boolean isOkHttp(Object client) {
-        return client.getClass().getName().equals(OKHTTP);
+    private boolean is(String name) {
+        return sending.getClass().getName().equals(name);
     }
 
-    private static Object sending(Object client) {
-        try {
-            Object under = client instanceof AsyncClient ? FeignField.of(client, client.getClass(), "client") : null;
-            return under == null ? client : under;
-        } catch (ReflectiveOperationException e) {
-            return client;
+    private boolean isKnown() {
+        return KNOWN.contains(sending.getClass().getName());
+    }
+
+    /** Feign's default client as the class of {@code client} or one above, such as that of {@code Client.Proxied}. */
+    private static @Nullable Class<?> overHttpUrlConnection(Object client) {
+        for (Class<?> type = client.getClass(); type != null; type = type.getSuperclass()) {
+            if (DEFAULT.contains(type.getName())) {
+                return type;
+            }
         }
+        return null;
     }
 
     private static boolean buffers(Object client) {
-        for (Class<?> type = client.getClass(); type != null; type = type.getSuperclass()) {
-            if (DEFAULT.contains(type.getName())) {
-                try {
-                    return !Boolean.TRUE.equals(FeignField.of(client, type, "disableRequestBuffering"));
-                } catch (ReflectiveOperationException e) {
-                    return true;
-                }
-            }
+        Class<?> type = overHttpUrlConnection(client);
+        try {
+            return type != null && !Boolean.TRUE.equals(FeignField.of(client, type, "disableRequestBuffering"));
+        } catch (ReflectiveOperationException e) {
+            return true;
         }
-        return false;
     }
 }

@@ -47,10 +47,10 @@ final class ObservedBody implements Response.Body {
      * cut, so nothing is believed that does not prove its end: a status of another kind, no body where nothing frames it, an error
      * whose body is not complete.
      *
-     * @param endsReads a read that waits ends when the exchange is ended
+     * @param client which may hide that something is missing, and may have reads that do not end with the exchange
      * @throws IOException if a part of the response may be missing
      */
-    static Response whole(Response response, Request request, Observation seen, Watch watch, boolean endsReads)
+    static Response whole(Response response, Request request, Observation seen, Watch watch, HttpClients client)
             throws IOException {
         Response.Body delegate = response.body();
         try {
@@ -64,7 +64,7 @@ final class ObservedBody implements Response.Body {
                 return response;
             }
             long expected = expectedLength(request, response, delegate);
-            ObservedBody body = new ObservedBody(delegate, seen, watch, expected, endsReads);
+            ObservedBody body = new ObservedBody(delegate, seen, watch, expected, client.endsReads());
             int read = status < 300 ? 1 : LONGEST_ERROR;
             if ((status >= 300 || !isFramed(response)) && body.readAhead(read) == 0) {
                 checkFraming(response);
@@ -163,6 +163,8 @@ final class ObservedBody implements Response.Body {
     }
 
     private static final class ObservedStream extends FilterInputStream {
+        private static final int MOST_SKIPPED = 8192;
+
         private final Observation seen;
         private final Watch watch;
         private final long expected;
@@ -202,11 +204,14 @@ final class ObservedBody implements Response.Body {
             watch.close(in);
         }
 
+        /** By reading, which ends with the exchange. */
         @Override
         public long skip(long n) throws IOException {
-            long skipped = super.skip(n);
-            count += skipped;
-            return skipped;
+            if (n <= 0) {
+                return 0;
+            }
+            byte[] skipped = new byte[(int) Math.min(n, MOST_SKIPPED)];
+            return Math.max(0, read(skipped, 0, skipped.length));
         }
 
         @Override

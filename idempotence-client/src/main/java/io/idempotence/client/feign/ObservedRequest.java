@@ -26,7 +26,7 @@ final class ObservedRequest {
     private final FeignAttempt attempt;
     private final FeignCall call;
     private final Observation seen;
-    private final Object httpClient;
+    private final HttpClients httpClient;
     private final Request.Options given;
     private final @Nullable Watch watch;
     private Request request;
@@ -42,7 +42,7 @@ final class ObservedRequest {
             FeignAttempt attempt,
             Request request,
             Request.Options given,
-            Object httpClient,
+            HttpClients httpClient,
             @Nullable Thread waiting) {
         this.installation = installation;
         this.attempt = attempt;
@@ -62,7 +62,7 @@ final class ObservedRequest {
         if (watch == null) {
             return;
         }
-        options = clip(given, call.logical().deadline().millisLeft(), !HttpClients.isJava11(httpClient));
+        options = clip(given, call.logical().deadline().millisLeft(), httpClient);
         if (!KeyHeader.lines(request.headers()).isEmpty()) {
             request = call.outgoing(request, attempt.number(), options.readTimeoutMillis());
         }
@@ -93,10 +93,10 @@ final class ObservedRequest {
         Watch watched = watch;
         Response whole = response;
         if (watched != null) {
-            if (HttpClients.isJava11(httpClient)) {
+            if (httpClient.isJava11()) {
                 watched.exit(response::close);
             }
-            whole = ObservedBody.whole(response, request, seen, watched, HttpClients.endsReads(httpClient));
+            whole = ObservedBody.whole(response, request, seen, watched, httpClient);
         }
         seen.answered(response.status(), response.headers());
         return whole;
@@ -143,20 +143,25 @@ final class ObservedRequest {
     IOException failed(IOException thrown) {
         IOException failure = watch == null ? thrown : watch.reason(thrown);
         byte[] body = request.body();
-        if (HttpClients.mayResendSilently(httpClient, body != null && body.length > 0)) {
+        if (httpClient.mayResendSilently(body != null && body.length > 0)) {
             seen.mayHaveBeenSentBefore();
         }
         seen.failed(failure);
         return failure;
     }
 
-    /** The HTTP client threw something that is no I/O failure. */
-    void broken(Throwable thrown) {
-        seen.broken(isRefusalToSend(thrown));
+    /**
+     * The HTTP client threw something that is no I/O failure.
+     *
+     * @param beforeSending no request left
+     */
+    void broken(boolean beforeSending) {
+        seen.broken(beforeSending);
     }
 
     /**
-     * What certainly came before the request left. Anything else may have come after: a timeout of whoever waits for the answer
+     * What certainly came before the request left, if the client threw it and did not fill a future with it. Anything else may have come
+     * after: a timeout of whoever waits for the answer
      * in another thread, a retry in the client that gave up, a header of the answer that cannot be parsed.
      */
     static boolean isRefusalToSend(Throwable thrown) {
@@ -167,10 +172,15 @@ final class ObservedRequest {
     /**
      * Redirects are followed here, and not by the client, which would take the ID elsewhere.
      *
-     * @param cutsConnect the connect timeout is cut, too
+     * @param client of which some take only few values as a connect timeout
      */
-    static Request.Options clip(Request.Options options, long millisLeft, boolean cutsConnect) {
-        long connect = cutsConnect ? clip(options.connectTimeoutMillis(), millisLeft) : options.connectTimeoutMillis();
+    static Request.Options clip(Request.Options options, long millisLeft, HttpClients client) {
+        long connect = options.connectTimeoutMillis();
+        if (client.takesAnyConnectTimeout()) {
+            connect = clip(connect, millisLeft);
+        } else if (!client.isJava11()) {
+            connect = clip(connect, Long.highestOneBit(millisLeft));
+        }
         return new Request.Options(
                 connect,
                 TimeUnit.MILLISECONDS,

@@ -17,6 +17,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
 
     private final AsyncClient<C> delegate;
     private final AsyncClient<C> wireClient;
+    private final HttpClients httpClient;
     private final Installation installation;
     private final boolean cancels;
 
@@ -24,6 +25,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         this.delegate = delegate;
         this.wireClient =
                 ExecutorClient.observable(EndableClients.of(delegate, installation.sending()), installation.sending());
+        this.httpClient = HttpClients.of(delegate);
         this.installation = installation;
         this.cancels = DEAF_PACKAGES.stream().noneMatch(delegate.getClass().getName()::startsWith);
     }
@@ -36,7 +38,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         }
         CompletableFuture<Response> answer = new CompletableFuture<>();
         attempt.sent(answer);
-        send(new ObservedRequest(installation, attempt, request, options, delegate, null), context, answer);
+        send(new ObservedRequest(installation, attempt, request, options, httpClient, null), context, answer);
         return answer;
     }
 
@@ -46,7 +48,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         try {
             wire = observed.sends(() -> wireClient.execute(observed.request(), observed.options(), context));
         } catch (Throwable t) {
-            fail(observed, answer, t);
+            fail(observed, answer, t, ObservedRequest.isRefusalToSend(t));
             return;
         }
         answer.whenComplete((response, thrown) -> {
@@ -58,10 +60,12 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         });
         wire.whenComplete((response, thrown) -> {
             if (thrown != null) {
+                // Also a refusal may come after the request left: of an executor that was to hand on the response.
                 fail(
                         observed,
                         answer,
-                        thrown instanceof CompletionException e && e.getCause() != null ? e.getCause() : thrown);
+                        thrown instanceof CompletionException e && e.getCause() != null ? e.getCause() : thrown,
+                        false);
                 return;
             }
             try {
@@ -72,16 +76,17 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
                     whole.close();
                 }
             } catch (Throwable t) {
-                fail(observed, answer, t);
+                fail(observed, answer, t, false);
             }
         });
     }
 
-    private static void fail(ObservedRequest observed, CompletableFuture<Response> answer, Throwable thrown) {
+    private static void fail(
+            ObservedRequest observed, CompletableFuture<Response> answer, Throwable thrown, boolean beforeSending) {
         if (thrown instanceof IOException e) {
             answer.completeExceptionally(observed.failed(e));
         } else {
-            observed.broken(thrown);
+            observed.broken(beforeSending);
             answer.completeExceptionally(thrown);
         }
     }

@@ -9,11 +9,13 @@ import java.io.IOException;
 final class ObservingClient implements Client {
     private final Client delegate;
     private final Client endable;
+    private final HttpClients httpClient;
     private final Installation installation;
 
     ObservingClient(Client delegate, Installation installation) {
         this.delegate = delegate;
         this.endable = EndableClients.of(delegate, installation.sending());
+        this.httpClient = HttpClients.of(delegate);
         this.installation = installation;
     }
 
@@ -24,7 +26,7 @@ final class ObservingClient implements Client {
             return delegate.execute(request, options);
         }
         ObservedRequest observed =
-                new ObservedRequest(installation, attempt, request, options, delegate, Thread.currentThread());
+                new ObservedRequest(installation, attempt, request, options, httpClient, Thread.currentThread());
         Client sending = attempt.call().carriesId() ? endable : delegate;
         try {
             Response response;
@@ -37,7 +39,7 @@ final class ObservingClient implements Client {
         } catch (IOException e) {
             throw observed.failed(e);
         } catch (RuntimeException | Error e) {
-            observed.broken(e);
+            observed.broken(ObservedRequest.isRefusalToSend(e));
             throw e;
         }
     }

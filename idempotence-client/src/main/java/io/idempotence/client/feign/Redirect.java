@@ -31,9 +31,9 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) 
     /**
      * Empty if the response is no redirect, none that the client would follow, or none to an address of HTTP.
      *
-     * @param client Feign's, whose own way is that of 301, 302 and 303
+     * @param client whose own way is that of 301, 302 and 303
      */
-    static Optional<Redirect> of(Request request, Response response, Object client) {
+    static Optional<Redirect> of(Request request, Response response, HttpClients client) {
         Follows follows = follows(request, response.status(), client);
         Address from = Address.of(request.url()).orElse(null);
         Address answering = answering(response).orElse(from);
@@ -46,11 +46,11 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) 
                 .map(to -> to(from, answering, to, request, follows == Follows.SAME_REQUEST));
     }
 
-    private static Follows follows(Request request, int status, Object client) {
+    private static Follows follows(Request request, int status, HttpClients client) {
         if (SAME_REQUEST.contains(status)) {
             return Follows.SAME_REQUEST;
         }
-        return AS_THE_CLIENT_DOES.contains(status) ? HttpClients.follows(client, request, status) : Follows.NOT;
+        return AS_THE_CLIENT_DOES.contains(status) ? client.follows(request, status) : Follows.NOT;
     }
 
     private static Redirect to(Address from, Address answering, Address to, Request request, boolean repeats) {

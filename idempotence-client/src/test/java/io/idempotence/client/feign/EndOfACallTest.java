@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import feign.Client;
 import feign.ExceptionPropagationPolicy;
@@ -34,6 +35,8 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
@@ -79,6 +82,45 @@ class EndOfACallTest extends FeignTestBase {
             response.close();
             throw failure;
         };
+    }
+
+    /** A body whose source has no more for now. */
+    private static final class Stalling extends InputStream {
+        private final CountDownLatch more = new CountDownLatch(1);
+
+        @Override
+        public int read() throws IOException {
+            try {
+                more.await();
+                return -1;
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new InterruptedIOException();
+            }
+        }
+    }
+
+    /** As a decoder does with what it has no use for. */
+    @Test
+    void bodyThatStallsWhileItIsSkippedEndsWithTheDeadline() {
+        Stalling body = new Stalling();
+        Client stalls = (request, options) -> {
+            try (Response response = sockets.execute(request, options)) {
+                return response.toBuilder().body(body, 10).build();
+            }
+        };
+        Orders orders = orders(
+                fast().deadline(Duration.ofMillis(300)).build(),
+                builder -> builder.client(stalls)
+                        .decoder((response, type) ->
+                                response.body().asInputStream().skip(10)));
+        try {
+            assertTimeoutPreemptively(
+                    Duration.ofSeconds(20),
+                    () -> assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class));
+        } finally {
+            body.more.countDown();
+        }
     }
 
     private void assertEnd(IdempotenceClientEvent.Result result, int attempts, int requests) {

@@ -1,0 +1,106 @@
+package io.idempotence.client.feign;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import feign.Client;
+import feign.Feign;
+import feign.FeignException;
+import feign.Request;
+import feign.Response;
+import io.idempotence.client.feign.TestServer.Reply;
+import java.io.IOException;
+import java.net.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** HTTP clients around those that are known, and of a kind of their own. */
+class WrappedClientTest extends FeignTestBase {
+    /** As those of load balancers and of tracing. */
+    private static class Around implements Client {
+        private final Client delegate;
+
+        Around(Client delegate) {
+            this.delegate = delegate;
+        }
+
+        @Override
+        public Response execute(Request request, Request.Options options) throws IOException {
+            return delegate.execute(request, options);
+        }
+    }
+
+    /** Shows nothing of what it sends with. */
+    private record Hiding(Supplier<Client> clients) implements Client {
+        @Override
+        public Response execute(Request request, Request.Options options) throws IOException {
+            return clients.get().execute(request, options);
+        }
+    }
+
+    private static final class FailingOver extends Around {
+        private final Client second = new Client.Default(null, null, false);
+
+        FailingOver(Client first) {
+            super(first);
+        }
+    }
+
+    private static Client streaming() {
+        return new Client.Default(null, null);
+    }
+
+    static Stream<Client> clientsThatDoNotFollow() {
+        Client streaming = streaming();
+        return Stream.of(
+                streaming,
+                new Client.Proxied(null, null, Proxy.NO_PROXY),
+                (request, options) -> streaming.execute(request, options),
+                new Around(new Around(streaming)),
+                new Hiding(() -> streaming),
+                new FailingOver(streaming));
+    }
+
+    @ParameterizedTest
+    @MethodSource("clientsThatDoNotFollow")
+    void pageOfALoginIsNotTakenForTheResultOfAPost(Client client) {
+        server.answer(Reply.status(302).header("Location", "/login"), Reply.ok("please sign in"));
+        Orders orders = target(IdempotentFeign.install(Feign.builder().client(client), fast().build()));
+        FeignException end = catchThrowableOfType(FeignException.class, () -> orders.create("x"));
+        assertThat(end.status()).isEqualTo(302);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    /** HttpURLConnection follows with a GET where it held the body back. */
+    @Test
+    void redirectIsFollowedAsTheOnlyClientInsideDoes() {
+        server.answer(Reply.status(302).header("Location", "/created"));
+        Client client = new Around(new Client.Default(null, null, false));
+        Orders orders = target(IdempotentFeign.install(Feign.builder().client(client), fast().build()));
+        assertThat(orders.create("x")).isEqualTo("ok");
+        assertThat(server.requests())
+                .last()
+                .satisfies(request -> assertThat(request.method()).isEqualTo("GET"));
+    }
+
+    /** java.net.http keeps a client with its threads for each connect timeout, and may be inside of what is not known. */
+    @Test
+    void connectTimeoutsOfAnUnknownClientHaveFewValuesAndNeverOutlastTheDeadline() {
+        List<Integer> timeouts = new ArrayList<>();
+        Client streaming = streaming();
+        Client measuring = new Hiding(() -> streaming);
+        HttpClients client = HttpClients.of(measuring);
+        for (int left = 1; left <= 10_000; left++) {
+            int timeout =
+                    ObservedRequest.clip(new Request.Options(), left, client).connectTimeoutMillis();
+            assertThat(timeout).isBetween(1, left);
+            timeouts.add(timeout);
+        }
+        assertThat(timeouts.stream().distinct()).hasSizeLessThan(20);
+    }
+}
