@@ -15,7 +15,7 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
 
     @Override
     public void apply(RequestTemplate template) {
-        FeignAttempt attempt = installation.current();
+        FeignAttempt attempt = installation.attemptOf(template);
         if (attempt == null) {
             installation.foundNoCall();
             orphan(template).prepare(template);

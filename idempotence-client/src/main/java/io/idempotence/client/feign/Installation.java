@@ -140,11 +140,14 @@ final class Installation {
     /** From 13.13 on, Feign makes its own default only after capabilities have seen that there is none; this is its like. */
     AsyncClient<Object> defaultAsyncClient() {
         ExecutorService given = givenExecutor();
+        // Responses are decoded there, with classes of whoever builds the client, and not of the first caller.
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
         ExecutorService executor = given != null
                 ? given
                 : CallThreads.cached(runnable -> {
                     Thread thread = new Thread(runnable, "idempotence-feign-async");
                     thread.setDaemon(true);
+                    thread.setContextClassLoader(context);
                     return thread;
                 });
         return new AsyncClient.Default<>(new Client.Default(null, null), executor);
@@ -167,18 +170,15 @@ final class Installation {
     }
 
     @Nullable
-    FeignAttempt current() {
-        return current.get();
+    FeignAttempt attemptOf(@Nullable Request request) {
+        return attemptOf(request == null ? null : request.requestTemplate());
     }
 
+    /** Feign's own Retryer may ask on a thread of the HTTP client, where only the template leads back to the attempt. */
     @Nullable
-    FeignAttempt attemptOf(@Nullable Request request) {
+    FeignAttempt attemptOf(@Nullable RequestTemplate template) {
         FeignAttempt attempt = current.get();
-        if (attempt != null || request == null) {
-            return attempt;
-        }
-        RequestTemplate template = request.requestTemplate();
-        return template == null ? null : byTemplate.get(new IdentityKey(template));
+        return attempt != null || template == null ? attempt : byTemplate.get(new IdentityKey(template));
     }
 
     void remember(RequestTemplate template, FeignAttempt attempt) {

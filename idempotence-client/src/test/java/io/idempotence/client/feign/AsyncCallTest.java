@@ -7,6 +7,7 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import feign.AsyncClient;
 import feign.AsyncFeign;
@@ -30,6 +31,7 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.reflect.Field;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
@@ -60,11 +62,15 @@ import kotlin.coroutines.Continuation;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Calls that return a future: the same promises, and nobody waits. */
 class AsyncCallTest extends FeignTestBase {
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private final CountDownLatch ended = new CountDownLatch(1);
+
+    @RegisterExtension
+    private final SilentLog log = new SilentLog("io.idempotence.client.feign.IdempotentFeign");
 
     interface AsyncOrders {
         @RequestLine("POST /orders")
@@ -438,6 +444,55 @@ class AsyncCallTest extends FeignTestBase {
         assertThat(failure(async().create("x"))).isInstanceOf(RejectedExecutionException.class);
         assertEnd(FAILED, 1);
         assertThat(events.get(0).id()).isPresent();
+    }
+
+    /** It fills the future of a request that was sent. */
+    @Test
+    void requestWhoseResponseTheClientsExecutorRejectsIsInDoubt() {
+        AsyncClient<Object> sockets = new AsyncClient.Default<>(new Client.Default(null, null), threads);
+        ExecutorService stopped = Executors.newSingleThreadExecutor();
+        stopped.shutdown();
+        AsyncOrders orders = async(
+                fast().maxAttempts(1).build(),
+                b -> b.client((request, options, context) ->
+                        sockets.execute(request, options, context).thenApplyAsync(response -> response, stopped)));
+        assertThat(failure(orders.create("x")))
+                .isInstanceOf(FeignOutcomeUnknownException.class)
+                .hasCauseInstanceOf(RejectedExecutionException.class);
+        assertThat(server.requests()).hasSize(1);
+        assertEnd(UNKNOWN, 1);
+    }
+
+    @Test
+    void laterRequestOfFeignsOwnRetryerIsNoneOutsideOfTheCall() throws Exception {
+        server.answer(Reply.status(503).header("Retry-After", "0"));
+        AsyncOrders orders = async(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 2)));
+        assertThat(get(orders.list())).isEqualTo("ok");
+        assertThat(server.requests()).hasSize(2);
+        assertThat(log.messages()).isEmpty();
+    }
+
+    /** Requests may be decoded there, with classes of the application. */
+    @Test
+    void threadsOfTheDefaultClientHaveTheContextOfWhoBuiltIt() throws Exception {
+        assumeThat(AsyncFeign.AsyncBuilder.class.getDeclaredFields())
+                .as("Feign makes its own default client after capabilities were asked")
+                .extracting(Field::getName)
+                .contains("executorService");
+        AtomicReference<ClassLoader> seen = new AtomicReference<>();
+        AsyncOrders orders = IdempotentFeign.install(
+                        AsyncFeign.builder().decoder((response, type) -> {
+                            seen.set(Thread.currentThread().getContextClassLoader());
+                            return "ok";
+                        }),
+                        fast().build())
+                .target(new HardCodedTarget<>(AsyncOrders.class, "orders", server.url()));
+        CompletableFuture<CompletableFuture<String>> called = new CompletableFuture<>();
+        Thread caller = new Thread(() -> called.complete(orders.create("x")), "caller");
+        caller.setContextClassLoader(new ClassLoader(null) {});
+        caller.start();
+        get(get(called));
+        assertThat(seen.get()).isSameAs(Thread.currentThread().getContextClassLoader());
     }
 
     @Test
