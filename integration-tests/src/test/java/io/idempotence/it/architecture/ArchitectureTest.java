@@ -68,14 +68,25 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule onlyTheFeignHalfKnowsFeign = onlyIn("io.idempotence.client.feign..", of("Feign", "feign.."));
 
-    /** OkHttp is optional: a user without it has no class of ours that needs it. */
+    /** OkHttp is optional: a user without it loads no class of ours that needs it. The adapter is loaded where Feign runs over OkHttp. */
     @ArchTest
-    static final ArchRule onlyTheOkHttpHalfKnowsOkHttp =
-            onlyIn("io.idempotence.client.okhttp..", of("OkHttp", "okhttp3..", "okio..", "kotlin.."));
+    static final ArchRule onlyTheOkHttpHalfAndTheAdapterOfFeignKnowOkHttp = noClasses()
+            .that()
+            .resideOutsideOfPackage("io.idempotence.client.okhttp..")
+            .and()
+            .doNotHaveFullyQualifiedName("io.idempotence.client.feign.EndableOkHttp")
+            .should()
+            .dependOnClassesThat(of("OkHttp", "okhttp3..", "okio..", "kotlin.."));
 
+    /** The client retries, the server's guard opens a circuit breaker. Neither needs more of the family. */
     @ArchTest
-    static final ArchRule onlyTheClientKnowsResilience4j =
-            onlyIn(CLIENT, of("Resilience4j", "io.github.resilience4j.."));
+    static final ArchRule onlyTheClientAndTheGuardOfTheStorageKnowResilience4j = noClasses()
+            .that()
+            .resideOutsideOfPackage(CLIENT)
+            .and()
+            .doNotHaveFullyQualifiedName("io.idempotence.server.StorageGuard")
+            .should()
+            .dependOnClassesThat(of("Resilience4j", "io.github.resilience4j.."));
 
     @ArchTest
     static final ArchRule onlyTheServletPackageKnowsServlets =

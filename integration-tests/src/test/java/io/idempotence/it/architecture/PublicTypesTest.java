@@ -64,6 +64,7 @@ class PublicTypesTest {
                 okhttp.OutcomeUnknownException
                 okhttp.RequestRefusedException
                 retry.CallLoop
+                retry.CallThreads
                 retry.Current
                 retry.Deadline
                 retry.Exchange

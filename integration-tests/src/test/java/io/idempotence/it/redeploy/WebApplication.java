@@ -6,6 +6,7 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletContextEvent;
 import jakarta.servlet.ServletContextListener;
+import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRegistration;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
@@ -14,9 +15,18 @@ import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/** An application that protects its only servlet, and closes what it opened. Its classes are loaded anew for each deployment. */
+/** An application that protects its only servlet, calls another, and closes what it opened. Its classes are loaded anew for each deployment. */
 public final class WebApplication implements ServletContextListener {
+    /** What it calls, and how. */
+    interface Calls extends AutoCloseable {
+        String make() throws Exception;
+
+        @Override
+        void close();
+    }
+
     private Idempotence idempotence;
+    private Calls calls;
 
     @Override
     public void contextInitialized(ServletContextEvent event) {
@@ -25,20 +35,43 @@ public final class WebApplication implements ServletContextListener {
                 .namespace(context.getInitParameter("namespace"))
                 .build();
         IdempotenceFilter.install(context, idempotence);
-        ServletRegistration.Dynamic servlet = context.addServlet("handler", new Handler());
+        String provider = context.getInitParameter("provider");
+        calls = context.getInitParameter("client").equals("okhttp")
+                ? new OkHttpCalls(provider)
+                : new FeignCalls(provider);
+        ServletRegistration.Dynamic servlet = context.addServlet("handler", new Handler(calls));
         servlet.setAsyncSupported(true);
         servlet.addMapping("/*");
     }
 
     @Override
     public void contextDestroyed(ServletContextEvent event) {
+        calls.close();
         idempotence.close();
     }
 
-    /** Takes long enough for a duplicate to wait. */
     private static final class Handler extends HttpServlet {
         private static final long serialVersionUID = 1L;
 
+        private final transient Calls calls;
+
+        private Handler(Calls calls) {
+            this.calls = calls;
+        }
+
+        @Override
+        protected void doGet(HttpServletRequest request, HttpServletResponse response)
+                throws IOException, ServletException {
+            try {
+                response.getWriter().write(calls.make());
+            } catch (IOException | RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new ServletException(e);
+            }
+        }
+
+        /** Takes long enough for a duplicate to wait. */
         @Override
         protected void doPost(HttpServletRequest request, HttpServletResponse response) throws IOException {
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(50));
