@@ -12,6 +12,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.it.behaviour.Behaviour;
 import io.idempotence.it.behaviour.BehaviourServer;
 import io.idempotence.it.behaviour.Endings;
+import io.idempotence.it.wire.SideBySide;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,9 +23,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
 
 /** A call that carries no ID is as if there were no client half: what the caller gets, and what goes over the wire. */
 class CallsWithoutAnIdIT {
@@ -55,29 +55,34 @@ class CallsWithoutAnIdIT {
     /** What the caller got, and what the server received. */
     private record Run(List<String> endings, List<String> requests) {}
 
-    static Stream<Arguments> script() {
-        return Stream.of(FeignHttpClient.values())
-                .flatMap(client -> Stream.of(Call.values())
-                        .filter(call -> call == Call.POST
-                                || (call == Call.GET && !client.isAsync())
-                                || client == FeignHttpClient.DEFAULT)
-                        .map(call -> Arguments.of(client, call)));
+    private record Case(FeignHttpClient client, Call call, Behaviour behaviour) {
+        static Stream<Case> all() {
+            return Stream.of(FeignHttpClient.values())
+                    .flatMap(client -> Stream.of(Call.values())
+                            .filter(call -> call == Call.POST
+                                    || (call == Call.GET && !client.isAsync())
+                                    || client == FeignHttpClient.DEFAULT)
+                            .flatMap(call ->
+                                    comparable(client).stream().map(behaviour -> new Case(client, call, behaviour))));
+        }
+
+        @Override
+        public String toString() {
+            return client + ", " + call + ", " + behaviour;
+        }
     }
 
-    @ParameterizedTest
-    @MethodSource("script")
-    void callWithoutAnIdIsAsWithoutTheClientHalf(FeignHttpClient client, Call call) throws IOException {
-        List<String> differences = new ArrayList<>();
-        for (Behaviour behaviour : comparable(client)) {
-            try (BehaviourServer server = BehaviourServer.start(behaviour)) {
-                Run without = run(server, behaviour, client, call, builder -> builder);
-                Run with = run(server, behaviour, client, call, CallsWithoutAnIdIT::installed);
-                if (!with.equals(without)) {
-                    differences.add(behaviour + "\n  without: " + without + "\n  with:    " + with);
-                }
-            }
+    @TestFactory
+    Stream<DynamicTest> callWithoutAnIdIsAsWithoutTheClientHalf() {
+        return SideBySide.test(Case.all(), CallsWithoutAnIdIT::assertSame);
+    }
+
+    private static void assertSame(Case one) throws IOException {
+        try (BehaviourServer server = BehaviourServer.start(one.behaviour)) {
+            Run without = run(server, one.behaviour, one.client, one.call, builder -> builder);
+            Run with = run(server, one.behaviour, one.client, one.call, CallsWithoutAnIdIT::installed);
+            assertThat(with).isEqualTo(without);
         }
-        assertThat(differences).isEmpty();
     }
 
     /** java.net.http never gives up a body that stalls, with or without us. */

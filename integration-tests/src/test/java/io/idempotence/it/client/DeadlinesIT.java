@@ -10,6 +10,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.FullBacklog;
 import io.idempotence.it.wire.RawServer;
+import io.idempotence.it.wire.SideBySide;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -29,11 +30,11 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * The deadline of a call, and the interruption of its thread, end an exchange in each of its stages: with a peer that stalls, and
@@ -104,42 +105,51 @@ class DeadlinesIT {
         Drip.write(socket, "x".repeat(1_000_000));
     }
 
-    static Stream<Arguments> cells() {
-        return Stream.of(FeignHttpClient.values())
-                .flatMap(client -> Stream.of(Stage.values()).map(stage -> Arguments.of(client, stage)));
+    private record Cell(FeignHttpClient client, Stage stage) {
+        static Stream<Cell> all() {
+            return Stream.of(FeignHttpClient.values())
+                    .flatMap(client -> Stream.of(Stage.values()).map(stage -> new Cell(client, stage)));
+        }
+
+        /** Nobody waits for a call that returns a future. HttpURLConnection has nothing to close until it is connected. */
+        boolean endsByInterruption() {
+            return !client.isAsync() && !(client == FeignHttpClient.DEFAULT && stage == Stage.CONNECT);
+        }
+
+        @Override
+        public String toString() {
+            return client + ", " + stage;
+        }
     }
 
-    @ParameterizedTest
-    @MethodSource("cells")
-    void deadlineEndsTheCallInEveryStage(FeignHttpClient client, Stage stage) throws Exception {
+    @TestFactory
+    Stream<DynamicTest> deadlineEndsTheCallInEveryStage() {
+        return SideBySide.test(Cell.all(), DeadlinesIT::assertDeadlineEnds);
+    }
+
+    private static void assertDeadlineEnds(Cell cell) throws Exception {
         assertEndsInTime(() -> {
-            try (StandingServer server = new StandingServer(stage);
-                    FeignHttpClient.Running running = client.start()) {
+            try (StandingServer server = new StandingServer(cell.stage);
+                    FeignHttpClient.Running running = cell.client.start()) {
                 Orders orders = orders(running, server, DEADLINE);
-                Ended ended = new Ended(() -> orders.create(stage.body()));
+                Ended ended = new Ended(() -> orders.create(cell.stage.body()));
                 ended.awaitEnd();
                 return ended.millisSince(ended.began) - DEADLINE.toMillis();
             }
         });
     }
 
-    static Stream<Arguments> cellsThatAnInterruptionEnds() {
-        return cells().filter(cell -> endsByInterruption((FeignHttpClient) cell.get()[0], (Stage) cell.get()[1]));
+    @TestFactory
+    Stream<DynamicTest> interruptionEndsTheCallInEveryStage() {
+        return SideBySide.test(Cell.all().filter(Cell::endsByInterruption), DeadlinesIT::assertInterruptionEnds);
     }
 
-    /** Nobody waits for a call that returns a future. HttpURLConnection has nothing to close until it is connected. */
-    private static boolean endsByInterruption(FeignHttpClient client, Stage stage) {
-        return !client.isAsync() && !(client == FeignHttpClient.DEFAULT && stage == Stage.CONNECT);
-    }
-
-    @ParameterizedTest
-    @MethodSource("cellsThatAnInterruptionEnds")
-    void interruptionEndsTheCallInEveryStage(FeignHttpClient client, Stage stage) throws Exception {
+    private static void assertInterruptionEnds(Cell cell) throws Exception {
         assertEndsInTime(() -> {
-            try (StandingServer server = new StandingServer(stage);
-                    FeignHttpClient.Running running = client.start()) {
+            try (StandingServer server = new StandingServer(cell.stage);
+                    FeignHttpClient.Running running = cell.client.start()) {
                 Orders orders = orders(running, server, Duration.ofSeconds(60));
-                Ended ended = new Ended(() -> orders.create(stage.body()));
+                Ended ended = new Ended(() -> orders.create(cell.stage.body()));
                 server.awaitRequest();
                 long interrupted = System.nanoTime();
                 ended.thread.interrupt();
@@ -189,13 +199,12 @@ class DeadlinesIT {
         table.add("|---" + "|---".repeat((int) Stage.columns().count()) + "|");
         for (FeignHttpClient client : FeignHttpClient.values()) {
             table.add("| " + client.title() + " | "
-                    + Stage.columns().map(stage -> cell(client, stage)).collect(Collectors.joining(" | ")) + " |");
+                    + Stage.columns()
+                            .map(stage -> new Cell(client, stage).endsByInterruption() ? "both" : "deadline")
+                            .collect(Collectors.joining(" | "))
+                    + " |");
         }
         return table;
-    }
-
-    private static String cell(FeignHttpClient client, Stage stage) {
-        return endsByInterruption(client, stage) ? "both" : "deadline";
     }
 
     private interface Overtime {

@@ -7,6 +7,7 @@ import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.it.behaviour.Behaviour;
 import io.idempotence.it.behaviour.BehaviourServer;
 import io.idempotence.it.behaviour.Endings;
+import io.idempotence.it.wire.SideBySide;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,10 +31,8 @@ import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import okio.BufferedSink;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
 
 /** A call that carries no ID is as if there were no client half: what the caller gets, and what goes over the wire. */
 class OkHttpWithoutIdIT {
@@ -42,27 +41,33 @@ class OkHttpWithoutIdIT {
     /** What the caller got, and what the server received. */
     private record Run(List<String> endings, List<String> requests) {}
 
-    static Stream<Arguments> script() {
-        return Stream.of(Behaviour.values())
-                .flatMap(behaviour -> METHODS.stream().map(method -> Arguments.of(behaviour, method)));
-    }
-
-    @ParameterizedTest
-    @MethodSource("script")
-    void callWithoutAnIdIsAsWithoutTheClientHalf(Behaviour behaviour, String method) {
-        try (BehaviourServer server = BehaviourServer.start(behaviour)) {
-            Run without = run(server, behaviour, plain(behaviour), method, OkHttpWithoutIdIT::execute);
-            Run with = run(server, behaviour, installed(behaviour), method, OkHttpWithoutIdIT::execute);
-            assertThat(with).isEqualTo(without);
+    private record Case(Behaviour behaviour, String method, Sending sending) {
+        @Override
+        public String toString() {
+            return behaviour + ", " + method;
         }
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void enqueuedCallWithoutAnIdIsAsWithoutTheClientHalf(Behaviour behaviour) {
-        try (BehaviourServer server = BehaviourServer.start(behaviour)) {
-            Run without = run(server, behaviour, plain(behaviour), "POST", OkHttpWithoutIdIT::enqueue);
-            Run with = run(server, behaviour, installed(behaviour), "POST", OkHttpWithoutIdIT::enqueue);
+    @TestFactory
+    Stream<DynamicTest> callWithoutAnIdIsAsWithoutTheClientHalf() {
+        return SideBySide.test(
+                Stream.of(Behaviour.values())
+                        .flatMap(behaviour -> METHODS.stream()
+                                .map(method -> new Case(behaviour, method, OkHttpWithoutIdIT::execute))),
+                OkHttpWithoutIdIT::assertSame);
+    }
+
+    @TestFactory
+    Stream<DynamicTest> enqueuedCallWithoutAnIdIsAsWithoutTheClientHalf() {
+        return SideBySide.test(
+                Stream.of(Behaviour.values()).map(behaviour -> new Case(behaviour, "POST", OkHttpWithoutIdIT::enqueue)),
+                OkHttpWithoutIdIT::assertSame);
+    }
+
+    private static void assertSame(Case one) {
+        try (BehaviourServer server = BehaviourServer.start(one.behaviour)) {
+            Run without = run(server, one.behaviour, plain(one.behaviour), one.method, one.sending);
+            Run with = run(server, one.behaviour, installed(one.behaviour), one.method, one.sending);
             assertThat(with).isEqualTo(without);
         }
     }
