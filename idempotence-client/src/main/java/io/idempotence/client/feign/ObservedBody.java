@@ -60,7 +60,9 @@ final class ObservedBody implements Response.Body {
                         "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
             }
             if (delegate == null) {
-                checkFraming(response);
+                if (!saysThatThereIsNoBody(response)) {
+                    throw new IOException("the response has no body, and no header that says so: it may have been cut");
+                }
                 return response;
             }
             long expected = expectedLength(request, response, delegate);
@@ -82,12 +84,23 @@ final class ObservedBody implements Response.Body {
         }
     }
 
-    /** True if something says where it ends. */
-    private static boolean isFramed(Response response) {
+    /** Another length, or chunks, announce a body: HttpURLConnection has none where the connection broke among the headers. */
+    private static boolean saysThatThereIsNoBody(Response response) {
+        return endsWithoutHeaders(response)
+                || HeaderLines.of(response.headers(), "Content-Length").stream()
+                        .anyMatch(length -> length.trim().matches("0+"));
+    }
+
+    private static boolean endsWithoutHeaders(Response response) {
         Request.ProtocolVersion version = response.protocolVersion();
         return NEVER_WITH_BODY.contains(response.status())
                 || version == Request.ProtocolVersion.HTTP_2
-                || version == Request.ProtocolVersion.MOCK
+                || version == Request.ProtocolVersion.MOCK;
+    }
+
+    /** True if something says where it ends. */
+    private static boolean isFramed(Response response) {
+        return endsWithoutHeaders(response)
                 || isLength(HeaderLines.of(response.headers(), "Content-Length"))
                 || isChunked(HeaderLines.of(response.headers(), "Transfer-Encoding"));
     }

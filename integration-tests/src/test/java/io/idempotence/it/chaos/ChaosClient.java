@@ -166,14 +166,9 @@ final class ChaosClient {
                 return refused(refused.refusal().code());
             }
             return e instanceof FeignException rejected && rejected.status() == ChaosProvider.REJECTED
-                    ? new Ending.Rejected(rejectedCall(rejected))
+                    ? new Ending.Rejected(rejected.contentUTF8())
                     : new Ending.Failed(e.toString());
         }
-    }
-
-    /** Feign's decoder makes an empty body of one that broke off, so the header counts. */
-    private static String rejectedCall(FeignException e) {
-        return String.join(",", e.responseHeaders().getOrDefault(ChaosProvider.REJECTED_CALL, List.of()));
     }
 
     private static Ending refused(String code) {

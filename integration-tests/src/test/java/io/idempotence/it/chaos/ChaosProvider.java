@@ -27,8 +27,6 @@ final class ChaosProvider {
     static final Duration LEASE = Duration.ofSeconds(2);
     static final String PATH = "/effects";
     static final int REJECTED = 422;
-    /** A header that is kept with the response. */
-    static final String REJECTED_CALL = "Content-Location";
 
     private ChaosProvider() {}
 
@@ -62,7 +60,6 @@ final class ChaosProvider {
         response.setContentType("text/plain");
         if (work.kind() == Work.Kind.REJECTED) {
             response.setStatus(REJECTED);
-            response.setHeader(REJECTED_CALL, work.call());
             response.getOutputStream().print(work.call());
             return;
         }

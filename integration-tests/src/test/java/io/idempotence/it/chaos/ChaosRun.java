@@ -4,6 +4,9 @@ import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.text;
 import static org.awaitility.Awaitility.await;
 
+import feign.Client;
+import feign.hc5.ApacheHttp5Client;
+import feign.http2client.Http2Client;
 import io.idempotence.IdempotenceId;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.fault.ProviderProcess;
@@ -36,6 +39,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import okhttp3.OkHttpClient;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
 
 /**
  * Two providers on one Redis, clients that call them, and what is done to all of them. What callers were told is the history; what was
@@ -57,6 +62,8 @@ final class ChaosRun implements AutoCloseable {
     private final List<TcpLink> links = List.of(TcpLink.to(redis.port()), TcpLink.to(redis.port()));
     private final List<ProviderProcess> providers = new ArrayList<>();
     private final ChaosNetwork network;
+    private final CloseableHttpClient hc5 =
+            HttpClientBuilder.create().disableAutomaticRetries().build();
     private final AtomicInteger callNumber = new AtomicInteger();
     private final Collection<Call> calls = new ConcurrentLinkedQueue<>();
     private final List<Incident> incidents = new ArrayList<>();
@@ -144,13 +151,15 @@ final class ChaosRun implements AutoCloseable {
     }
 
     private ExecutorService startCallers() {
+        String url = network.url();
         List<ChaosClient> clients = List.of(
-                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), network.url()),
-                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), network.url()),
-                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), network.url()),
-                ChaosClient.okHttp(network.url()),
-                ChaosClient.okHttp(network.url()),
-                ChaosClient.okHttp(network.url()));
+                ChaosClient.feign("feign-default", new Client.Default(null, null), url),
+                ChaosClient.feign("feign-default", new Client.Default(null, null), url),
+                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), url),
+                ChaosClient.feign("feign-hc5", new ApacheHttp5Client(hc5), url),
+                ChaosClient.feign("feign-java11", new Http2Client(), url),
+                ChaosClient.okHttp(url),
+                ChaosClient.okHttp(url));
         ExecutorService callers = Executors.newFixedThreadPool(clients.size());
         for (ChaosClient client : clients) {
             callers.execute(() -> {
@@ -294,6 +303,7 @@ final class ChaosRun implements AutoCloseable {
     @Override
     public void close() throws Exception {
         network.close();
+        hc5.close();
         for (ProviderProcess provider : providers) {
             provider.close();
         }

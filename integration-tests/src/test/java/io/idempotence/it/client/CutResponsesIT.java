@@ -7,6 +7,7 @@ import feign.Request;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.it.wire.RawServer;
+import io.idempotence.it.wire.SideBySide;
 import java.io.IOException;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -17,11 +18,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A response that breaks off, at each of its bytes. Whatever the HTTP client makes of it, a call with an ID ends with what the
@@ -56,6 +56,9 @@ class CutResponsesIT {
     private static final String NO_MONEY =
             "HTTP/1.1 402 Payment Required\r\nContent-Type: text/plain\r\n" + "Content-Length: 8\r\n\r\nno money";
 
+    private static final String NO_MONEY_IN_CHUNKS = "HTTP/1.1 402 Payment Required\r\nContent-Type: text/plain\r\n"
+            + "Transfer-Encoding: chunked\r\nDate: Sun, 22 Nov 2026 02:00:00 GMT\r\n\r\n8\r\nno money\r\n0\r\n\r\n";
+
     /**
      * @param lost requests before it that get no response
      * @param broken the response that is cut
@@ -87,23 +90,49 @@ class CutResponsesIT {
             new Scenario("success in chunks", 0, CREATED_IN_CHUNKS, REPLAYED, IS_RESULT),
             new Scenario("refusal while in doubt", 1, IN_PROGRESS, REPLAYED, IS_RESULT),
             new Scenario("refusal while in doubt, marked last", 1, IN_PROGRESS_LAST, REPLAYED, IS_RESULT),
-            new Scenario("business failure", 0, NO_MONEY, NO_MONEY, IS_NO_MONEY));
+            new Scenario("business failure", 0, NO_MONEY, NO_MONEY, IS_NO_MONEY),
+            new Scenario("business failure in chunks", 0, NO_MONEY_IN_CHUNKS, NO_MONEY, IS_NO_MONEY));
 
-    static Stream<Arguments> everything() {
-        return Stream.of(FeignHttpClient.values())
-                .filter(client -> !client.isAsync())
-                .flatMap(client -> SCENARIOS.stream().map(scenario -> Arguments.of(client, scenario)));
+    /** @param reset the connection is reset, and not just closed */
+    private record Case(FeignHttpClient client, Scenario scenario, boolean reset) {
+        static Stream<Case> all(boolean reset) {
+            return Stream.of(FeignHttpClient.values())
+                    .filter(client -> !client.isAsync())
+                    .flatMap(client -> SCENARIOS.stream().map(scenario -> new Case(client, scenario, reset)));
+        }
+
+        @Override
+        public String toString() {
+            return client + ", " + scenario;
+        }
     }
 
-    @ParameterizedTest
-    @MethodSource("everything")
-    void responseThatBreaksOffAnywhereIsNeverTheWrongEnd(FeignHttpClient client, Scenario scenario) throws IOException {
+    @TestFactory
+    Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEnd() {
+        return SideBySide.test(Case.all(false), CutResponsesIT::assertNeverTheWrongEnd);
+    }
+
+    /** HttpURLConnection then has the headers that it read, and no body. */
+    @TestFactory
+    Stream<DynamicTest> errorResponseWhoseConnectionIsResetAnywhereIsNeverTheWrongEnd() {
+        return SideBySide.test(
+                Case.all(true).filter(one -> !one.scenario.broken.startsWith("HTTP/1.1 2")),
+                CutResponsesIT::assertNeverTheWrongEnd);
+    }
+
+    private static void assertNeverTheWrongEnd(Case one) throws IOException {
+        Scenario scenario = one.scenario;
         AtomicInteger length = new AtomicInteger();
         AtomicInteger requests = new AtomicInteger();
         List<String> wrong = new ArrayList<>();
-        try (FeignHttpClient.Running running = client.start();
-                RawServer server = RawServer.start((request, socket) ->
-                        write(socket, scenario.response(requests.incrementAndGet(), length.get())))) {
+        try (FeignHttpClient.Running running = one.client.start();
+                RawServer server = RawServer.start((request, socket) -> {
+                    String response = scenario.response(requests.incrementAndGet(), length.get());
+                    write(socket, response);
+                    if (one.reset && response.length() < scenario.broken.length()) {
+                        RawServer.reset(socket);
+                    }
+                })) {
             Orders orders = orders(running, server);
             for (int cut = 0; cut <= scenario.broken.length(); cut++) {
                 length.set(cut);
@@ -118,23 +147,36 @@ class CutResponsesIT {
     }
 
     /** HttpURLConnection hands these on as if they were the response. */
-    @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "HTTP/1.1 2",
-                "HTTP/1.1 20",
-                "HTTP/1.1 200",
-                "HTTP/1.1 200 OK\r\n\r\n",
-                "HTTP/1.1 409 Conflict\r\n\r\n",
-                "HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n",
-                "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
-            })
-    void responseWhoseFramingProvesNothingLeavesTheOutcomeUnknown(String broken) throws IOException {
-        for (FeignHttpClient client : FeignHttpClient.values()) {
-            try (FeignHttpClient.Running running = client.start();
-                    RawServer server = RawServer.start((request, socket) -> write(socket, broken))) {
-                assertThat(end(orders(running, server))).as(client.name()).isInstanceOf(OutcomeUnknown.class);
-            }
+    private static final List<String> PROVING_NOTHING = List.of(
+            "HTTP/1.1 2",
+            "HTTP/1.1 20",
+            "HTTP/1.1 200",
+            "HTTP/1.1 200 OK\r\n\r\n",
+            "HTTP/1.1 409 Conflict\r\n\r\n",
+            "HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n");
+
+    private record Broken(FeignHttpClient client, String response) {
+        static Stream<Broken> all() {
+            return Stream.of(FeignHttpClient.values())
+                    .flatMap(client -> PROVING_NOTHING.stream().map(response -> new Broken(client, response)));
+        }
+
+        @Override
+        public String toString() {
+            return client + ", " + response.replace("\r\n", "|");
+        }
+    }
+
+    @TestFactory
+    Stream<DynamicTest> responseWhoseFramingProvesNothingLeavesTheOutcomeUnknown() {
+        return SideBySide.test(Broken.all(), CutResponsesIT::assertUnknown);
+    }
+
+    private static void assertUnknown(Broken broken) throws IOException {
+        try (FeignHttpClient.Running running = broken.client.start();
+                RawServer server = RawServer.start((request, socket) -> write(socket, broken.response))) {
+            assertThat(end(orders(running, server))).isInstanceOf(OutcomeUnknown.class);
         }
     }
 
