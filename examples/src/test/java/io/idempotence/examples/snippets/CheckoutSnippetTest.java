@@ -48,7 +48,7 @@ class CheckoutSnippetTest {
         }
         return Response.builder()
                 .status(answer.status)
-                .headers(Map.of())
+                .headers(Map.of("Content-Length", List.of("" + answer.body.length())))
                 .body(answer.body, StandardCharsets.UTF_8)
                 .request(request)
                 .build();
