@@ -24,6 +24,7 @@ public final class DelayProxy implements AutoCloseable {
     private final Object gate = new Object();
     private boolean requestsHeld;
     private boolean answersHeld;
+    private volatile boolean closed;
     private final Supplier<Tap> taps;
 
     /** Sees what passes on one connection before it is passed on, and may change the bytes. */
@@ -93,6 +94,10 @@ public final class DelayProxy implements AutoCloseable {
             Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
             sockets.add(client);
             sockets.add(server);
+            if (closed) {
+                // accepted while this was closed
+                closeSockets();
+            }
             Tap tap = taps.get();
             start(() -> pass(client, server, tap, true));
             start(() -> pass(server, client, tap, false));
@@ -146,8 +151,13 @@ public final class DelayProxy implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
+        closed = true;
         letGo();
         listener.close();
+        closeSockets();
+    }
+
+    private void closeSockets() throws IOException {
         for (Socket socket : sockets) {
             socket.close();
         }

@@ -69,7 +69,7 @@ class NullsTest {
         known.put(Feign.Builder.class, Feign.builder());
         known.put(OkHttpClient.Builder.class, new OkHttpClient.Builder());
         known.put(int.class, target.getName().equals("status") ? 200 : 7);
-        known.put(long.class, 1L);
+        known.put(long.class, 1L << 20);
         known.put(double.class, 1.0);
         known.put(boolean.class, true);
         Object value = known.get(type);

@@ -145,6 +145,7 @@ class PublicTypesTest {
                 storage.Resolution
                 storage.StorageKey
                 storage.StorageUnavailableException
+                storage.StorageUnavailableException.Certainty
                 storage.StoredRecord
                 storage.StoredRecord.Phase
                 storage.StoredRecord.Step
