@@ -25,6 +25,9 @@ final class ObservedBody implements Response.Body {
     /** Longer error bodies are left to whoever reads them. */
     private static final int LONGEST_ERROR = 1 << 20;
 
+    /** Apache HttpClient takes the length away from a response that it decompresses. What was compressed has an end of its own. */
+    private static final String DECOMPRESSING = "Decompress";
+
     private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
 
     private final Response.Body delegate;
@@ -33,6 +36,7 @@ final class ObservedBody implements Response.Body {
     private final long expected;
     private final boolean endsReads;
     private @Nullable InputStream stream;
+    private boolean decompresses;
 
     private ObservedBody(Response.Body delegate, Observation seen, Watch watch, long expected, boolean endsReads) {
         this.delegate = delegate;
@@ -44,8 +48,8 @@ final class ObservedBody implements Response.Body {
 
     /**
      * The response with such a body, if it has one. HttpURLConnection takes the beginning of a response for the whole, wherever it was
-     * cut, so nothing is believed that does not prove its end: a status of another kind, no body where nothing frames it, an error
-     * whose body is not complete.
+     * cut, so nothing is believed that does not prove its end: a status of another kind, an error whose body is not complete, and no
+     * body where nothing frames it, unless the client proves that the headers are complete.
      *
      * @param client which may hide that something is missing, and may have reads that do not end with the exchange
      * @throws IOException if a part of the response may be missing
@@ -59,8 +63,9 @@ final class ObservedBody implements Response.Body {
                 throw new IOException(
                         "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
             }
+            boolean framed = client.provesHeaders() || isFramed(response);
             if (delegate == null) {
-                if (!saysThatThereIsNoBody(response)) {
+                if (!client.provesHeaders() && !saysThatThereIsNoBody(response)) {
                     throw new IOException("the response has no body, and no header that says so: it may have been cut");
                 }
                 return response;
@@ -68,19 +73,13 @@ final class ObservedBody implements Response.Body {
             long expected = expectedLength(request, response, delegate);
             ObservedBody body = new ObservedBody(delegate, seen, watch, expected, client.endsReads());
             int read = status < 300 ? 1 : LONGEST_ERROR;
-            if ((status >= 300 || !isFramed(response)) && body.readAhead(read) == 0) {
-                checkFraming(response);
+            if ((status >= 300 || !framed) && body.readAhead(read) == 0 && !framed && !body.decompresses) {
+                throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
             }
             return response.toBuilder().body(body).build();
         } catch (IOException | RuntimeException e) {
             watch.close(response);
             throw e;
-        }
-    }
-
-    private static void checkFraming(Response response) throws IOException {
-        if (!isFramed(response)) {
-            throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
         }
     }
 
@@ -152,7 +151,10 @@ final class ObservedBody implements Response.Body {
             return ahead;
         }
         try {
-            return new ObservedStream(delegate.asInputStream(), seen, watch, expected, endsReads);
+            InputStream in = delegate.asInputStream();
+            decompresses = in instanceof InflaterInputStream
+                    || in.getClass().getSimpleName().contains(DECOMPRESSING);
+            return new ObservedStream(in, seen, watch, expected, endsReads);
         } catch (IOException e) {
             seen.bodyFailed(e);
             throw e;

@@ -86,6 +86,11 @@ enum FeignHttpClient {
         return name().startsWith("ASYNC");
     }
 
+    /** A response whose headers were cut is a failure, and not one with fewer headers. */
+    boolean reportsCutHeaders() {
+        return this == OKHTTP || this == ASYNC_OKHTTP || this == JAVA11 || this == ASYNC_JAVA11;
+    }
+
     String title() {
         return switch (this) {
             case DEFAULT -> "`Client.Default`";
