@@ -3,7 +3,7 @@ package io.idempotence.client;
 import io.idempotence.IdempotenceException;
 import org.jspecify.annotations.Nullable;
 
-/** A setting is unknown, malformed, or does not fit the others. The message names it, where it came from, and the mend. */
+/** A setting is unknown, malformed, or does not fit the others. The message names it, where it came from, and the fix. */
 public final class IdempotenceConfigException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 

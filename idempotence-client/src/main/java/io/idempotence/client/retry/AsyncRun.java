@@ -176,7 +176,7 @@ final class AsyncRun {
         }
     }
 
-    /** In a thread of others, where an exception would be lost and the caller would wait for ever. */
+    /** In a thread of others, where an exception would be lost and the caller would wait without end. */
     private void guarded(Runnable work) {
         try {
             work.run();
