@@ -1,6 +1,7 @@
 package io.idempotence.it.behaviour;
 
 import java.net.SocketTimeoutException;
+import java.net.http.HttpTimeoutException;
 
 /** How calls end, as texts that can be compared. */
 public final class Endings {
@@ -11,7 +12,7 @@ public final class Endings {
      * socket, or a timer of the client.
      */
     public static String of(Throwable thrown) {
-        if (thrown instanceof SocketTimeoutException) {
+        if (thrown instanceof SocketTimeoutException || thrown instanceof HttpTimeoutException) {
             return thrown.getClass().getName();
         }
         StringBuilder text = new StringBuilder(thrown.getClass().getName() + ": " + thrown.getMessage());
