@@ -29,6 +29,8 @@ final class ObservedBody implements Response.Body {
     private static final String DECOMPRESSING = "Decompress";
 
     private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
+    /** HttpURLConnection leaves the body of these aside if that of the request was streamed. */
+    private static final Set<Integer> NEVER_READ = Set.of(401, 407);
 
     private final Response.Body delegate;
     private final Observation seen;
@@ -86,6 +88,7 @@ final class ObservedBody implements Response.Body {
     /** Another length, or chunks, announce a body: HttpURLConnection has none where the connection broke among the headers. */
     private static boolean saysThatThereIsNoBody(Response response) {
         return endsWithoutHeaders(response)
+                || NEVER_READ.contains(response.status())
                 || HeaderLines.of(response.headers(), "Content-Length").stream()
                         .anyMatch(length -> length.trim().matches("0+"));
     }
