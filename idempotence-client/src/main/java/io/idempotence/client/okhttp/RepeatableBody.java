@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * was captured meanwhile. A body with a time or a random part in it would otherwise be another request under the same ID.
  *
  * <p>A body longer than the limit is not captured. If its length is known, the application's body writes it each time, as OkHttp
- * lets it do. If not, it can be sent once: nothing tells whether its source can be read again.
+ * lets it do. If not, it can be sent once: its source may not be readable again.
  */
 final class RepeatableBody {
     private static final long LIMIT = 1024 * 1024;
@@ -95,7 +95,8 @@ final class RepeatableBody {
 
     /**
      * True if the last writing ended too early, or too late, for a reason of its own: its source failed, or it has another length
-     * than it says. Then the request is not complete, whatever the wire did.
+     * than it says. Then the request is not complete, whatever the wire did. A source that closed its sink has ended the request, and
+     * is not faulty whatever it does after that.
      */
     boolean isFaulty() {
         return faulty;
@@ -171,6 +172,7 @@ final class RepeatableBody {
         private final BooleanSupplier givenUp;
         private @Nullable Buffer copy = oneShot || length > LIMIT ? null : new Buffer();
         private @Nullable IOException broken;
+        private boolean closed;
         private long count;
         private long passed;
 
@@ -215,9 +217,16 @@ final class RepeatableBody {
             pass(wire::flush);
         }
 
-        /** By a body that closes its sink, as one that compresses does. */
+        /**
+         * By a body that closes its sink, as one that compresses does. That ends the request on the wire, unless bytes are missing: then
+         * OkHttp does not end it either.
+         */
         @Override
         public void close() throws IOException {
+            if (count < length) {
+                throw new ProtocolException("unexpected end of stream");
+            }
+            closed = true;
             pass(wire::close);
         }
 
@@ -229,7 +238,7 @@ final class RepeatableBody {
         /** Once as many bytes have left as were announced, the request may be complete, whatever the source does after that. */
         boolean endedBySource(boolean returned) {
             boolean asAnnounced = returned && (length < 0 || count == length);
-            return broken == null && !asAnnounced && (length < 0 || passed < Math.max(1, length));
+            return broken == null && !closed && !asAnnounced && (length < 0 || passed < Math.max(1, length));
         }
 
         @Nullable

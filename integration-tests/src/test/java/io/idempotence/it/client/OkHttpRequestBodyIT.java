@@ -18,6 +18,7 @@ import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OutcomeUnknownException;
 import io.idempotence.it.behaviour.BehaviourServer;
 import io.idempotence.it.behaviour.Endings;
+import io.idempotence.it.wire.Http2Server;
 import io.idempotence.it.wire.RawServer;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -40,9 +41,11 @@ import okhttp3.Call;
 import okhttp3.MediaType;
 import okhttp3.MultipartBody;
 import okhttp3.OkHttpClient;
+import okhttp3.Protocol;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import okio.BufferedSink;
+import okio.GzipSink;
 import okio.Okio;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -423,6 +426,77 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
                     .hasRootCauseMessage("it cannot be closed");
         }
         assertEnd(UNKNOWN, 1);
+    }
+
+    /** The end of what it compresses, and with it the end of the request, leaves when the sink is closed. */
+    private static RequestBody compressedAndBroken(long length) {
+        return body(length, sink -> {
+            try (BufferedSink gzip = Okio.buffer(new GzipSink(sink))) {
+                gzip.writeUtf8("half of the order");
+                throw new IOException("the file is gone");
+            }
+        });
+    }
+
+    /** It was reported as not sent, though the server had the whole of the request. */
+    @Test
+    void bodyThatThrowsAfterItClosedItsSinkLeavesTheOutcomeUnknownOverHttp2() {
+        CountDownLatch arrived = new CountDownLatch(1);
+        try (Http2Server server = Http2Server.start(headers -> {
+            arrived.countDown();
+            return Http2Server.ANSWER;
+        })) {
+            OkHttpClient client = installed(fast(), builder -> builder.protocols(List.of(Protocol.H2_PRIOR_KNOWLEDGE)));
+            assertThatThrownBy(() -> send(client, to(server.url()).post(compressedAndBroken(-1))))
+                    .isInstanceOf(OutcomeUnknownException.class)
+                    .hasRootCauseMessage("the file is gone");
+            awaitLatch(arrived);
+            assertThat(server.requests()).hasSize(1);
+        }
+        assertEnd(UNKNOWN, 1);
+    }
+
+    @Test
+    void bodyThatThrowsAfterItClosedItsSinkLeavesTheOutcomeUnknownOverHttp1() {
+        OkHttpClient client = installed();
+        assertThatThrownBy(() -> send(client, order().post(compressedAndBroken(-1))))
+                .isInstanceOf(OutcomeUnknownException.class)
+                .hasRootCauseMessage("the file is gone");
+        assertEnd(UNKNOWN, 1);
+    }
+
+    @Test
+    void uncheckedExceptionAfterTheSinkWasClosedLeavesTheOutcomeUnknown() {
+        OkHttpClient client = installed();
+        RequestBody broken = body(-1, sink -> {
+            sink.writeUtf8("half").close();
+            throw new IllegalStateException("the file is gone");
+        });
+        assertThatThrownBy(() -> send(client, order().post(broken)))
+                .isInstanceOf(OutcomeUnknownException.class)
+                .hasRootCauseMessage("the file is gone");
+        assertEnd(UNKNOWN, 1);
+    }
+
+    /** OkHttp does not end a request that is too short, so nothing can have been executed. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void bodyThatClosesItsSinkTooEarlyFailsAsInOkHttp(boolean throwsAfterwards) {
+        RequestBody broken = body(50, sink -> {
+            try (sink) {
+                sink.writeUtf8("half");
+                if (throwsAfterwards) {
+                    throw new IOException("the file is gone");
+                }
+            }
+        });
+        Throwable plain = catchThrowable(() -> send(built(plain()), order().post(broken)));
+        OkHttpClient client = installed();
+        assertThatThrownBy(() -> send(client, order().post(broken)))
+                .isExactlyInstanceOf(plain.getClass())
+                .hasMessage(plain.getMessage());
+        assertThat(received()).isEmpty();
+        assertEnd(FAILED, 1);
     }
 
     /** Where another interceptor hides that the body cannot be repeated, OkHttp does not know. */
