@@ -12,6 +12,7 @@ import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LogicalCall;
+import io.idempotence.client.retry.RepeatWarning;
 import io.idempotence.client.retry.Retries;
 import java.lang.reflect.Method;
 import java.util.ArrayDeque;
@@ -19,9 +20,13 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** One method of a client, and whether it carries an ID. */
 final class ClientMethod {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
+
     private final FeignTarget client;
     private final String name;
     private final String configKey;
@@ -46,7 +51,7 @@ final class ClientMethod {
         this.retries = new Retries(client.name(), config);
         this.annotated = annotation(client.type(), method);
         this.returnsFuture = returnsFuture;
-        this.repeats = new RepeatWarning(client.name(), configKey);
+        this.repeats = new RepeatWarning(LOG, client.name(), configKey);
     }
 
     IdempotenceClientConfig config() {

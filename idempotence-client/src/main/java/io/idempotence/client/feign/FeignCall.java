@@ -14,8 +14,10 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.HeaderLines;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
+import io.idempotence.client.retry.RepeatWarning.UnknownCall;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
@@ -55,8 +57,12 @@ final class FeignCall {
         this.inbound = InboundRequest.current().orElse(null);
     }
 
-    /** @param header the ID as it stands in the header, or null if the call carries none */
+    /**
+     * @param url without the address of the target, unless the call has one of its own
+     * @param header the ID as it stands in the header, or null if the call carries none
+     */
     private record FirstRequest(
+            String url,
             @Nullable IdempotenceId id,
             @Nullable String header,
             byte @Nullable [] body,
@@ -155,9 +161,13 @@ final class FeignCall {
 
     private void ended(Result how) {
         FirstRequest request = first.get();
-        Request last = lastRequest;
-        if (request != null && request.id != null && last != null) {
-            method.repeats().ended(request.id, last.url(), request.body, how == Result.UNKNOWN);
+        if (request == null || request.id == null || lastRequest == null) {
+            return;
+        }
+        if (how == Result.UNKNOWN) {
+            method.repeats().endedUnknown(request.id, request.url, Arrays.hashCode(request.body));
+        } else {
+            method.repeats().endedKnown(request.id);
         }
     }
 
@@ -211,11 +221,11 @@ final class FeignCall {
     private FirstRequest describe(RequestTemplate template, Map<String, Collection<String>> headers) {
         List<String> given = KeyHeader.lines(headers);
         if (!method.carriesId(template.method(), !given.isEmpty())) {
-            return new FirstRequest(null, null, null, null);
+            return new FirstRequest(template.url(), null, null, null, null);
         }
         IdempotenceId id = identify(template, given.isEmpty() ? null : KeyHeader.parse(given));
         String header = given.isEmpty() ? KeyHeader.format(id, method.config().headerStyle()) : given.get(0);
-        return new FirstRequest(id, header, template.body(), template.requestCharset());
+        return new FirstRequest(template.url(), id, header, template.body(), template.requestCharset());
     }
 
     private IdempotenceId identify(RequestTemplate template, @Nullable IdempotenceId own) {
@@ -223,10 +233,14 @@ final class FeignCall {
     }
 
     private IdempotenceId usualId(RequestTemplate template) {
-        method.repeats().beginsWithNewId(template);
-        return inbound != null
+        IdempotenceId id = inbound != null
                 ? method.idWithin(inbound, template.url(), isMultipart(template) ? null : template.body())
                 : method.config().generator().generateId();
+        UnknownCall before = method.repeats().before(id, template.url());
+        if (before != null) {
+            method.repeats().sends(Arrays.hashCode(template.body()), before);
+        }
+        return id;
     }
 
     /** Its body has a random boundary in it. */

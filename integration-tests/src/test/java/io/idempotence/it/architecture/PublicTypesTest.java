@@ -75,6 +75,8 @@ class PublicTypesTest {
                 retry.Observation
                 retry.Origin
                 retry.Outcome
+                retry.RepeatWarning
+                retry.RepeatWarning.UnknownCall
                 retry.Retries
                 retry.Watchdog
                 retry.Watchdog.Watch

@@ -1,0 +1,73 @@
+package io.idempotence.client.feign;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.InboundRequest;
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.feign.TestServer.Reply;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** The warning about a call in doubt that its caller makes again, where nothing keeps its ID. */
+class RepeatedCallTest extends FeignTestBase {
+    @RegisterExtension
+    private final SilentLog log = new SilentLog(IdempotentFeign.class.getName());
+
+    private final Orders orders = orders();
+
+    private void endsUnknown() {
+        server.answer(Reply.status(504), Reply.status(504), Reply.status(504));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+    }
+
+    private void succeeds(String body) {
+        server.answer(Reply.ok("done"));
+        orders.create(body);
+    }
+
+    private static void inside(InboundRequest inbound, Runnable work) {
+        Runnable leave = inbound.enter();
+        try {
+            work.run();
+        } finally {
+            leave.run();
+        }
+    }
+
+    @Test
+    void callInDoubtThatIsMadeAgainUnderANewIdIsAWarningOnce() {
+        for (int i = 0; i < 2; i++) {
+            endsUnknown();
+            succeeds("x");
+        }
+        assertThat(log.messages()).singleElement().asString().contains("Orders#create(String)", "under a new ID");
+    }
+
+    @Test
+    void callWithAnotherBodyIsNoWarning() {
+        endsUnknown();
+        succeeds("y");
+        assertThat(log.messages()).isEmpty();
+    }
+
+    /** The warning said "under a new ID", and was spent. */
+    @Test
+    void handlerThatIsExecutedAgainIsNoWarningAsItsCallsKeepTheirIds() {
+        inside(InboundRequest.of("request-1"), this::endsUnknown);
+        inside(InboundRequest.of("request-1"), () -> succeeds("x"));
+        assertThat(log.messages()).isEmpty();
+        endsUnknown();
+        succeeds("x");
+        assertThat(log.messages()).hasSize(1);
+    }
+
+    @Test
+    void secondEqualCallOfAHandlerIsAWarning() {
+        inside(InboundRequest.of("request-1"), () -> {
+            endsUnknown();
+            succeeds("x");
+        });
+        assertThat(log.messages()).singleElement().asString().contains("under a new ID");
+    }
+}
