@@ -35,7 +35,7 @@ public final class OkHttpSnippet {
         try (Response response = sent == null
                 ? IdempotenceScope.saving(id -> open.put(order, new Sent(id, Instant.now())), () -> send(order))
                 : IdempotenceScope.resume(sent.id(), sent.at(), () -> send(order))) {
-            String body = response.body().string(); // may break off
+            String body = response.body().string(); // may be cut
             if (response.isSuccessful()) {
                 paid(order, body);
             } else if (response.code() == 422) { // the provider's own no; a 401 or 503 would not be one
@@ -46,7 +46,7 @@ public final class OkHttpSnippet {
         }
     }
 
-    private Response send(String order) throws IOException { // tried again if need be, always under one ID
+    private Response send(String order) throws IOException { // retried if need be, always under one ID
         Request request = new Request.Builder()
                 .url(url)
                 .post(RequestBody.create(order, JSON))

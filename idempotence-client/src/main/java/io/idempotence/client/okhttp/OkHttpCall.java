@@ -7,11 +7,13 @@ import static io.idempotence.http.IdempotenceHeaders.PREFER;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.Deadline;
 import io.idempotence.client.retry.Exchange;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
+import io.idempotence.client.retry.RepeatWarning.UnknownCall;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
@@ -46,6 +48,7 @@ final class OkHttpCall implements Exchange {
     private final LogicalCall logical;
     private @Nullable String header;
     private @Nullable RepeatableBody body;
+    private @Nullable UnknownCall maybeRepeated;
 
     OkHttpCall(Chain chain, OkHttpTarget target, Caller caller, CallIdentity identity, WireInterceptor wire) {
         this.chain = chain;
@@ -99,6 +102,7 @@ final class OkHttpCall implements Exchange {
         List<String> given = request.headers(IDEMPOTENCY_KEY);
         byte @Nullable [] content = content(request, given);
         IdempotenceId id = id(request, given, () -> usualId(request, content));
+        logical.onEnd(how -> ended(id, how));
         return given.isEmpty() ? GRAMMAR.format(id, target.config().headerStyle()) : given.get(0);
     }
 
@@ -120,7 +124,7 @@ final class OkHttpCall implements Exchange {
         }
     }
 
-    /** Nothing of it is sent. Of an earlier call in doubt, that says nothing. */
+    /** Nothing of it is sent. An earlier call in doubt stays in doubt. */
     private void notMade(Request request, List<String> given) throws NotSendableException {
         IdempotenceScope scope = caller.scope();
         boolean asks = scope != null && scope.isInDoubt() && (given.isEmpty() || scope.isResumed());
@@ -152,12 +156,37 @@ final class OkHttpCall implements Exchange {
 
     private IdempotenceId usualId(Request request, byte @Nullable [] content) {
         InboundRequest inbound = caller.inbound();
-        if (inbound == null) {
-            return target.config().generator().generateId();
-        }
+        String path = pathAndQuery(request);
+        IdempotenceId id = inbound == null
+                ? target.config().generator().generateId()
+                : inbound.idOfNextCall(target.client(), request.method(), path, content);
+        maybeRepeated = target.repeats().before(id, path);
+        return id;
+    }
+
+    private static String pathAndQuery(Request request) {
         String query = request.url().encodedQuery();
-        String path = request.url().encodedPath() + (query == null ? "" : "?" + query);
-        return inbound.idOfNextCall(target.client(), request.method(), path, content);
+        return request.url().encodedPath() + (query == null ? "" : "?" + query);
+    }
+
+    /** The content of most bodies is not known before they are sent. */
+    private void ended(IdempotenceId id, Result how) {
+        Integer hash = bodyHash();
+        UnknownCall before = maybeRepeated;
+        if (before != null && hash != null) {
+            target.repeats().sends(hash, before);
+        }
+        if (how != Result.UNKNOWN) {
+            target.repeats().endedKnown(id);
+        } else if (hash != null) {
+            target.repeats().endedUnknown(id, pathAndQuery(chain.request()), hash);
+        }
+    }
+
+    /** Null if the content is not known. */
+    private @Nullable Integer bodyHash() {
+        RepeatableBody sent = body;
+        return sent == null ? Integer.valueOf(0) : sent.contentHash();
     }
 
     /** It has a random boundary in it. */

@@ -6,18 +6,24 @@ import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.retry.LogicalCall;
+import io.idempotence.client.retry.RepeatWarning;
 import io.idempotence.client.retry.Retries;
 import java.time.Duration;
 import java.util.Locale;
 import okhttp3.Request;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The calls of one HTTP method to one client: their name, settings, budget and retries. */
 final class OkHttpTarget {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
+
     private final String client;
     private final String method;
     private final IdempotenceClientConfig config;
     private final RetryBudget budget;
     private final Retries retries;
+    private final RepeatWarning repeats;
 
     OkHttpTarget(String client, String method, IdempotenceClientConfig common) {
         this.client = client;
@@ -25,6 +31,7 @@ final class OkHttpTarget {
         this.config = common.forMethod(client, method);
         this.budget = common.budget(client);
         this.retries = new Retries(client, config);
+        this.repeats = new RepeatWarning(LOG, client, method);
     }
 
     String client() {
@@ -44,6 +51,10 @@ final class OkHttpTarget {
     /** As the registry has it now. */
     Retry retry() {
         return retries.of(method);
+    }
+
+    RepeatWarning repeats() {
+        return repeats;
     }
 
     LogicalCall open(Duration deadline) {

@@ -37,7 +37,7 @@ final class OkHttpTargets {
             return known;
         }
         if (targets.size() >= MOST) {
-            // A caller of everybody's hosts. Targets are made again when needed, and hold no state; budgets do.
+            // A caller of everybody's hosts. Targets are made again when needed; of their state only a warning is lost.
             targets.clear();
         }
         return targets.computeIfAbsent(key, k -> new OkHttpTarget(client, method, config));

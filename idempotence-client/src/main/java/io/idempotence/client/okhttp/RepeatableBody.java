@@ -121,6 +121,17 @@ final class RepeatableBody {
     }
 
     /**
+     * A hash of the content.
+     *
+     * @return null if the content was not captured
+     */
+    @Nullable
+    Integer contentHash() {
+        ByteString content = captured;
+        return content == null ? null : content.hashCode();
+    }
+
+    /**
      * Writes it.
      *
      * @param givenUp whether the caller has gone, so that nothing is captured any more after the wire broke
