@@ -6,8 +6,10 @@ import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.retry.CallLoop;
+import io.idempotence.client.retry.CallThreads;
 import io.idempotence.client.retry.HttpMethods;
 import io.idempotence.client.retry.LayerAbove;
+import io.idempotence.client.retry.Watchdog;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import okhttp3.Interceptor;
@@ -20,6 +22,7 @@ final class IdempotenceInterceptor implements Interceptor {
     private final OkHttpTargets targets;
     private final Callers callers;
     private final WireInterceptor wire;
+    private final Watchdog watchdog = new Watchdog(new CallThreads());
 
     IdempotenceInterceptor(OkHttpTargets targets, Callers callers, WireInterceptor wire) {
         this.targets = targets;
@@ -45,7 +48,7 @@ final class IdempotenceInterceptor implements Interceptor {
             return withoutId(chain, request);
         }
         CallIdentity identity = made.identity(request, request.headers(IDEMPOTENCY_KEY));
-        OkHttpCall call = new OkHttpCall(chain, target, caller, identity, wire);
+        OkHttpCall call = new OkHttpCall(chain, target, caller, identity, wire, watchdog);
         try {
             return run(call, target.retry());
         } catch (ErrorAnswerException e) {
@@ -53,7 +56,8 @@ final class IdempotenceInterceptor implements Interceptor {
         } catch (IOException | RuntimeException | Error e) {
             throw e;
         } catch (Throwable e) {
-            throw new IOException(e);
+            // Kotlin declares no checked exceptions: OkHttp throws this one while it waits for a connection.
+            throw e instanceof InterruptedException ? gaveUp(call, e) : new IOException(e);
         } finally {
             call.keepBody();
         }
@@ -90,13 +94,13 @@ final class IdempotenceInterceptor implements Interceptor {
         throw new IllegalStateException("a call ended without an answer");
     }
 
-    /** The call ended in a wait, after an answer that was not its last: as OkHttp says it. */
-    private static IOException gaveUp(OkHttpCall call, ErrorAnswerException e) {
-        if (call.isCanceled()) {
-            return new IOException("Canceled", e);
+    /** The call ended in a wait: the exception is that of OkHttp. */
+    private static IOException gaveUp(OkHttpCall call, Throwable cause) {
+        if (call.isCanceled() && !Thread.currentThread().isInterrupted()) {
+            return new IOException("Canceled", cause);
         }
         InterruptedIOException interrupted = new InterruptedIOException("interrupted");
-        interrupted.initCause(e);
+        interrupted.initCause(cause);
         return interrupted;
     }
 }

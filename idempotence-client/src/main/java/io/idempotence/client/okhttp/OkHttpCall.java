@@ -14,6 +14,8 @@ import io.idempotence.client.retry.Exchange;
 import io.idempotence.client.retry.LogicalCall;
 import io.idempotence.client.retry.Observation;
 import io.idempotence.client.retry.RepeatWarning.UnknownCall;
+import io.idempotence.client.retry.Watchdog;
+import io.idempotence.client.retry.Watchdog.Watch;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
@@ -37,25 +39,33 @@ final class OkHttpCall implements Exchange {
     /** How long a cancelled call may go on waiting. */
     private static final long LONGEST_SLEEP_MILLIS = 50;
 
-    /** What the call needs to end by itself, with its own exception, before OkHttp ends it. */
-    private static final long CALL_TIMEOUT_MARGIN_MILLIS = 50;
+    /** What the watchdog needs to end the call, with the call's own exception, before OkHttp ends it. */
+    private static final long CALL_TIMEOUT_MARGIN_MILLIS = 100;
 
     private final Chain chain;
     private final OkHttpTarget target;
     private final Caller caller;
     private final CallIdentity identity;
     private final WireInterceptor wire;
+    private final Watchdog watchdog;
     private final LogicalCall logical;
     private @Nullable String header;
     private @Nullable RepeatableBody body;
     private @Nullable UnknownCall maybeRepeated;
 
-    OkHttpCall(Chain chain, OkHttpTarget target, Caller caller, CallIdentity identity, WireInterceptor wire) {
+    OkHttpCall(
+            Chain chain,
+            OkHttpTarget target,
+            Caller caller,
+            CallIdentity identity,
+            WireInterceptor wire,
+            Watchdog watchdog) {
         this.chain = chain;
         this.target = target;
         this.caller = caller;
         this.identity = identity;
         this.wire = wire;
+        this.watchdog = watchdog;
         this.logical = target.open(deadline(chain, target.config()));
     }
 
@@ -90,7 +100,15 @@ final class OkHttpCall implements Exchange {
         Chain clipped = clip(chain, logical.deadline());
         Request request = prepared(header, attempt, clipped, seen);
         logical.countRequest();
-        return new OkHttpAttempt(wire, seen, logical, header, body).send(clipped, request);
+        Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
+        watch.exit(chain.call()::cancel);
+        try {
+            return new OkHttpAttempt(wire, seen, logical, header, body).send(clipped, request);
+        } catch (IOException e) {
+            throw watch.reason(e);
+        } finally {
+            watch.ended();
+        }
     }
 
     /**

@@ -6,7 +6,7 @@ import java.io.IOException;
 import okhttp3.Interceptor.Chain;
 import okhttp3.Response;
 
-/** A request of a layer above, which has the ID and tries again. What OkHttp makes of it and keeps to itself, is told there. */
+/** A request of a layer above, which gives the ID and retries. That layer learns what OkHttp sends again by itself. */
 final class PassedRequest {
     private PassedRequest() {}
 

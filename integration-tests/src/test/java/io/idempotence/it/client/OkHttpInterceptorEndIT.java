@@ -247,13 +247,20 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
     }
 
-    /** A drip is no read timeout. OkHttp wraps what our half says, and that is not lost. */
+    /** An interceptor in front used up a part of it, so it ends before the deadline that was taken from it. */
     @Test
     void callTimeoutThatEndsTheCallKeepsTheTypeAsItsCause() {
         try (RawServer server = RawServer.start((request, client) -> {
             Drip.forEver(client);
         })) {
-            OkHttpClient client = installed(fast(), builder -> builder.callTimeout(Duration.ofMillis(600)));
+            OkHttpClient client = installed(fast(), builder -> {
+                builder.interceptors().add(0, chain -> {
+                    long began = System.nanoTime();
+                    await().until(() -> System.nanoTime() - began > TimeUnit.MILLISECONDS.toNanos(500));
+                    return chain.proceed(chain.request());
+                });
+                return builder.callTimeout(Duration.ofSeconds(1));
+            });
             assertThatThrownBy(() -> send(client, to(server.url())))
                     .isExactlyInstanceOf(InterruptedIOException.class)
                     .hasCauseInstanceOf(OutcomeUnknownException.class);

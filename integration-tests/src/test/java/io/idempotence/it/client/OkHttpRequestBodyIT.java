@@ -348,6 +348,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         assertThat(received()).isEmpty();
     }
 
+    /** By the deadline, which comes shortly before it, or on a busy machine by itself. */
     @ParameterizedTest
     @CsvSource({"-1,false", "1000,false", "-1,true", "1000,true"})
     void callTimeoutEndsACallWhileItsBodyIsProduced(long length, boolean inHandler) {
@@ -356,8 +357,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         Runnable leave = inHandler ? InboundRequest.of("request-1").enter() : () -> {};
         try {
             assertThatThrownBy(() -> send(client, order().post(slow(length, new CountDownLatch(1), whole))))
-                    .isInstanceOf(InterruptedIOException.class)
-                    .hasMessage("timeout");
+                    .isInstanceOfAny(InterruptedIOException.class, OutcomeUnknownException.class);
         } finally {
             leave.run();
         }

@@ -1,0 +1,300 @@
+package io.idempotence.it.client;
+
+import static io.idempotence.it.wire.Latches.awaitLatch;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
+import io.idempotence.it.wire.Drip;
+import io.idempotence.it.wire.FullBacklog;
+import io.idempotence.it.wire.RawServer;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InterruptedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Proxy;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import okhttp3.Call;
+import okhttp3.EventListener;
+import okhttp3.OkHttpClient;
+import okhttp3.RequestBody;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * The deadline of a call, and the interruption of its thread, end {@code execute()} with a peer that takes or sends a byte now and
+ * then, so that no timeout of OkHttp ever applies.
+ */
+@Timeout(60)
+class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
+    private static final Duration DEADLINE = Duration.ofMillis(600);
+    private static final Duration MOST = Duration.ofMillis(500);
+    private static final Duration LONG = Duration.ofSeconds(60);
+
+    private enum Stage {
+        CONNECT {
+            @Override
+            void treat(Socket socket) {
+                throw new IllegalStateException("nothing connects");
+            }
+        },
+        TLS {
+            @Override
+            void treat(Socket socket) throws IOException {
+                Drip.write(socket, "\u0016\u0003\u0003\u0040\u0000" + "x".repeat(100_000));
+            }
+        },
+        REQUEST_BODY {
+            @Override
+            void treat(Socket socket) throws IOException {
+                InputStream in = socket.getInputStream();
+                socket.setSoTimeout(10);
+                while (true) {
+                    try {
+                        if (in.read() < 0) {
+                            return;
+                        }
+                        PAUSE.await(5, TimeUnit.MILLISECONDS);
+                    } catch (SocketTimeoutException e) {
+                        // The client writes when there is room.
+                    } catch (InterruptedException e) {
+                        return;
+                    }
+                }
+            }
+        },
+        STATUS_LINE {
+            @Override
+            void treat(Socket socket) throws IOException {
+                drip(socket, "HTTP/1.1 200 ");
+            }
+        },
+        HEADERS {
+            @Override
+            void treat(Socket socket) throws IOException {
+                drip(socket, "HTTP/1.1 200 OK\r\nX-Drip: ");
+            }
+        };
+
+        private static final CountDownLatch PAUSE = new CountDownLatch(1);
+
+        abstract void treat(Socket socket) throws IOException;
+
+        private static void drip(Socket socket, String before) throws IOException {
+            socket.getOutputStream().write(before.getBytes(StandardCharsets.ISO_8859_1));
+            Drip.write(socket, "x".repeat(1_000_000));
+        }
+    }
+
+    /** A peer that goes as far as one stage, and no further. */
+    private static final class SlowServer implements AutoCloseable {
+        private final Stage stage;
+        private final ServerSocket listener = new ServerSocket();
+        private final FullBacklog backlog;
+        private final CountDownLatch reached = new CountDownLatch(1);
+        private final Set<Socket> open = ConcurrentHashMap.newKeySet();
+        private final ExecutorService threads = Executors.newCachedThreadPool();
+
+        SlowServer(Stage stage) throws IOException {
+            this.stage = stage;
+            this.backlog = stage == Stage.CONNECT ? new FullBacklog() : null;
+            listener.setReceiveBufferSize(4096);
+            listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 50);
+            threads.execute(this::accept);
+        }
+
+        private void accept() {
+            while (!listener.isClosed()) {
+                try {
+                    Socket socket = listener.accept();
+                    open.add(socket);
+                    threads.execute(() -> serve(socket));
+                } catch (IOException e) {
+                    // closed
+                }
+            }
+        }
+
+        private void serve(Socket socket) {
+            try (socket) {
+                int first = socket.getInputStream().read();
+                if (first >= 0) {
+                    reached.countDown();
+                    stage.treat(socket);
+                }
+            } catch (IOException e) {
+                // the client went away
+            }
+        }
+
+        String url() {
+            return switch (stage) {
+                case CONNECT -> backlog.url();
+                case TLS -> "https://127.0.0.1:" + listener.getLocalPort();
+                default -> "http://127.0.0.1:" + listener.getLocalPort();
+            };
+        }
+
+        @Override
+        public void close() throws IOException {
+            if (backlog != null) {
+                backlog.close();
+            }
+            listener.close();
+            for (Socket socket : open) {
+                socket.close();
+            }
+            threads.shutdownNow();
+        }
+    }
+
+    private static RequestBody body(Stage stage) {
+        return RequestBody.create("x".repeat(stage == Stage.REQUEST_BODY ? 32 << 20 : 1), TEXT);
+    }
+
+    private OkHttpClient client(Duration deadline, EventListener listener) {
+        OkHttpClient.Builder builder = new OkHttpClient.Builder()
+                .connectTimeout(LONG)
+                .readTimeout(LONG)
+                .writeTimeout(LONG)
+                .eventListener(listener);
+        return built(IdempotentOkHttp.install(
+                builder, fast().deadline(deadline).maxAttempts(1).build(), "orders"));
+    }
+
+    /** A call in a thread of its own, so that one that does not end fails the test. */
+    private final class Caller {
+        private final CountDownLatch connecting = new CountDownLatch(1);
+        private final CompletableFuture<Throwable> end = new CompletableFuture<>();
+        private final long began = System.nanoTime();
+        private final Thread thread;
+        private volatile long endedAt;
+        private volatile boolean keptItsFlag;
+
+        Caller(SlowServer server, Duration deadline) {
+            EventListener listener = new EventListener() {
+                @Override
+                public void connectStart(Call call, InetSocketAddress address, Proxy proxy) {
+                    connecting.countDown();
+                }
+            };
+            Call call = client(deadline, listener)
+                    .newCall(to(server.url()).post(body(server.stage)).build());
+            thread = new Thread(
+                    () -> {
+                        Throwable thrown = catchThrowable(call::execute);
+                        endedAt = System.nanoTime();
+                        keptItsFlag = Thread.currentThread().isInterrupted();
+                        end.complete(thrown);
+                    },
+                    "caller");
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        Throwable end() throws Exception {
+            return end.get(20, TimeUnit.SECONDS);
+        }
+
+        Duration timeSince(long nanos) {
+            return Duration.ofNanos(endedAt - nanos);
+        }
+    }
+
+    private interface Measured {
+        Duration time() throws Exception;
+    }
+
+    /** A busy machine may be late, but not each time. */
+    private static void assertEndsInTime(Measured overtime) throws Exception {
+        List<Duration> measured = new ArrayList<>();
+        do {
+            measured.add(overtime.time());
+        } while (measured.get(measured.size() - 1).compareTo(MOST) >= 0 && measured.size() < 3);
+        assertThat(measured).anyMatch(time -> time.compareTo(MOST) < 0);
+    }
+
+    /** A connect timeout means that nothing was sent. A connection that is closed while it is made does not. */
+    private static void assertEnd(Stage stage, Throwable thrown, Class<? extends IOException> reason) {
+        if (stage == Stage.CONNECT && !(thrown instanceof OutcomeUnknown)) {
+            assertThat(thrown).isInstanceOf(reason);
+        } else {
+            assertThat(thrown).isInstanceOf(OutcomeUnknown.class);
+            assertThat(thrown.getCause()).isInstanceOf(reason);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void deadlineEndsACallWhosePeerIsSlowInAStage(Stage stage) throws Exception {
+        assertEndsInTime(() -> {
+            try (SlowServer server = new SlowServer(stage)) {
+                Caller caller = new Caller(server, DEADLINE);
+                assertEnd(stage, caller.end(), SocketTimeoutException.class);
+                Duration took = caller.timeSince(caller.began);
+                assertThat(took).isGreaterThan(DEADLINE.minusMillis(50));
+                return took.minus(DEADLINE);
+            }
+        });
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void interruptionEndsACallWhosePeerIsSlowInAStage(Stage stage) throws Exception {
+        assertEndsInTime(() -> {
+            try (SlowServer server = new SlowServer(stage)) {
+                Caller caller = new Caller(server, LONG);
+                awaitLatch(stage == Stage.CONNECT ? caller.connecting : server.reached);
+                assertThat(caller.end).isNotDone();
+                long interrupted = System.nanoTime();
+                caller.thread.interrupt();
+                assertEnd(stage, caller.end(), InterruptedIOException.class);
+                assertThat(caller.keptItsFlag).isTrue();
+                return caller.timeSince(interrupted);
+            }
+        });
+    }
+
+    /** The caller reads it, when its call has ended in time. */
+    @Test
+    void deadlineDoesNotEndTheBodyOfAResponseThatCameInTime() throws Exception {
+        Duration deadline = Duration.ofSeconds(2);
+        String body = "x".repeat(250);
+        try (RawServer server = RawServer.start((request, socket) -> {
+            socket.getOutputStream()
+                    .write("HTTP/1.1 200 OK\r\nContent-Length: 250\r\n\r\n".getBytes(StandardCharsets.ISO_8859_1));
+            Drip.write(socket, body);
+        })) {
+            long began = System.nanoTime();
+            assertThat(ok(client(deadline, EventListener.NONE), to(server.url())))
+                    .isEqualTo(body);
+            assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThan(deadline);
+        }
+    }
+
+    @Test
+    void documentationSaysWhatEndsACall() throws IOException {
+        assertThat(Files.readAllLines(Path.of("..", "docs", "deadlines.md")))
+                .contains(
+                        "| `IdempotentOkHttp` without Feign | both | both | both | both | both | caller's | caller's |");
+    }
+}
