@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
-import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -96,7 +96,7 @@ class OkHttpSnippetTest {
         answers(Answer.CUT);
         assertThatThrownBy(() -> consumer.pay(ORDER))
                 .isInstanceOf(IOException.class)
-                .isNotInstanceOf(OutcomeUnknownException.class);
+                .isNotInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(consumer.endOf(ORDER)).isEmpty();
         assertPaidUnderTheSameId();
     }
@@ -104,7 +104,7 @@ class OkHttpSnippetTest {
     @Test
     void lostAnswerIsAskedForAgainUnderTheSameId() throws IOException {
         answers(Answer.LOST, Answer.LOST, Answer.LOST);
-        assertThatThrownBy(() -> consumer.pay(ORDER)).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> consumer.pay(ORDER)).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(consumer.endOf(ORDER)).isEmpty();
         assertPaidUnderTheSameId();
     }

@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>What is retried:</b> as with Feign: requests that certainly were not sent, I/O failures after connecting, and the
  * statuses of {@link IdempotenceClientConfig#statuses()} unless the response is a stored one. An execution in progress is polled
  * within the attempt. Attempts, waits and polls end at {@link IdempotenceClientConfig#deadline()}, or shortly before the client's
- * {@code callTimeout} if that is shorter; timeouts of an attempt, and with them those of its response's body, are cut to what is
- * left. Use a client without idempotence for streams that pause for longer. What OkHttp sends again by itself carries the same ID
+ * {@code callTimeout} if that is shorter, also if the peer takes or sends one byte now and then. Timeouts of an attempt, and with
+ * them those of its response's body, are cut to what is left. Use a client without idempotence for streams that pause for longer. What OkHttp sends again by itself carries the same ID
  * and is part of the attempt.
  *
  * <p><b>Bodies</b> are written by their {@code RequestBody} straight to the wire. Up to 1 MiB is captured meanwhile and repeated byte
@@ -40,16 +40,20 @@ import org.jspecify.annotations.Nullable;
  * <p><b>How a call ends</b> (promise P7), from {@code execute()} or in the callback of {@code enqueue}:
  *
  * <ul>
- *   <li>with a response, error statuses included, as OkHttp does; responses that were retried are closed. That its body can be
- *       read to the end is not known yet: if it breaks off, make the call again under the same ID.
- *   <li>with {@link RequestRefusedException}, if the server half refused.
- *   <li>with {@link OutcomeUnknownException}, if the call may have been executed and nothing after settled it. A
+ *   <li>with a response, error statuses included, as OkHttp does; responses that were retried are closed. Its body may
+ *       still be cut while it is read: then make the call again under the same ID.
+ *   <li>with {@link OkHttpRequestRefusedException}, if the server half refused.
+ *   <li>with {@link OkHttpOutcomeUnknownException}, if the call may have been executed and nothing after settled it. A
  *       status that a login or a gateway may have given before the operation saw the request (401, 403, 404, 413 and the like), or one of
  *       {@link IdempotenceClientConfig#statuses()}, does not settle an earlier attempt unless it is a stored response.
  *   <li>with the usual {@code IOException}, if nothing was sent, or if the request body failed, so that the request was not
  *       complete. A header that is no ID, an ID that two calls would share, an interceptor that changes the ID, a body that cannot be
  *       written again, and settings for the URL's host that do not fit each other are {@code IOException}s, too.
  * </ul>
+ *
+ * <p>Both exceptions are {@code IOException}s. A retry on {@code IOException} around the client makes a new call, with a new ID,
+ * also where the outcome is unknown: put it inside {@link io.idempotence.client.IdempotenceScope#with}. A call in doubt that is made
+ * again under a new ID is a warning, once per client and HTTP method.
  *
  * <p>{@code Call.cancel()} and an interrupt end the call at once; there is no further attempt, and an interrupted thread keeps its
  * flag. If {@code callTimeout} itself ends the call, OkHttp throws its {@code InterruptedIOException}, whose cause is one of

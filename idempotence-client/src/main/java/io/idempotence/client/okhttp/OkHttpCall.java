@@ -280,7 +280,7 @@ final class OkHttpCall implements Exchange {
 
     @Override
     public Throwable refused(Refusal refusal, Observation seen, Throwable cause) {
-        return new RequestRefusedException(refusal, logical.id(), cause);
+        return new OkHttpRequestRefusedException(refusal, logical.id(), cause);
     }
 
     @Override
@@ -290,7 +290,7 @@ final class OkHttpCall implements Exchange {
             throw new IllegalStateException("only calls with an ID end in the unknown");
         }
         int attempts = logical.attempts();
-        return new OutcomeUnknownException(
+        return new OkHttpOutcomeUnknownException(
                 "it is not known whether " + chain.request().method() + " "
                         + chain.request().url().redact() + " was executed, after " + attempts
                         + (attempts == 1 ? " attempt; " : " attempts; ") + "call again with the same ID",

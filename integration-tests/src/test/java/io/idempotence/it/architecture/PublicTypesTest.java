@@ -61,8 +61,8 @@ class PublicTypesTest {
                 feign.IdempotentFeign
                 metrics.IdempotenceClientMetrics
                 okhttp.IdempotentOkHttp
-                okhttp.OutcomeUnknownException
-                okhttp.RequestRefusedException
+                okhttp.OkHttpOutcomeUnknownException
+                okhttp.OkHttpRequestRefusedException
                 retry.CallLoop
                 retry.CallThreads
                 retry.Current

@@ -15,8 +15,8 @@ import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.metrics.IdempotenceClientMetrics;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
-import io.idempotence.client.okhttp.OutcomeUnknownException;
-import io.idempotence.client.okhttp.RequestRefusedException;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
+import io.idempotence.client.okhttp.OkHttpRequestRefusedException;
 import io.idempotence.http.Refusal;
 import io.idempotence.it.wire.FullBacklog;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -67,7 +67,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
                     fast().deadline(Duration.ofMillis(300)).build(),
                     "orders"));
             long start = System.nanoTime();
-            assertThatThrownBy(() -> send(client, to(full.url()))).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> send(client, to(full.url()))).isInstanceOf(OkHttpOutcomeUnknownException.class);
             assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
             assertEnd(UNKNOWN, 1);
         }
@@ -110,8 +110,8 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     void answerThatIsAlwaysLostIsUnknownAndTheExceptionCarriesTheId(Fault fault) {
         alwaysGet(aResponse().withFault(fault));
         OkHttpClient client = installed();
-        OutcomeUnknownException unknown =
-                catchThrowableOfType(OutcomeUnknownException.class, () -> send(client, order()));
+        OkHttpOutcomeUnknownException unknown =
+                catchThrowableOfType(OkHttpOutcomeUnknownException.class, () -> send(client, order()));
         assertThat(unknown.attempts()).isEqualTo(3);
         assertThat(unknown.lastCause()).isInstanceOf(IOException.class);
         assertThat(ids()).isNotEmpty().allMatch(id -> id.equals("\"" + unknown.id() + "\""));
@@ -150,7 +150,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         OkHttpClient client = installed();
         ok(client, order());
         requestsGet(aResponse().withFault(Fault.EMPTY_RESPONSE), status(401));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(attempts()).containsExactly("1");
         assertThat(received()).hasSize(3);
     }
@@ -184,7 +184,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     void gatewayThatGivesUpLeavesTheOutcomeUnknown(int status) {
         alwaysGet(status(status));
         OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 3);
         assertNothingIsHeld(client);
     }
@@ -213,7 +213,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         OkHttpClient client = installed();
         assertThat(status(client, order())).isEqualTo(422);
         attempt(2, status(401));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
     }
 
     // ---- Retry-After
@@ -283,7 +283,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         OkHttpClient client = installed();
         if (status == 408 || status == 503) {
             assertThatThrownBy(() -> send(client, order()))
-                    .isInstanceOf(OutcomeUnknownException.class)
+                    .isInstanceOf(OkHttpOutcomeUnknownException.class)
                     .hasCauseInstanceOf(NumberFormatException.class);
             assertEnd(UNKNOWN, 1);
         } else {
@@ -295,7 +295,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     /** The answer after one attempt, unless a gateway gave it. */
     private void assertAnswerOrUnknown(OkHttpClient client, int status) throws IOException {
         if (status == 502 || status == 504) {
-            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 1);
         } else {
             assertThat(status(client, order())).isEqualTo(status);
@@ -352,7 +352,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
                 fast().build(),
                 "orders"));
         assertThatThrownBy(() -> send(client, to("http://orders.test:" + provider.port() + "/")))
-                .isInstanceOf(OutcomeUnknownException.class);
+                .isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 3);
         assertThat(received()).hasSize(1);
     }
@@ -364,8 +364,8 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     void refusalIsFinalAndTyped(String code, int status) {
         alwaysGet(refusal(code, status));
         OkHttpClient client = installed();
-        RequestRefusedException refused =
-                catchThrowableOfType(RequestRefusedException.class, () -> send(client, order()));
+        OkHttpRequestRefusedException refused =
+                catchThrowableOfType(OkHttpRequestRefusedException.class, () -> send(client, order()));
         assertThat(refused.refusal()).isEqualTo(Refusal.ofCode(code).orElseThrow());
         assertThat("\"" + refused.id().orElseThrow() + "\"").isEqualTo(ids().get(0));
         assertThat(received()).hasSize(1);
@@ -377,8 +377,8 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     void refusalOutcomeUnknownIsTheUnknownWithTheId() {
         alwaysGet(refusal("outcome-unknown", 409));
         OkHttpClient client = installed();
-        OutcomeUnknownException unknown =
-                catchThrowableOfType(OutcomeUnknownException.class, () -> send(client, order()));
+        OkHttpOutcomeUnknownException unknown =
+                catchThrowableOfType(OkHttpOutcomeUnknownException.class, () -> send(client, order()));
         assertThat("\"" + unknown.id() + "\"").isEqualTo(ids().get(0));
         assertThat(received()).hasSize(1);
         assertEnd(UNKNOWN, 1);
@@ -388,8 +388,8 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     void storageThatStaysAwayIsTypedAtTheEnd() {
         alwaysGet(refusal("storage-unavailable", 503));
         OkHttpClient client = installed();
-        RequestRefusedException refused =
-                catchThrowableOfType(RequestRefusedException.class, () -> send(client, order()));
+        OkHttpRequestRefusedException refused =
+                catchThrowableOfType(OkHttpRequestRefusedException.class, () -> send(client, order()));
         assertThat(refused.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         assertEnd(REFUSED, 3);
     }
@@ -413,7 +413,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     void executionInProgressForEverIsUnknownAtTheDeadline() {
         alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
         OkHttpClient client = installed(fast().deadline(Duration.ofMillis(700)));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(received()).hasSizeGreaterThan(1);
         assertOneId();
         assertEnd(UNKNOWN, 1);
@@ -452,7 +452,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
                 plain().readTimeout(Duration.ofMillis(readTimeoutMillis)),
                 fast().deadline(Duration.ofMillis(400)).build()));
         assertThatThrownBy(() -> send(client, order()))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(OkHttpOutcomeUnknownException.class)
                 .hasCauseInstanceOf(SocketTimeoutException.class);
         assertEnd(UNKNOWN, 1);
     }
@@ -520,10 +520,10 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(status(client, order().post(changing(writes, 0, true)))).isEqualTo(503);
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         assertThatThrownBy(() -> send(client, order().post(changing(writes, 0, true))))
-                .isInstanceOf(OutcomeUnknownException.class);
+                .isInstanceOf(OkHttpOutcomeUnknownException.class);
         alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "1"));
         assertThatThrownBy(() -> send(client, order().post(changing(writes, 0, true))))
-                .isInstanceOf(OutcomeUnknownException.class);
+                .isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(received()).hasSize(3);
         assertThat(writes).hasValue(3);
         assertThat(events).hasSize(3).allMatch(event -> event.attempts() == 1);

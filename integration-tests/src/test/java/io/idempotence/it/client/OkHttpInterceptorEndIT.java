@@ -14,7 +14,7 @@ import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
-import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
 import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
@@ -57,7 +57,8 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     @Test
     void enqueuedCallFailsWithTheTypedException() {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
-        assertThat(failure(enqueue(installed().newCall(order().build())))).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(failure(enqueue(installed().newCall(order().build()))))
+                .isInstanceOf(OkHttpOutcomeUnknownException.class);
     }
 
     /** OkHttp tells the callback by itself. Our half had not begun, and the ID is still free. */
@@ -91,14 +92,14 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         IdempotenceId id = IdempotenceId.of("job-1");
         Instant sent = Instant.now().minusSeconds(3600);
         OkHttpClient client = installed();
-        OutcomeUnknownException unknown = catchThrowableOfType(
-                OutcomeUnknownException.class,
+        OkHttpOutcomeUnknownException unknown = catchThrowableOfType(
+                OkHttpOutcomeUnknownException.class,
                 () -> IdempotenceScope.resume(id, sent, () -> send(client, to(nobody()))));
         assertThat(unknown.id()).isEqualTo(id);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
         alwaysGet(status(401));
         assertThatThrownBy(() -> IdempotenceScope.resume(id, sent, () -> send(client, order())))
-                .isInstanceOf(OutcomeUnknownException.class);
+                .isInstanceOf(OkHttpOutcomeUnknownException.class);
         alwaysGet(status(400));
         assertThat(IdempotenceScope.<Integer, IOException>resume(id, sent, () -> status(client, order())))
                 .isEqualTo(400);
@@ -120,7 +121,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
             }
         });
         assertThatThrownBy(() -> IdempotenceScope.resume(id, Instant.now(), () -> send(client, unreadable)))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(OkHttpOutcomeUnknownException.class)
                 .hasRootCauseMessage("gone");
         assertThatThrownBy(() -> send(client, unreadable))
                 .isExactlyInstanceOf(IOException.class)
@@ -159,7 +160,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
             CompletableFuture<Response> answer = enqueue(call);
             awaitLatch(arrived);
             call.cancel();
-            assertThat(failure(answer)).isInstanceOf(OutcomeUnknownException.class);
+            assertThat(failure(answer)).isInstanceOf(OkHttpOutcomeUnknownException.class);
             end.countDown();
         }
         assertEnd(UNKNOWN, 1);
@@ -184,7 +185,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         InterruptedCaller caller = new InterruptedCaller(call::execute);
         await().until(() -> received().size() == 1 && caller.waits());
         call.cancel();
-        assertThat(caller.thrown()).isInstanceOf(OutcomeUnknownException.class);
+        assertThat(caller.thrown()).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(received()).hasSize(1);
     }
 
@@ -199,7 +200,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
                     throw new IOException("no token");
                 }));
         assertThatThrownBy(() -> send(client, order()))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(OkHttpOutcomeUnknownException.class)
                 .hasRootCauseMessage("no token");
         assertEnd(UNKNOWN, 3);
     }
@@ -225,7 +226,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         alwaysGet(ok().withFixedDelay(3_000));
         OkHttpClient client = installed(
                 fast(), builder -> builder.readTimeout(Duration.ofMinutes(1)).callTimeout(Duration.ofMillis(700)));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(received()).hasSize(1);
     }
@@ -244,7 +245,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         OkHttpClient client = installed(
                 fast().deadline(Duration.ofMillis(300)),
                 builder -> builder.readTimeout(Duration.ofMinutes(1)).callTimeout(Duration.ofMinutes(1)));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
     }
 
     /** An interceptor in front used up a part of it, so it ends before the deadline that was taken from it. */
@@ -263,7 +264,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
             });
             assertThatThrownBy(() -> send(client, to(server.url())))
                     .isExactlyInstanceOf(InterruptedIOException.class)
-                    .hasCauseInstanceOf(OutcomeUnknownException.class);
+                    .hasCauseInstanceOf(OkHttpOutcomeUnknownException.class);
         }
         assertEnd(UNKNOWN, 1);
     }

@@ -5,7 +5,7 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
 import io.idempotence.it.wire.Http2Server;
 import java.io.IOException;
 import java.util.List;
@@ -44,7 +44,7 @@ class OkHttpInterceptorHttp2IT extends OkHttpInterceptorTestBase {
     void streamThatIsAlwaysResetIsUnknown(ErrorCode error) {
         try (Http2Server server = Http2Server.start(headers -> error.code)) {
             OkHttpClient client = http2();
-            assertThatThrownBy(() -> send(client, to(server.url()))).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> send(client, to(server.url()))).isInstanceOf(OkHttpOutcomeUnknownException.class);
             assertThat(server.values("Idempotency-Key")).hasSize(1);
             assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2", "3");
             assertEnd(UNKNOWN, 3);
@@ -57,7 +57,7 @@ class OkHttpInterceptorHttp2IT extends OkHttpInterceptorTestBase {
             OkHttpClient client = http2();
             assertThatThrownBy(() -> send(client, to(server.url()).put(RequestBody.create("x", TEXT))))
                     .isInstanceOf(IOException.class)
-                    .isNotInstanceOf(OutcomeUnknownException.class);
+                    .isNotInstanceOf(OkHttpOutcomeUnknownException.class);
             assertThat(events).isEmpty();
         }
     }
@@ -86,7 +86,7 @@ class OkHttpInterceptorHttp2IT extends OkHttpInterceptorTestBase {
         try (Http2Server server = Http2Server.start(headers -> ErrorCode.INTERNAL_ERROR.code)) {
             OkHttpClient client = http2();
             assertThatThrownBy(() -> send(client, to(server.url()).post(duplex)))
-                    .isInstanceOf(OutcomeUnknownException.class);
+                    .isInstanceOf(OkHttpOutcomeUnknownException.class);
             assertThat(server.requests()).hasSize(1);
         }
         assertThat(writes).hasValue(1);

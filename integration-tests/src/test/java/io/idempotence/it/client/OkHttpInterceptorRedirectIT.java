@@ -15,7 +15,7 @@ import com.github.tomakehurst.wiremock.http.Fault;
 import com.github.tomakehurst.wiremock.stubbing.Scenario;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
@@ -171,7 +171,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
             attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
             attempt(2, status(status).withHeader("Location", other.url() + "/orders"));
             OkHttpClient client = installed();
-            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         }
         assertThat(elsewhere).isEmpty();
         assertEnd(UNKNOWN, 2);
@@ -184,7 +184,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
             OkHttpClient client = installed();
             assertThatThrownBy(() -> IdempotenceScope.resume(
                             new IdempotenceId("job-1"), Instant.now(), () -> send(client, order())))
-                    .isInstanceOf(OutcomeUnknownException.class);
+                    .isInstanceOf(OkHttpOutcomeUnknownException.class);
         }
         assertThat(elsewhere).isEmpty();
         assertEnd(UNKNOWN, 1);
@@ -206,7 +206,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         attempt(2, login);
         OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(received()).noneMatch(request -> request.getUrl().equals("/login"));
         attempt(2, login.withHeader("Idempotent-Replayed", "true"));
         path("/login", status(302).withHeader("Location", "/home"));
@@ -233,7 +233,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         OkHttpClient client = installed();
         ok(client, order());
         requestsGet(aResponse().withFault(Fault.EMPTY_RESPONSE), status(303).withHeader("Location", "/login"));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(received()).noneMatch(request -> request.getUrl().equals("/login"));
     }
 
@@ -284,9 +284,9 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         path("/orders/1", status(status));
         OkHttpClient client = installed();
         IdempotenceScope.<@Nullable Void, IOException>with(IdempotenceId.of("job-1"), () -> {
-            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
             path("/orders", status(404));
-            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
             return null;
         });
     }
@@ -297,7 +297,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         redirects(303, "/orders/7");
         path("/orders/7", aResponse().withFault(Fault.EMPTY_RESPONSE));
         OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         // What the GET of the second attempt brought would not tell.
         assertEnd(UNKNOWN, 2);
     }

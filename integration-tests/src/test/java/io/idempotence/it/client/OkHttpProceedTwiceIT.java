@@ -9,7 +9,7 @@ import com.github.tomakehurst.wiremock.http.Fault;
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
-import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -129,14 +129,14 @@ class OkHttpProceedTwiceIT extends OkHttpInterceptorTestBase {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         OkHttpClient client = behind(chain -> {
             Request request = chain.request();
-            assertThatThrownBy(() -> chain.proceed(request)).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> chain.proceed(request)).isInstanceOf(OkHttpOutcomeUnknownException.class);
             return chain.proceed(request.newBuilder()
                     .url(request.url().newBuilder().port(nobody.port()).build())
                     .build());
         });
         for (String given : List.of("", "mine")) {
             Request.Builder request = given.isEmpty() ? order() : order().header("Idempotency-Key", given);
-            assertThatThrownBy(() -> send(client, request)).isInstanceOf(OutcomeUnknownException.class);
+            assertThatThrownBy(() -> send(client, request)).isInstanceOf(OkHttpOutcomeUnknownException.class);
         }
     }
 

@@ -15,7 +15,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
-import io.idempotence.client.okhttp.OutcomeUnknownException;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
 import io.idempotence.it.behaviour.BehaviourServer;
 import io.idempotence.it.behaviour.Endings;
 import io.idempotence.it.wire.Http2Server;
@@ -149,7 +149,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         OkHttpClient client = installed();
         assertThatThrownBy(() -> send(client, order().post(stream(bytes(LIMIT + 1)))))
-                .isInstanceOf(OutcomeUnknownException.class);
+                .isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(received()).hasSize(1);
         assertEnd(UNKNOWN, 1);
     }
@@ -298,7 +298,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         Call call = installed().newCall(order().build());
         call.cancel();
         assertThatThrownBy(() -> IdempotenceScope.resume(IdempotenceId.of("job-1"), Instant.now(), call::execute))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(OkHttpOutcomeUnknownException.class)
                 .hasRootCauseMessage("Canceled");
         assertThat(received()).isEmpty();
     }
@@ -343,7 +343,8 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         CompletableFuture<Response> answer = enqueue(call);
         awaitLatch(begun);
         call.cancel();
-        assertThatThrownBy(() -> answer.get(20, TimeUnit.SECONDS)).hasCauseInstanceOf(OutcomeUnknownException.class);
+        assertThatThrownBy(() -> answer.get(20, TimeUnit.SECONDS))
+                .hasCauseInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(whole).isFalse();
         assertThat(received()).isEmpty();
     }
@@ -357,7 +358,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         Runnable leave = inHandler ? InboundRequest.of("request-1").enter() : () -> {};
         try {
             assertThatThrownBy(() -> send(client, order().post(slow(length, new CountDownLatch(1), whole))))
-                    .isInstanceOfAny(InterruptedIOException.class, OutcomeUnknownException.class);
+                    .isInstanceOfAny(InterruptedIOException.class, OkHttpOutcomeUnknownException.class);
         } finally {
             leave.run();
         }
@@ -422,7 +423,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
                         awaitLatch(arrived);
                         throw new IOException("it cannot be closed");
                     }))))
-                    .isInstanceOf(OutcomeUnknownException.class)
+                    .isInstanceOf(OkHttpOutcomeUnknownException.class)
                     .hasRootCauseMessage("it cannot be closed");
         }
         assertEnd(UNKNOWN, 1);
@@ -448,7 +449,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         })) {
             OkHttpClient client = installed(fast(), builder -> builder.protocols(List.of(Protocol.H2_PRIOR_KNOWLEDGE)));
             assertThatThrownBy(() -> send(client, to(server.url()).post(compressedAndBroken(-1))))
-                    .isInstanceOf(OutcomeUnknownException.class)
+                    .isInstanceOf(OkHttpOutcomeUnknownException.class)
                     .hasRootCauseMessage("the file is gone");
             awaitLatch(arrived);
             assertThat(server.requests()).hasSize(1);
@@ -460,7 +461,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
     void bodyThatThrowsAfterItClosedItsSinkLeavesTheOutcomeUnknownOverHttp1() {
         OkHttpClient client = installed();
         assertThatThrownBy(() -> send(client, order().post(compressedAndBroken(-1))))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(OkHttpOutcomeUnknownException.class)
                 .hasRootCauseMessage("the file is gone");
         assertEnd(UNKNOWN, 1);
     }
@@ -473,7 +474,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
             throw new IllegalStateException("the file is gone");
         });
         assertThatThrownBy(() -> send(client, order().post(broken)))
-                .isInstanceOf(OutcomeUnknownException.class)
+                .isInstanceOf(OkHttpOutcomeUnknownException.class)
                 .hasRootCauseMessage("the file is gone");
         assertEnd(UNKNOWN, 1);
     }

@@ -10,8 +10,8 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
-import io.idempotence.client.okhttp.OutcomeUnknownException;
-import io.idempotence.client.okhttp.RequestRefusedException;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
+import io.idempotence.client.okhttp.OkHttpRequestRefusedException;
 import io.idempotence.http.Refusal;
 import io.idempotence.it.wire.FaultyProxy;
 import io.idempotence.it.wire.FaultyProxy.Fault;
@@ -93,12 +93,13 @@ class OkHttpInterceptorPairIT extends RedisPairTestBase {
     void callThatEndedInDoubtIsMadeAgainUnderItsId() throws IOException {
         client = client(fast().maxAttempts(2).deadline(Duration.ofSeconds(20)));
         between((request, n) -> n <= 4 ? ANSWER_LOST : NONE);
-        OutcomeUnknownException unknown = catchThrowableOfType(OutcomeUnknownException.class, () -> pay("order-1"));
+        OkHttpOutcomeUnknownException unknown =
+                catchThrowableOfType(OkHttpOutcomeUnknownException.class, () -> pay("order-1"));
         String receipt = null;
         for (int i = 0; receipt == null && i < 4; i++) {
             try {
                 receipt = IdempotenceScope.with(unknown.id(), () -> pay("order-1"));
-            } catch (OutcomeUnknownException e) {
+            } catch (OkHttpOutcomeUnknownException e) {
                 assertThat(e.id()).isEqualTo(unknown.id());
             }
         }
@@ -110,9 +111,9 @@ class OkHttpInterceptorPairIT extends RedisPairTestBase {
     void anotherOrderUnderTheSameIdIsRefused() throws IOException {
         between((request, n) -> NONE);
         pay("order-1");
-        RequestRefusedException refused = IdempotenceScope.with(
+        OkHttpRequestRefusedException refused = IdempotenceScope.with(
                 events.get(0).id().orElseThrow(),
-                () -> catchThrowableOfType(RequestRefusedException.class, () -> pay("order-2")));
+                () -> catchThrowableOfType(OkHttpRequestRefusedException.class, () -> pay("order-2")));
         assertThat(refused.refusal()).isEqualTo(Refusal.KEY_REUSED);
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
     }

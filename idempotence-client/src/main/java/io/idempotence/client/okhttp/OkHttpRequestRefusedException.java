@@ -8,20 +8,20 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The server half answered in place of the operation, and asking again does not change it.
+ * A refusal of the server half, which a further attempt does not change.
  *
- * <p>It is an exception and not an answer, so that a 409 or 422 of the framework is never taken for one of the operation. {@link
- * Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> carried out and only its answer was not kept. {@link
- * Refusal#STORAGE_UNAVAILABLE} is tried again first and ends here when attempts, deadline or budget are over. {@link
- * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknownException} instead.
+ * <p>It is an exception and not a response, so that a 409 or 422 of the framework is never taken for one of the operation. {@link
+ * Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and only its response was not kept. {@link
+ * Refusal#STORAGE_UNAVAILABLE} is retried, and ends here when the attempts, the deadline or the budget are over. {@link
+ * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OkHttpOutcomeUnknownException} instead.
  */
-public final class RequestRefusedException extends IOException implements RequestRefused {
+public final class OkHttpRequestRefusedException extends IOException implements RequestRefused {
     private static final long serialVersionUID = 1L;
 
     private final Refusal refusal;
     private final @Nullable String idValue;
 
-    RequestRefusedException(Refusal refusal, @Nullable IdempotenceId id, Throwable cause) {
+    OkHttpRequestRefusedException(Refusal refusal, @Nullable IdempotenceId id, Throwable cause) {
         super(refusal.code() + ": " + refusal.title(), cause);
         this.refusal = refusal;
         this.idValue = id == null ? null : id.value();
