@@ -23,9 +23,9 @@ public record RawRequest(String head, byte[] body) {
         return new String(body, StandardCharsets.UTF_8);
     }
 
-    /** The same request over a connection that ends with the answer. */
+    /** The same request over a connection that ends with the answer. What it asks of the connection is not passed on. */
     public byte[] forLastOfConnection() {
-        String last = head.replaceAll("(?i)\r\nConnection:[^\r]*", "");
+        String last = head.replaceAll("(?i)\r\n(Connection|Upgrade|HTTP2-Settings):[^\r]*", "");
         last = last.substring(0, last.length() - 2) + "Connection: close\r\n\r\n";
         byte[] headBytes = last.getBytes(StandardCharsets.ISO_8859_1);
         byte[] all = new byte[headBytes.length + body.length];
