@@ -10,6 +10,7 @@ import feign.Target.HardCodedTarget;
 import io.idempotence.IdempotenceId;
 import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RequestRefused;
 import io.idempotence.client.feign.IdempotentFeign;
@@ -18,8 +19,10 @@ import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import okhttp3.MediaType;
@@ -30,7 +33,6 @@ import okhttp3.Response;
 
 /** A client with the client half in it, which makes one call at a time. */
 final class ChaosClient {
-    static final Duration DEADLINE = Duration.ofSeconds(8);
     static final String CONTENT_TYPE = "text/plain";
     static final Duration READ_TIMEOUT = Duration.ofMillis(1_500);
 
@@ -47,11 +49,11 @@ final class ChaosClient {
 
     private final String name;
     private final Sender sender;
-    private final Current current;
+    private final Generated generated;
 
-    private ChaosClient(String name, Current current, Sender sender) {
+    private ChaosClient(String name, Generated generated, Sender sender) {
         this.name = name;
-        this.current = current;
+        this.generated = generated;
         this.sender = sender;
     }
 
@@ -60,85 +62,87 @@ final class ChaosClient {
         return name;
     }
 
-    /** The call that is made: when it began, and the IDs that were generated for it. Used by one thread. */
-    private static final class Current implements IdempotenceIdGenerator {
-        private final List<String> generated = new ArrayList<>();
-        private long begunAt;
-
-        void begin() {
-            begunAt = System.nanoTime();
-        }
+    /** The IDs that were generated for the call that is made. Used by one thread. */
+    private static final class Generated implements IdempotenceIdGenerator {
+        private final List<IdempotenceId> ids = new ArrayList<>();
 
         @Override
         public IdempotenceId generateId() {
             IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
-            generated.add(id.value());
+            ids.add(id);
             return id;
         }
     }
 
-    static ChaosClient feign(String name, Client http, String url) {
-        Current current = new Current();
+    static ChaosClient feign(String name, Client http, String url, Duration deadline) {
+        Generated generated = new Generated();
         Feign.Builder builder = Feign.builder()
                 .client(http)
                 .options(new Options(1, TimeUnit.SECONDS, READ_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS, true));
-        Effects effects = IdempotentFeign.install(builder, config(current))
+        Effects effects = IdempotentFeign.install(builder, config(generated, deadline))
                 .target(new HardCodedTarget<>(Effects.class, "effects", url));
-        return new ChaosClient(name, current, work -> new Ending.Answered(effects.perform(work.body())));
+        return new ChaosClient(name, generated, work -> new Ending.Answered(effects.perform(work.body())));
     }
 
-    static ChaosClient okHttp(String url) {
-        Current current = new Current();
+    static ChaosClient okHttp(String url, Duration deadline) {
+        Generated generated = new Generated();
         OkHttpClient client = IdempotentOkHttp.install(
-                        new OkHttpClient.Builder().readTimeout(READ_TIMEOUT), config(current), "effects")
+                        new OkHttpClient.Builder().readTimeout(READ_TIMEOUT), config(generated, deadline), "effects")
                 .build();
-        return new ChaosClient("okhttp", current, work -> {
-            Request.Builder request = new Request.Builder()
+        return new ChaosClient("okhttp", generated, work -> {
+            Request request = new Request.Builder()
                     .url(url + ChaosProvider.PATH)
-                    .post(RequestBody.create(
-                            work.body().getBytes(StandardCharsets.UTF_8), MediaType.get(CONTENT_TYPE)));
-            while (true) {
-                try (Response response = client.newCall(request.build()).execute()) {
-                    return read(response);
-                } catch (BodyBrokeOffException e) {
-                    // The body is the caller's to read: the call is made again under its ID.
-                    request.header("Idempotency-Key", current.generated.get(0));
-                    current.begin();
-                }
-            }
+                    .post(RequestBody.create(work.body().getBytes(StandardCharsets.UTF_8), MediaType.get(CONTENT_TYPE)))
+                    .build();
+            Instant firstSentAt = Instant.now();
+            long end = System.nanoTime() + deadline.toNanos();
+            Optional<Ending> first = execute(client.newCall(request));
+            return first.isPresent()
+                    ? first.get()
+                    : executeAgain(client, request, generated.ids.get(0), firstSentAt, end);
         });
     }
 
-    private static Ending read(Response response) throws BodyBrokeOffException {
-        String body;
-        try {
-            body = response.body().string();
-        } catch (IOException e) {
-            throw new BodyBrokeOffException(e);
+    /** A body is the caller's to read: where it breaks off, he makes the call again under its ID in the time that is left. */
+    private static Ending executeAgain(
+            OkHttpClient client, Request request, IdempotenceId id, Instant firstSentAt, long end) throws IOException {
+        for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
+            okhttp3.Call call = client.newCall(request);
+            call.timeout().timeout(left, TimeUnit.NANOSECONDS);
+            Optional<Ending> ending = IdempotenceScope.resume(id, firstSentAt, () -> execute(call));
+            if (ending.isPresent()) {
+                return ending.get();
+            }
         }
-        String refusal = response.header("Idempotency-Refusal");
-        if (refusal != null) {
-            return refused(refusal);
-        }
-        return switch (response.code()) {
-            case 201 -> new Ending.Answered(body);
-            case ChaosProvider.REJECTED -> new Ending.Rejected(body);
-            default -> new Ending.Failed("status " + response.code());
-        };
+        return new Ending.Unknown("every response broke off");
     }
 
-    private static final class BodyBrokeOffException extends Exception {
-        private static final long serialVersionUID = 1L;
-
-        private BodyBrokeOffException(IOException cause) {
-            super(cause);
+    /** Empty if the response broke off. */
+    private static Optional<Ending> execute(okhttp3.Call call) throws IOException {
+        try (Response response = call.execute()) {
+            String body;
+            try {
+                body = response.body().string();
+            } catch (IOException e) {
+                return Optional.empty();
+            }
+            String refusal = response.header("Idempotency-Refusal");
+            if (refusal != null) {
+                return Optional.of(refused(refusal));
+            }
+            return Optional.of(
+                    switch (response.code()) {
+                        case 201 -> new Ending.Answered(body);
+                        case ChaosProvider.REJECTED -> new Ending.Rejected(body);
+                        default -> new Ending.Failed("status " + response.code());
+                    });
         }
     }
 
-    private static IdempotenceClientConfig config(IdempotenceIdGenerator ids) {
+    private static IdempotenceClientConfig config(IdempotenceIdGenerator ids, Duration deadline) {
         return IdempotenceClientConfig.builder()
                 .generator(ids)
-                .deadline(DEADLINE)
+                .deadline(deadline)
                 .maxAttempts(100)
                 .waitBound(Duration.ofMillis(20))
                 .maxWait(Duration.ofMillis(300))
@@ -148,11 +152,11 @@ final class ChaosClient {
     }
 
     Call call(Work work) {
-        current.generated.clear();
-        current.begin();
+        generated.ids.clear();
+        long begunAt = System.nanoTime();
         Ending ending = send(work);
-        return new Call(
-                work.call(), List.copyOf(current.generated), current.begunAt, System.nanoTime(), ending, ending);
+        List<String> ids = generated.ids.stream().map(IdempotenceId::value).toList();
+        return new Call(work.call(), ids, begunAt, System.nanoTime(), ending, ending);
     }
 
     private Ending send(Work work) {

@@ -1,5 +1,8 @@
 package io.idempotence.it.chaos;
 
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
@@ -7,12 +10,15 @@ import java.io.OutputStream;
 import java.net.Socket;
 import java.net.URI;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -66,6 +72,8 @@ final class ChaosNetwork implements AutoCloseable {
     private final RawServer server;
     private final ExecutorService twins = Executors.newCachedThreadPool();
     private final Map<String, AtomicInteger> attempts = new ConcurrentHashMap<>();
+    private final Map<String, Set<String>> ids = new ConcurrentHashMap<>();
+    private final Collection<Forwarded> forwarded = new ConcurrentLinkedQueue<>();
     private final Map<Fault, AtomicInteger> counts = new EnumMap<>(Fault.class);
 
     ChaosNetwork(long seed, List<Supplier<URI>> providers) {
@@ -83,8 +91,19 @@ final class ChaosNetwork implements AutoCloseable {
         return counts;
     }
 
+    /** The IDs in the requests of a call, whether they were forwarded or not. */
+    Set<String> ids(String call) {
+        return ids.getOrDefault(call, Set.of());
+    }
+
+    /** What the providers have got so far. */
+    List<Forwarded> forwarded() {
+        return List.copyOf(forwarded);
+    }
+
     private void handle(RawRequest request, Socket client) throws IOException {
         String call = Work.of(request.text()).call();
+        ids.computeIfAbsent(call, c -> ConcurrentHashMap.newKeySet()).add(id(request));
         int n = attempts.computeIfAbsent(call, c -> new AtomicInteger()).incrementAndGet();
         RandomGenerator random = ChaosPlan.random(seed, call + '#' + n);
         Fault fault = Fault.of(random.nextInt(100));
@@ -97,10 +116,7 @@ final class ChaosNetwork implements AutoCloseable {
             ChaosPlan.pause(random.nextInt(50, 400));
         }
         if (fault == Fault.RESET_AFTER_FORWARDING) {
-            try (Socket provider = send(request, n)) {
-                RawServer.reset(client);
-                provider.getInputStream().readAllBytes();
-            }
+            forward(request, n, () -> RawServer.reset(client));
             return;
         }
         byte[] response = fault == Fault.DUPLICATED ? exchangeTwice(request, n) : exchange(request, n);
@@ -126,26 +142,41 @@ final class ChaosNetwork implements AutoCloseable {
     }
 
     private byte[] exchange(RawRequest request, int n) throws IOException {
-        try (Socket provider = send(request, n)) {
-            return provider.getInputStream().readAllBytes();
-        }
+        return forward(request, n, () -> {});
     }
 
-    private Socket send(RawRequest request, int n) throws IOException {
-        Socket provider = connect(n);
-        provider.getOutputStream().write(request.forLastOfConnection());
-        provider.getOutputStream().flush();
-        return provider;
+    private static String id(RawRequest request) {
+        String header = request.header(IdempotenceHeaders.IDEMPOTENCY_KEY);
+        return IdempotencyKeyHeader.standard()
+                .parse(header == null ? List.of() : List.of(header))
+                .map(IdempotenceId::value)
+                .orElse("none");
     }
 
-    private Socket connect(int n) throws IOException {
+    private interface WhenSent {
+        void run() throws IOException;
+    }
+
+    private byte[] forward(RawRequest request, int n, WhenSent whenSent) throws IOException {
         IOException down = null;
         for (int i = 0; i < providers.size(); i++) {
-            URI provider = providers.get((n + i) % providers.size()).get();
+            int which = (n + i) % providers.size();
+            URI address = providers.get(which).get();
+            long from = System.nanoTime();
+            Socket provider;
             try {
-                return new Socket(provider.getHost(), provider.getPort());
+                provider = new Socket(address.getHost(), address.getPort());
             } catch (IOException e) {
                 down = e;
+                continue;
+            }
+            try (provider) {
+                provider.getOutputStream().write(request.forLastOfConnection());
+                provider.getOutputStream().flush();
+                whenSent.run();
+                return provider.getInputStream().readAllBytes();
+            } finally {
+                forwarded.add(new Forwarded(Work.of(request.text()).call(), which, from, System.nanoTime()));
             }
         }
         throw new IOException("no provider is up", down);

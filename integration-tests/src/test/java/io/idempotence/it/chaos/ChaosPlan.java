@@ -21,13 +21,61 @@ final class ChaosPlan {
         /** One provider cannot reach the storage. */
         CUT_STORAGE,
         /** A provider dies while it cannot record what it did. */
-        KILL_PROVIDER_DURING_AN_OUTAGE
+        KILL_PROVIDER_DURING_AN_OUTAGE;
+
+        /** Whether what a provider did in that time, or would have done next, may be lost. */
+        boolean stopsProvider() {
+            return this == KILL_PROVIDER || this == PAUSE_PROVIDER || this == KILL_PROVIDER_DURING_AN_OUTAGE;
+        }
+
+        /** Whether a provider could not record what it did. */
+        boolean stopsStorage() {
+            return this != KILL_PROVIDER && this != PAUSE_PROVIDER;
+        }
     }
 
+    /** What a run is exposed to. */
+    enum Scene {
+        EVERYTHING(Duration.ofSeconds(2), Duration.ofSeconds(8), 3_000),
+        /** Nothing takes so long that a call could end without its result. */
+        NETWORK_FAULTS_ONLY(Duration.ofSeconds(20), Duration.ofSeconds(20), 800),
+        NETWORK_FAULTS_WITHOUT_PROTECTION(Duration.ofSeconds(2), Duration.ofSeconds(8), 3_000);
+
+        private final Duration lease;
+        private final Duration deadline;
+        private final int longestPause;
+
+        Scene(Duration lease, Duration deadline, int longestPause) {
+            this.lease = lease;
+            this.deadline = deadline;
+            this.longestPause = longestPause;
+        }
+
+        Duration lease() {
+            return lease;
+        }
+
+        Duration deadline() {
+            return deadline;
+        }
+
+        boolean isProtected() {
+            return this != NETWORK_FAULTS_WITHOUT_PROTECTION;
+        }
+
+        boolean hasIncidents() {
+            return this == EVERYTHING;
+        }
+    }
+
+    private final long seed;
+    private final Scene scene;
     private final RandomGenerator random;
     private final Deque<Step> next = new ArrayDeque<>();
 
-    ChaosPlan(long seed) {
+    ChaosPlan(long seed, Scene scene) {
+        this.seed = seed;
+        this.scene = scene;
         this.random = random(seed, "steps");
     }
 
@@ -48,7 +96,7 @@ final class ChaosPlan {
 
     /** How long a provider is paused: past its lease. */
     Duration pastTheLease() {
-        return ChaosProvider.LEASE.plusMillis(random.nextInt(500, 2_000));
+        return scene.lease().plusMillis(random.nextInt(500, 2_000));
     }
 
     /** How long the storage is away. */
@@ -60,11 +108,11 @@ final class ChaosPlan {
         return Duration.ofMillis(random.nextInt(500, 2_500));
     }
 
-    /** The work of a call. Some take long enough to be met by what is done to the processes, a few outlive their lease. */
-    static Work work(long seed, String call) {
+    /** The work of a call. Some take long enough to be met by what is done to the processes, a few may outlive their lease. */
+    Work work(String call) {
         RandomGenerator random = random(seed, call);
         int length = random.nextInt(100);
-        int longest = length < 2 ? 3_000 : length < 15 ? 800 : 10;
+        int longest = length < 2 ? scene.longestPause : length < 15 ? 800 : 10;
         int kind = random.nextInt(100);
         return new Work(
                 call,

@@ -21,10 +21,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A provider in a process of its own. Each execution of a call is a line in the ledger, which nothing keeps from being written twice.
- * Arguments: the address of Redis, the ledger, and whether the filter is there.
+ * Arguments: the address of Redis, the ledger, whether the filter is there, the lease.
  */
 final class ChaosProvider {
-    static final Duration LEASE = Duration.ofSeconds(2);
     static final String PATH = "/effects";
     static final int REJECTED = 422;
 
@@ -36,7 +35,9 @@ final class ChaosProvider {
         Path ledger = Path.of(args[1]);
         boolean isProtected = Boolean.parseBoolean(args[2]);
         Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(args[0]))
-                .policy(IdempotencePolicy.builder().lease(LEASE).build())
+                .policy(IdempotencePolicy.builder()
+                        .lease(Duration.parse(args[3]))
+                        .build())
                 .build();
         ServletServer server = JettyServer.start(
                 context -> {

@@ -8,6 +8,7 @@ import feign.Client;
 import feign.hc5.ApacheHttp5Client;
 import feign.http2client.Http2Client;
 import io.idempotence.IdempotenceId;
+import io.idempotence.it.chaos.ChaosPlan.Scene;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.fault.ProviderProcess;
 import io.idempotence.server.IdempotenceAdmin;
@@ -28,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -48,15 +50,17 @@ import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
  */
 final class ChaosRun implements AutoCloseable {
     private static final Duration SLACK = Duration.ofSeconds(4);
-    /** A request that was cut off by an incident shows once its lease is over and its caller has waited in vain. */
-    private static final Duration GRACE = ChaosProvider.LEASE.plusSeconds(3);
+    /** How long after an incident everything works again. */
+    private static final Duration RECOVERY = Duration.ofSeconds(1);
 
     private static final Duration BETWEEN_CALLS = Duration.ofMillis(25);
     private static final Duration SETTLED_WITHIN = Duration.ofSeconds(60);
     private static final Set<RecordState> FINAL = EnumSet.of(RecordState.COMPLETED, RecordState.RELEASED);
 
     private final long seed;
-    private final boolean isProtected;
+    private final Scene scene;
+    private final ChaosPlan plan;
+    private final HistoryChecker checker;
     private final Path ledger = Files.createTempFile("chaos", ".ledger");
     private final EmbeddedRedis redis = EmbeddedRedis.startPersistent();
     private final List<TcpLink> links = List.of(TcpLink.to(redis.port()), TcpLink.to(redis.port()));
@@ -69,9 +73,11 @@ final class ChaosRun implements AutoCloseable {
     private final List<Incident> incidents = new ArrayList<>();
     private volatile boolean calling = true;
 
-    ChaosRun(long seed, boolean isProtected) throws IOException {
+    ChaosRun(long seed, Scene scene) throws IOException {
         this.seed = seed;
-        this.isProtected = isProtected;
+        this.scene = scene;
+        this.plan = new ChaosPlan(seed, scene);
+        this.checker = new HistoryChecker(scene.deadline().plus(SLACK), RECOVERY);
         providers.add(startProvider(0));
         providers.add(startProvider(1));
         List<Supplier<URI>> addresses =
@@ -92,12 +98,20 @@ final class ChaosRun implements AutoCloseable {
                     .count();
         }
 
+        /** By which kinds of clients operations were executed. */
+        Set<String> clientsAnswered() {
+            return calls.stream()
+                    .filter(call -> call.ending() instanceof Ending.Answered)
+                    .map(call -> call.name().substring(0, call.name().lastIndexOf('-')))
+                    .collect(Collectors.toSet());
+        }
+
         @Override
         public String toString() {
             long start = calls.stream().mapToLong(Call::begunAt).min().orElse(0);
             String log = incidents.stream()
                     .map(incident -> "  " + (incident.from() - start) / 1_000_000 + " to "
-                            + (incident.to() - start) / 1_000_000 + " ms: " + incident.what())
+                            + (incident.to() - start) / 1_000_000 + " ms: " + incident)
                     .collect(Collectors.joining("\n"));
             String bad = violations.stream()
                     .limit(30)
@@ -119,52 +133,55 @@ final class ChaosRun implements AutoCloseable {
     }
 
     /** Runs, repairs everything, settles what is unknown, and compares. */
-    Report run(Duration time, boolean withIncidents) throws Exception {
+    Report run(Duration time) throws Exception {
         ExecutorService callers = startCallers();
         try {
             long end = System.nanoTime() + time.toNanos();
-            ChaosPlan plan = new ChaosPlan(seed);
             while (System.nanoTime() < end) {
                 ChaosPlan.pause(plan.quiet());
-                if (withIncidents) {
-                    happen(plan);
+                if (scene.hasIncidents()) {
+                    happen();
                 }
             }
             calling = false;
             callers.shutdown();
             if (!callers.awaitTermination(
-                    ChaosClient.DEADLINE.plus(SLACK).plusSeconds(20).toMillis(), TimeUnit.MILLISECONDS)) {
+                    scene.deadline().plus(SLACK).plusSeconds(20).toMillis(), TimeUnit.MILLISECONDS)) {
                 throw new AssertionError("chaos.seed=" + seed + ": a call does not end");
             }
         } finally {
             calling = false;
             callers.shutdownNow();
         }
-        List<Call> settled = isProtected ? settle(List.copyOf(calls)) : List.copyOf(calls);
-        HistoryChecker checker = new HistoryChecker(ChaosClient.DEADLINE.plus(SLACK), GRACE);
-        return new Report(
-                seed,
-                settled,
-                checker.check(settled, effects(), incidents),
-                incidents,
-                network.counts().toString());
+        List<Call> history = calls.stream().map(this::withIdsOfRequests).toList();
+        List<HistoryChecker.Violation> violations = new ArrayList<>();
+        List<Call> settled = scene.isProtected() ? settle(history, violations) : history;
+        violations.addAll(checker.check(settled, effects(), incidents));
+        return new Report(seed, settled, violations, incidents, network.counts().toString());
+    }
+
+    private Call withIdsOfRequests(Call call) {
+        Set<String> ids = new LinkedHashSet<>(call.ids());
+        ids.addAll(network.ids(call.name()));
+        return call.withIds(List.copyOf(ids));
     }
 
     private ExecutorService startCallers() {
         String url = network.url();
+        Duration deadline = scene.deadline();
         List<ChaosClient> clients = List.of(
-                ChaosClient.feign("feign-default", new Client.Default(null, null), url),
-                ChaosClient.feign("feign-default", new Client.Default(null, null), url),
-                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), url),
-                ChaosClient.feign("feign-hc5", new ApacheHttp5Client(hc5), url),
-                ChaosClient.feign("feign-java11", new Http2Client(), url),
-                ChaosClient.okHttp(url),
-                ChaosClient.okHttp(url));
+                ChaosClient.feign("feign-default", new Client.Default(null, null), url, deadline),
+                ChaosClient.feign("feign-default", new Client.Default(null, null), url, deadline),
+                ChaosClient.feign("feign-okhttp", new feign.okhttp.OkHttpClient(new OkHttpClient()), url, deadline),
+                ChaosClient.feign("feign-hc5", new ApacheHttp5Client(hc5), url, deadline),
+                ChaosClient.feign("feign-java11", new Http2Client(), url, deadline),
+                ChaosClient.okHttp(url, deadline),
+                ChaosClient.okHttp(url, deadline));
         ExecutorService callers = Executors.newFixedThreadPool(clients.size());
         for (ChaosClient client : clients) {
             callers.execute(() -> {
                 while (calling) {
-                    calls.add(client.call(ChaosPlan.work(seed, client.name() + '-' + callNumber.incrementAndGet())));
+                    calls.add(client.call(plan.work(client.name() + '-' + callNumber.incrementAndGet())));
                     ChaosPlan.pause(BETWEEN_CALLS);
                 }
             });
@@ -174,7 +191,7 @@ final class ChaosRun implements AutoCloseable {
 
     // ---- what happens
 
-    private void happen(ChaosPlan plan) throws IOException, InterruptedException {
+    private void happen() throws IOException, InterruptedException {
         ChaosPlan.Step step = plan.step();
         int which = plan.provider();
         long from = System.nanoTime();
@@ -211,7 +228,7 @@ final class ChaosRun implements AutoCloseable {
                 replace(which);
             }
         }
-        incidents.add(new Incident(step + " " + which, from, System.nanoTime()));
+        incidents.add(new Incident(step, which, from, System.nanoTime()));
     }
 
     private ProviderProcess provider(int which) {
@@ -234,7 +251,8 @@ final class ChaosRun implements AutoCloseable {
                 ChaosProvider.class,
                 links.get(which).address(),
                 ledger.toString(),
-                Boolean.toString(isProtected));
+                Boolean.toString(scene.isProtected()),
+                scene.lease().toString());
     }
 
     // ---- afterwards
@@ -248,13 +266,17 @@ final class ChaosRun implements AutoCloseable {
     }
 
     /** Makes each call again under its ID, but those that were told that nothing happened. */
-    private List<Call> settle(List<Call> history) throws InterruptedException {
+    private List<Call> settle(List<Call> history, List<HistoryChecker.Violation> violations) {
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "default");
             await("every execution ends")
                     .atMost(SETTLED_WITHIN)
                     .until(() -> admin.list().noneMatch(record -> record.state() == RecordState.IN_PROGRESS));
-            resolve(admin, history);
+            Map<StorageKey, Call> calls = new HashMap<>();
+            history.forEach(call ->
+                    call.ids().forEach(id -> calls.put(admin.requestKey(IdempotenceId.of(id), ""), call)));
+            violations.addAll(lost(admin, calls));
+            resolve(admin, calls);
             List<Call> settled = history.parallelStream()
                     .map(call -> call.ending() instanceof Ending.Failed ? call : call.settledAs(callAgain(call)))
                     .toList();
@@ -265,20 +287,38 @@ final class ChaosRun implements AutoCloseable {
         }
     }
 
+    /** Records without an end which no provider was kept from writing. What is still on its way gets the time to arrive. */
+    private List<HistoryChecker.Violation> lost(IdempotenceAdmin admin, Map<StorageKey, Call> calls) {
+        Map<String, List<Forwarded>> requests =
+                network.forwarded().stream().collect(Collectors.groupingBy(Forwarded::call));
+        long end = System.nanoTime() + RECOVERY.toNanos();
+        while (true) {
+            List<HistoryChecker.Violation> lost = admin.listUncertain(Duration.ZERO)
+                    .filter(record -> !checker.mayBeUncertain(
+                            requests.getOrDefault(calls.get(record.key()).name(), List.of()), incidents))
+                    .map(record -> new HistoryChecker.Violation(
+                            HistoryChecker.Kind.STUCK,
+                            calls.get(record.key()).name(),
+                            "its record is " + record.state() + ", and no provider was stopped"))
+                    .toList();
+            if (lost.isEmpty() || System.nanoTime() > end) {
+                return lost;
+            }
+            ChaosPlan.pause(BETWEEN_CALLS);
+        }
+    }
+
     /** What the operator does: looks into the business data, and says so. */
-    private void resolve(IdempotenceAdmin admin, List<Call> history) {
+    private void resolve(IdempotenceAdmin admin, Map<StorageKey, Call> calls) {
         Set<String> effective = effects().stream().map(Effect::call).collect(Collectors.toSet());
-        Map<StorageKey, String> calls = new HashMap<>();
-        history.forEach(call ->
-                call.ids().forEach(id -> calls.put(admin.requestKey(IdempotenceId.of(id), ""), call.name())));
         for (IdempotenceRecord record : admin.listUncertain(Duration.ZERO).toList()) {
-            boolean applied = effective.contains(calls.get(record.key()));
+            boolean applied = effective.contains(calls.get(record.key()).name());
             admin.resolve(record, applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
         }
     }
 
     private Ending callAgain(Call call) {
-        String body = ChaosPlan.work(seed, call.name()).body();
+        String body = plan.work(call.name()).body();
         URI uri = provider(0).uri(ChaosProvider.PATH);
         for (long end = System.nanoTime() + SETTLED_WITHIN.toNanos(); ; ) {
             HttpResponse<byte[]> response =

@@ -29,15 +29,15 @@ final class HistoryChecker {
     record Violation(Kind kind, String call, String what) {}
 
     private final Duration longestCall;
-    private final Duration grace;
+    private final Duration recovery;
 
     /**
      * @param longestCall deadline and slack
-     * @param grace how long after an incident its consequences may show
+     * @param recovery how long after an incident its consequences may show
      */
-    HistoryChecker(Duration longestCall, Duration grace) {
+    HistoryChecker(Duration longestCall, Duration recovery) {
         this.longestCall = longestCall;
-        this.grace = grace;
+        this.recovery = recovery;
     }
 
     List<Violation> check(List<Call> calls, List<Effect> ledger, List<Incident> incidents) {
@@ -72,6 +72,25 @@ final class HistoryChecker {
         return violations;
     }
 
+    /**
+     * Whether a call's record may be left without an end: a provider was stopped while it had a request of that call, or before it
+     * could record what came of the request because the storage was away. Whatever else happened, the record must have ended.
+     *
+     * @param requests those of the call
+     */
+    boolean mayBeUncertain(List<Forwarded> requests, List<Incident> incidents) {
+        return requests.stream().anyMatch(request -> {
+            long end = incidents.stream()
+                    .filter(incident ->
+                            incident.step().stopsStorage() && incident.overlaps(request.from(), request.to(), 0))
+                    .mapToLong(incident -> incident.to() + recovery.toNanos())
+                    .reduce(request.to(), Math::max);
+            return incidents.stream()
+                    .anyMatch(incident ->
+                            incident.stops(request.provider()) && incident.overlaps(request.from(), end, 0));
+        });
+    }
+
     private void checkTime(Call call, List<Incident> incidents, List<Violation> violations) {
         Duration took = Duration.ofNanos(call.endedAt() - call.begunAt());
         if (took.compareTo(longestCall) > 0) {
@@ -79,7 +98,7 @@ final class HistoryChecker {
                     Kind.STUCK, call.name(), "took " + took.toMillis() + " ms, at most " + longestCall.toMillis()));
         }
         if (call.ending() instanceof Ending.Unknown unknown
-                && incidents.stream().noneMatch(incident -> incident.touches(call, grace.toNanos()))) {
+                && incidents.stream().noneMatch(incident -> incident.touches(call, recovery.toNanos()))) {
             violations.add(new Violation(Kind.STUCK, call.name(), "unknown without an incident: " + unknown.why()));
         }
     }

@@ -2,6 +2,7 @@ package io.idempotence.it.chaos;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.it.chaos.ChaosPlan.Step;
 import io.idempotence.it.chaos.HistoryChecker.Kind;
 import java.time.Duration;
 import java.util.List;
@@ -10,9 +11,9 @@ import org.junit.jupiter.api.Test;
 /** Each kind of bad history is recognised, and a good one is not blamed. */
 class HistoryCheckerTest {
     private static final long SECOND = 1_000_000_000L;
-    private static final Incident CRASH = new Incident("kill", 10 * SECOND, 12 * SECOND);
+    private static final Incident CRASH = new Incident(Step.KILL_PROVIDER, 0, 10 * SECOND, 12 * SECOND);
 
-    private final HistoryChecker checker = new HistoryChecker(Duration.ofSeconds(10), Duration.ofSeconds(3));
+    private final HistoryChecker checker = new HistoryChecker(Duration.ofSeconds(10), Duration.ofSeconds(1));
 
     private static Call call(String name, Ending ending) {
         return call(name, ending, ending);
@@ -98,10 +99,32 @@ class HistoryCheckerTest {
     void unknownOutcomeIsStuckWithoutAnIncidentOrWhereItStays() {
         Ending unknown = new Ending.Unknown("cut");
         Call early = new Call("a", List.of("id"), 0, SECOND, unknown, new Ending.Answered("e1"));
-        Call longAfter = new Call("b", List.of("id"), 16 * SECOND, 17 * SECOND, unknown, new Ending.Answered("e2"));
+        Call longAfter = new Call("b", List.of("id"), 14 * SECOND, 15 * SECOND, unknown, new Ending.Answered("e2"));
         assertThat(kinds(List.of(early, longAfter), effect("e1", "a"), effect("e2", "b")))
                 .containsExactly(Kind.STUCK, Kind.STUCK);
         assertThat(kinds(List.of(call("a", unknown)))).containsExactly(Kind.STUCK);
+    }
+
+    private boolean mayBeUncertain(int provider, long from, long to, Incident... incidents) {
+        return checker.mayBeUncertain(List.of(new Forwarded("a", provider, from, to)), List.of(incidents));
+    }
+
+    @Test
+    void recordMayBeUncertainWhereItsProviderWasStopped() {
+        assertThat(mayBeUncertain(0, 9 * SECOND, 11 * SECOND, CRASH)).isTrue();
+        assertThat(mayBeUncertain(1, 9 * SECOND, 11 * SECOND, CRASH)).isFalse();
+        assertThat(mayBeUncertain(0, 8 * SECOND, 9 * SECOND, CRASH)).isFalse();
+        assertThat(mayBeUncertain(0, 13 * SECOND, 14 * SECOND, CRASH)).isFalse();
+    }
+
+    @Test
+    void recordMayBeUncertainAfterAnOutageOfTheStorageOnlyIfItsProviderWasStoppedBeforeItWasWritten() {
+        Incident outage = new Incident(Step.KILL_STORAGE, 0, 6 * SECOND, 9 * SECOND);
+        Incident earlyOutage = new Incident(Step.KILL_STORAGE, 0, 6 * SECOND, 8 * SECOND);
+        assertThat(mayBeUncertain(0, 6 * SECOND, 7 * SECOND, outage)).isFalse();
+        assertThat(mayBeUncertain(0, 6 * SECOND, 7 * SECOND, outage, CRASH)).isTrue();
+        assertThat(mayBeUncertain(0, 6 * SECOND, 7 * SECOND, earlyOutage, CRASH))
+                .isFalse();
     }
 
     @Test
