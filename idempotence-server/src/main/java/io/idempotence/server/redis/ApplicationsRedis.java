@@ -18,6 +18,7 @@ import redis.clients.jedis.util.Pool;
 /** The application's own client, of any class. What it does about broken connections and redirections is its own affair. */
 final class ApplicationsRedis implements RedisCommands {
     private final UnifiedJedis client;
+    private final Runnable closeIdle = new AtMostOncePerSecond(() -> pools().forEach(Pool::clear), System::nanoTime);
 
     ApplicationsRedis(UnifiedJedis client) {
         this.client = client;
@@ -68,8 +69,8 @@ final class ApplicationsRedis implements RedisCommands {
         } catch (JedisNoScriptException e) {
             throw e;
         } catch (JedisException e) {
-            if (RedisErrors.isNoPrimary(e)) {
-                pools().forEach(Pool::clear);
+            if (RedisErrors.isReplica(e)) {
+                closeIdle.run();
             }
             boolean refused = command.written == 1 && e instanceof JedisDataException;
             throw command.written == 0 || refused ? new NothingWrittenException(e) : e;
@@ -78,7 +79,7 @@ final class ApplicationsRedis implements RedisCommands {
 
     /**
      * Counts how often the driver has written a command to a connection. A client may send it several times, and its last failure
-     * does not tell whether an earlier one was executed. A driver that asks for the bytes for other reasons makes it look written,
+     * does not show whether an earlier one was executed. A driver that asks for the bytes for other reasons makes it look written,
      * which is the safe side: a Cluster client of Jedis 8 does.
      */
     private static final class Watched implements ProtocolCommand {

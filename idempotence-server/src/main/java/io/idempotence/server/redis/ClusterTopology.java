@@ -19,10 +19,9 @@ final class ClusterTopology extends RedisTopology {
     private static final long PATIENCE_NANOS = Duration.ofSeconds(2).toNanos();
 
     private final ClusterConnectionProvider provider;
-    // Nothing tells which node failed: one that stays dead must not cost the others their connections at every call.
-    private final Runnable drop = new AtMostOncePerSecond(super::dropConnections, System::nanoTime);
 
-    ClusterTopology(ClusterConnectionProvider provider) {
+    ClusterTopology(ClusterConnectionProvider provider, Duration patience) {
+        super(patience);
         this.provider = provider;
     }
 
@@ -55,11 +54,6 @@ final class ClusterTopology extends RedisTopology {
             provider.renewSlotCache();
         }
         return broken || failure instanceof JedisRedirectionException;
-    }
-
-    @Override
-    void dropConnections() {
-        drop.run();
     }
 
     @Override

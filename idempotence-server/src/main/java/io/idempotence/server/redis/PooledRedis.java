@@ -16,6 +16,7 @@ final class PooledRedis implements RedisCommands {
     private final String name;
     private final RedisTopology topology;
     private final @Nullable Replication replication;
+    private volatile long lastResponse = System.nanoTime();
 
     PooledRedis(String name, RedisTopology topology, @Nullable Replication replication) {
         this.name = name;
@@ -94,6 +95,26 @@ final class PooledRedis implements RedisCommands {
         return reply;
     }
 
+    /** A connection to a server that is not the primary may lead to another one when it is opened again. */
+    private Object exchangeOn(Connection connection, Exchange exchange, RedisCall call) {
+        try {
+            Object reply = exchange.on(connection, call);
+            lastResponse = System.nanoTime();
+            return reply;
+        } catch (JedisDataException e) {
+            lastResponse = System.nanoTime();
+            if (RedisErrors.isNoPrimary(e)) {
+                connection.setBroken();
+            }
+            throw e;
+        }
+    }
+
+    /** Other connections were answered while this one was not: an overloaded server would be worse off with all of them anew. */
+    private boolean isOnlySlow(JedisException e, long sentAt) {
+        return RedisErrors.isTimeout(e) && lastResponse - sentAt > 0;
+    }
+
     /**
      * Sends to the server that has a key. In a Cluster a call follows its slot to another server, and is sent again where a
      * connection broke: a script may be run twice for the same owner.
@@ -108,15 +129,17 @@ final class PooledRedis implements RedisCommands {
         int attempts = 0;
         while (true) {
             boolean sent = false;
+            long sentAt = System.nanoTime();
             try (Connection connection = topology.connectionFor(key, redirection)) {
                 sent = true;
-                return exchange.on(connection, next);
+                sentAt = System.nanoTime();
+                return exchangeOn(connection, exchange, next);
             } catch (JedisNoScriptException e) {
                 next = orIfUnknown;
             } catch (JedisException e) {
                 attempts++;
                 inDoubt |= sent && !(e instanceof JedisDataException);
-                if (sent && RedisErrors.connectionsAreStale(e)) {
+                if (sent && RedisErrors.connectionsAreStale(e) && !isOnlySlow(e, sentAt)) {
                     topology.dropConnections();
                 }
                 if (!topology.anotherWay(e, attempts, System.nanoTime() - begin)) {

@@ -115,7 +115,7 @@ final class RedisConnector {
     private RedisCommands connectSingle() {
         PooledConnectionProvider provider = opened(
                 name(), () -> new PooledConnectionProvider(addresses.places().get(0), clientConfig, pool));
-        RedisTopology server = new RedisTopology.Primary(provider, provider::close);
+        RedisTopology server = new RedisTopology.Primary(provider, pool.getMaxWaitDuration(), provider::close);
         PooledRedis redis = new PooledRedis(name(), server, replication);
         boolean inCluster = checked(redis, () -> {
             try {
@@ -141,7 +141,7 @@ final class RedisConnector {
 
     private RedisCommands connectSentinel(String primaryName) {
         SentineledConnectionProvider provider = opened(name(), () -> sentineled(primaryName));
-        RedisTopology primary = new RedisTopology.Primary(provider, provider::close);
+        RedisTopology primary = new RedisTopology.Primary(provider, pool.getMaxWaitDuration(), provider::close);
         PooledRedis redis = new PooledRedis(name(), primary, replication);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of());
@@ -165,7 +165,7 @@ final class RedisConnector {
         ClusterConnectionProvider provider = opened(
                 clusterName(),
                 () -> new ClusterConnectionProvider(new LinkedHashSet<>(addresses.places()), clientConfig, pool));
-        RedisTopology cluster = new ClusterTopology(provider);
+        RedisTopology cluster = new ClusterTopology(provider, pool.getMaxWaitDuration());
         PooledRedis redis = new PooledRedis(clusterName(), cluster, replication);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of(RedisCall.of(Protocol.Command.ASKING)));

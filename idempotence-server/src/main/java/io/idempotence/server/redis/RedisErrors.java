@@ -2,6 +2,7 @@ package io.idempotence.server.redis;
 
 import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.net.SocketTimeoutException;
 import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Optional;
@@ -21,11 +22,12 @@ final class RedisErrors {
     private static final Pattern CODE = Pattern.compile(
             "\\b(OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|CROSSSLOT|TRYAGAIN|MOVED|ASK|BUSY"
                     + "|NOPERM|NOAUTH|EXECABORT)\\b");
-    private static final Pattern NOT_PRIMARY = Pattern.compile("READONLY|LOADING|NOREPLICAS|MASTERDOWN");
+    private static final Pattern NO_PRIMARY = Pattern.compile("READONLY|LOADING|NOREPLICAS|MASTERDOWN");
+    private static final Pattern REPLICA = Pattern.compile("READONLY|MASTERDOWN");
 
     private RedisErrors() {}
 
-    /** Why a record cannot be read, if that is what a script has said; otherwise null. */
+    /** Why a record cannot be read, if a script failed for that reason; otherwise null. */
     static @Nullable String corruption(Throwable e) {
         String message = e.getMessage();
         return e instanceof JedisDataException && message != null && message.startsWith(CORRUPT)
@@ -35,15 +37,25 @@ final class RedisErrors {
 
     /**
      * Whether the other connections that are open may be of no use either: the server was restarted, or is not the primary that
-     * takes writes. It will be again, or another server answers at its address by now, and only a new connection tells.
+     * takes writes. It will be again, or another server answers at its address by now; only a new connection shows which.
      */
     static boolean connectionsAreStale(Throwable e) {
         return isNoPrimary(e) || (isConnectionFailure(e) && !isInterrupted(e));
     }
 
+    /** No response within the time that the connection allows: the server is slow, or gone without a word. */
+    static boolean isTimeout(Throwable e) {
+        return Causes.has(e, SocketTimeoutException.class);
+    }
+
     /** The server answers, and is not, or not yet, the primary that takes writes. */
     static boolean isNoPrimary(Throwable e) {
-        return NOT_PRIMARY.matcher(code(e)).matches();
+        return NO_PRIMARY.matcher(code(e)).matches();
+    }
+
+    /** The server answers, and is a replica. */
+    static boolean isReplica(Throwable e) {
+        return REPLICA.matcher(code(e)).matches();
     }
 
     static boolean isInterrupted(Throwable e) {
@@ -105,6 +117,6 @@ final class RedisErrors {
             return "the Redis user lacks the right to a command";
         }
         String code = code(e);
-        return code.isEmpty() ? e.getClass().getSimpleName() : "Redis says " + code;
+        return code.isEmpty() ? e.getClass().getSimpleName() : "Redis responds " + code;
     }
 }

@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -17,20 +18,28 @@ import redis.clients.jedis.providers.ConnectionProvider;
  *
  * <p>The pools of a Sentinel client cannot be reached in every version of the driver. So connections are not dropped from a pool:
  * each belongs to the generation in which it was first used, and one of an earlier generation is closed when the pool gives it out.
+ * A new generation begins at most once a second: a server in trouble is not flooded with new connections.
  */
 abstract class RedisTopology implements AutoCloseable {
     private final Map<Connection, Integer> generations = Collections.synchronizedMap(new WeakHashMap<>());
     private final AtomicInteger generation = new AtomicInteger();
+    private final Runnable newGeneration = new AtMostOncePerSecond(generation::incrementAndGet, System::nanoTime);
+    private final Duration patience;
+
+    /** @param patience how long connections of an earlier generation are passed over for one call */
+    RedisTopology(Duration patience) {
+        this.patience = patience;
+    }
 
     /** A connection to the server that has a key, or to where it was redirected. The caller closes it. */
     abstract Connection connectionFor(byte[] key, @Nullable JedisRedirectionException redirection);
 
-    /** Whether a failed call may be sent again at once; if so, the next {@link #connectionFor} knows better. */
+    /** Whether a failed call may be sent again at once; if so, the next {@link #connectionFor} may lead elsewhere. */
     abstract boolean anotherWay(JedisException failure, int attempts, long nanos);
 
-    /** Makes sure that no connection is used that was opened before now. */
-    void dropConnections() {
-        generation.incrementAndGet();
+    /** Closes every connection that was used before now instead of using it again, unless that was asked for a moment ago. */
+    final void dropConnections() {
+        newGeneration.run();
     }
 
     /** Every server, as far as known. */
@@ -45,10 +54,11 @@ abstract class RedisTopology implements AutoCloseable {
     public abstract void close();
 
     final Connection current(Supplier<Connection> pool) {
+        long begin = System.nanoTime();
         while (true) {
-            int now = generation.get();
             Connection connection = pool.get();
-            if (generations.computeIfAbsent(connection, opened -> now) == generation.get()) {
+            int firstUsed = generations.computeIfAbsent(connection, opened -> generation.get());
+            if (firstUsed == generation.get() || System.nanoTime() - begin > patience.toNanos()) {
                 return connection;
             }
             connection.setBroken();
@@ -61,7 +71,8 @@ abstract class RedisTopology implements AutoCloseable {
         private final ConnectionProvider provider;
         private final Runnable onClose;
 
-        Primary(ConnectionProvider provider, Runnable onClose) {
+        Primary(ConnectionProvider provider, Duration patience, Runnable onClose) {
+            super(patience);
             this.provider = provider;
             this.onClose = onClose;
         }

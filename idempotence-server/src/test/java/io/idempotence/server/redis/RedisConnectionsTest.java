@@ -1,0 +1,191 @@
+package io.idempotence.server.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.providers.PooledConnectionProvider;
+
+/** Which failures close connections that have not failed themselves. */
+@Tag("redis-7")
+@Tag("jedis")
+class RedisConnectionsTest {
+    private static final int CONNECTIONS = 4;
+    private static final int MANY = 30;
+    private static final JedisClientConfig IMPATIENT = DefaultJedisClientConfig.builder()
+            .connectionTimeoutMillis(500)
+            .socketTimeoutMillis(1_500)
+            .build();
+
+    private final ExecutorService threads = Executors.newFixedThreadPool(CONNECTIONS);
+    private final CountDownLatch end = new CountDownLatch(1);
+    private final AtomicBoolean nextResponseIsLost = new AtomicBoolean();
+    private volatile boolean responsesOfNewConnectionsOnly;
+    private EmbeddedRedis redis;
+    private DelayProxy wire;
+
+    @BeforeEach
+    void start() {
+        redis = EmbeddedRedis.start();
+        wire = new DelayProxy(redis.port(), this::tap);
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        end.countDown();
+        threads.shutdownNow();
+        wire.close();
+        redis.close();
+    }
+
+    private DelayProxy.Tap tap() {
+        boolean isNew = responsesOfNewConnectionsOnly;
+        return (requests, bytes, length) -> {
+            boolean isHeld = responsesOfNewConnectionsOnly && !isNew;
+            if (!requests && (isHeld || nextResponseIsLost.compareAndSet(true, false))) {
+                awaitEnd();
+            }
+        };
+    }
+
+    private void awaitEnd() {
+        try {
+            end.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private RedisIdempotenceStorage impatient() {
+        return RedisIdempotenceStorage.builder(wire.address()).client(IMPATIENT).build();
+    }
+
+    /** All of them are idle afterwards. */
+    private void openConnections(RedisIdempotenceStorage storage) throws Exception {
+        wire.holdRequests();
+        List<Future<?>> calls = new ArrayList<>();
+        for (int i = 0; i < CONNECTIONS; i++) {
+            calls.add(threads.submit(() -> storage.find(Claims.newKey())));
+        }
+        await().until(() -> wire.connections() >= CONNECTIONS);
+        wire.letGo();
+        for (Future<?> call : calls) {
+            call.get();
+        }
+    }
+
+    private static void assertRefused(RedisIdempotenceStorage storage, String why) {
+        assertThatThrownBy(() -> storage.claim(Claims.request(Claims.newKey())))
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining(why);
+    }
+
+    @Test
+    void oneSlowResponseOfALiveServerClosesNoOtherConnection() throws Exception {
+        try (RedisIdempotenceStorage storage = impatient()) {
+            openConnections(storage);
+            int opened = wire.connections();
+            nextResponseIsLost.set(true);
+            Future<?> slow = threads.submit(() -> assertRefused(storage, "no answer in time"));
+            await().until(() -> !nextResponseIsLost.get());
+            while (!slow.isDone()) {
+                storage.find(Claims.newKey());
+            }
+            slow.get();
+
+            Claims.claim(storage, Claims.newKey());
+            // The pool replaces the one that failed.
+            assertThat(wire.connections()).isLessThanOrEqualTo(opened + 1);
+        }
+    }
+
+    /** Its host is gone without a word, and another one has its address. */
+    @Test
+    void connectionsToASilentServerAreNotTriedOneAfterTheOther() throws Exception {
+        try (RedisIdempotenceStorage storage = impatient()) {
+            openConnections(storage);
+            responsesOfNewConnectionsOnly = true;
+
+            assertRefused(storage, "no answer in time");
+
+            Claims.claim(storage, Claims.newKey());
+        }
+    }
+
+    @Test
+    @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void connectionThatIsOpenedWhileOthersAreDroppedIsUsed() {
+        HostAndPort address = new HostAndPort(redis.host(), redis.port());
+        AtomicInteger opened = new AtomicInteger();
+        try (PooledConnectionProvider provider = new PooledConnectionProvider(address);
+                RedisTopology topology = new RedisTopology.Primary(provider, Duration.ofSeconds(1), () -> {});
+                Connection connection = topology.current(() -> {
+                    opened.incrementAndGet();
+                    topology.dropConnections();
+                    return new Connection(address);
+                })) {
+            assertThat(connection.ping()).isTrue();
+            assertThat(opened).hasValue(1);
+        }
+    }
+
+    // ---- the application's client
+
+    @ParameterizedTest
+    @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
+    void theApplicationsConnectionsToAPrimaryThatLacksReplicasOrIsLoadingStayOpen(String type) {
+        try (UnifiedJedis client = ApplicationsClients.oneServer(type, wire.port());
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.using(client);
+                Jedis jedis = redis.jedis()) {
+            Claims.claim(storage, Claims.newKey());
+            int opened = wire.connections();
+            jedis.configSet("min-replicas-to-write", "1");
+            for (int i = 0; i < 3; i++) {
+                assertRefused(storage, "NOREPLICAS");
+            }
+            jedis.configSet("min-replicas-to-write", "0");
+            Claims.claim(storage, Claims.newKey());
+            assertThat(wire.connections()).isEqualTo(opened);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
+    void theApplicationsConnectionsToAReplicaAreNotClosedAtEveryRequest(String type) {
+        try (UnifiedJedis client = ApplicationsClients.oneServer(type, wire.port());
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.using(client);
+                Jedis jedis = redis.jedis()) {
+            Claims.claim(storage, Claims.newKey());
+            jedis.replicaof("127.0.0.1", 1);
+            for (int i = 0; i < MANY; i++) {
+                assertRefused(storage, "READONLY");
+            }
+            assertThat(wire.connections()).isLessThan(MANY / 2);
+        }
+    }
+}
