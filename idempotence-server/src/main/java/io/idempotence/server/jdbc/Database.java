@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
-/** Borrows connections, gives them back as they were, and tells what their failures mean. */
+/** Borrows connections, gives them back as they were, and translates their failures. */
 final class Database {
     static final int TRIES = 12;
     private static final String SAFE_STATE = "[0-9A-Z]{5}";
@@ -24,8 +24,8 @@ final class Database {
     private final int networkTimeoutMillis;
     private final int timeoutSeconds;
     private volatile @Nullable Dialect dialect;
-    /** How the first connection came: a pool lends all of them alike. */
-    private volatile @Nullable Boolean autoCommit;
+    /** Whether any connection came with auto-commit on: a pool lends all of them alike. */
+    private volatile boolean lendsAutoCommit;
 
     Database(DataSource dataSource, Duration statementTimeout) {
         this.dataSource = dataSource;
@@ -54,7 +54,7 @@ final class Database {
         return timeoutSeconds;
     }
 
-    /** Tries again after a conflict, for no longer than one statement may take. */
+    /** Retries after a conflict, for no longer than one statement may take. */
     <T> T run(String action, Work<T> work) {
         long start = System.nanoTime();
         for (int tried = 1; ; tried++) {
@@ -72,7 +72,7 @@ final class Database {
         }
     }
 
-    /** The first try again is at once; then those that met each other go apart. */
+    /** The first retry is immediate; then those that met each other go apart. */
     private static void pause(int tried) {
         if (tried > 1) {
             long longest = TimeUnit.MILLISECONDS.toNanos(1L << Math.min(tried, 5));
@@ -81,7 +81,7 @@ final class Database {
     }
 
     /**
-     * Without a second try and without translation.
+     * Without a retry and without translation.
      *
      * @throws NotConnectedException if nothing was sent
      */
@@ -120,12 +120,11 @@ final class Database {
     /** Turning auto-commit on would commit what the transaction has done so far. */
     private void refuseTransactionOfOthers(Connection connection, Dialect known) throws SQLException {
         boolean commitsByItself = connection.getAutoCommit();
-        if (autoCommit == null) {
-            autoCommit = commitsByItself;
-        }
-        if (!commitsByItself && Boolean.TRUE.equals(autoCommit)) {
+        if (commitsByItself) {
+            lendsAutoCommit = true;
+        } else if (lendsAutoCommit) {
             throw new NotConnectedException(
-                    "the DataSource lent a connection with auto-commit off, the first one had it on: it lends the"
+                    "the DataSource lent a connection with auto-commit off, an earlier one had it on: it lends the"
                             + " connection of a running transaction, or somebody gave it back so. " + GIVE_THE_POOL,
                     null);
         }

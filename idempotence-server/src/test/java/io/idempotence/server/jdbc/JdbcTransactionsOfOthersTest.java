@@ -116,6 +116,26 @@ class JdbcTransactionsOfOthersTest {
         }
     }
 
+    /** The connection of the first call came with auto-commit off, and the pool lends them with auto-commit on. */
+    @ParameterizedTest
+    @ValueSource(strings = {"POSTGRESQL", "MARIADB", "H2"})
+    void lazyStartInsideATransactionDoesNotHideTheTransactionsThatFollow(Databases databases) throws Exception {
+        ThreadBound dataSource = new ThreadBound(databases.pool());
+        JdbcIdempotenceStorage storage = builder(dataSource).lazyStart().build();
+        try (Connection business = databases.pool().getConnection()) {
+            business.setAutoCommit(false);
+            dataSource.bound.set(new OneConnection(business));
+            storage.find(key);
+            dataSource.bound.remove();
+            storage.find(key);
+
+            dataSource.bound.set(new OneConnection(business));
+            assertThatThrownBy(() -> storage.claim(Claims.request(key))).hasMessageContaining(FIX);
+            assertThat(business.getAutoCommit()).isFalse();
+            business.rollback();
+        }
+    }
+
     /** A transaction that only reads is one, too: its snapshot and its locks end with it. */
     @ParameterizedTest
     @ValueSource(strings = {"POSTGRESQL", "MARIADB", "MYSQL"})
