@@ -45,7 +45,7 @@ import org.slf4j.LoggerFactory;
  * effect of an ID is committed at most once whatever happens: a crash, a pause, a lost lease, a deleted record.
  *
  * <p>Every method throws {@link StorageUnavailableException} for whatever database or driver cannot do. A deadlock or a serialization
- * failure is tried again first. The time of a statement is bounded by {@link Builder#statementTimeout}; how long to wait for a free
+ * failure is retried first. The time of a statement is bounded by {@link Builder#statementTimeout}; how long to wait for a free
  * connection is the pool's to say, and should be bounded. Messages carry neither keys nor passwords.
  */
 public final class JdbcIdempotenceStorage implements IdempotenceStorage {
@@ -349,7 +349,7 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
     /**
      * Marks an execution applied, inside the business transaction: the mark and the business data are committed together or not
      * at all. Of all executions of an ID only one can commit its mark. Call it before or among the business statements, once per
-     * transaction. A transaction that failed may be tried again in the same execution: the last call decides what becomes of the ID.
+     * transaction. A transaction that failed may be retried in the same execution: the last call decides what becomes of the ID.
      *
      * <p>Waits, for at most the statement timeout, while another execution of the same ID has marked itself and not yet ended its
      * transaction.

@@ -27,7 +27,7 @@ record Lenders(List<Object> chain) {
     }
 
     /**
-     * Checks that none of them says by its name that it lends the connection of the running transaction, as Spring's {@code
+     * Checks that none of them has the name of one that lends the connection of the running transaction, as Spring's {@code
      * TransactionAwareDataSourceProxy} does.
      *
      * @throws IllegalArgumentException if one does

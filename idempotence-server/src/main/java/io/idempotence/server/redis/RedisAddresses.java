@@ -102,8 +102,8 @@ record RedisAddresses(List<HostAndPort> places) {
         return port;
     }
 
-    private static IllegalArgumentException wrong(int number, String place, String what, String mend) {
-        return new IllegalArgumentException(where(number, place) + " " + what + "; " + mend);
+    private static IllegalArgumentException wrong(int number, String place, String what, String fix) {
+        return new IllegalArgumentException(where(number, place) + " " + what + "; " + fix);
     }
 
     private static String where(int number, String place) {

@@ -42,8 +42,8 @@ import redis.clients.jedis.UnifiedJedis;
  * refuses new claims (P6) but still records what was done.
  *
  * <p>Every method throws {@link StorageUnavailableException} for whatever Redis or the driver cannot do: no connection, no answer in
- * time, no free connection in the pool, {@code OOM}, {@code READONLY}, {@code LOADING}, {@code CLUSTERDOWN}, missing rights. It says
- * {@link StorageUnavailableException#nothingWritten()} when the call was never sent, or Redis answered it with an error. A thread
+ * time, no free connection in the pool, {@code OOM}, {@code READONLY}, {@code LOADING}, {@code CLUSTERDOWN}, missing rights. Its
+ * {@link StorageUnavailableException#nothingWritten()} is true when the call was never sent, or Redis answered it with an error. A thread
  * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
  *
  * <p>A server that answers {@code READONLY}, {@code MASTERDOWN}, {@code LOADING} or {@code NOREPLICAS} may have been replaced behind its

@@ -13,7 +13,7 @@ import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisException;
 
 /**
- * What a server says of itself.
+ * What a server reports about itself.
  *
  * @param fields of {@code INFO}; empty if the user may not ask
  */

@@ -34,6 +34,6 @@ local function lease_left(key, record)
     return millis - time[1] * 1000 - math.floor(time[2] / 1000)
   end
   local ttl = redis.call('PTTL', key)
-  -- Somebody made it live for ever: its lease cannot be told, and a live one must not be taken over.
+  -- Somebody removed its time to live: its lease cannot be told, and a live one must not be taken over.
   return ttl < 0 and 1000 or ttl - millis
 end

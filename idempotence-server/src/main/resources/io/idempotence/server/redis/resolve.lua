@@ -27,7 +27,7 @@ end
 -- A late owner must learn that somebody else has decided: it is not the owner of this result.
 local owner = ARGV[1] == 'C' and string.rep('\0', 16) or string.sub(head, 7, 22)
 local value = '\2' .. ARGV[1] .. string.sub(head, 3, 6) .. owner .. string.sub(head, 23, 54) .. (ARGV[4] or '')
--- What is known of an ID is not forgotten earlier for being resolved; a record that was made to live for ever stays so.
+-- What is known of an ID is not forgotten earlier for being resolved; a record whose time to live was removed stays so.
 local ttl = redis.call('PTTL', key)
 local millis = math.max(ttl, tonumber(ARGV[3]))
 -- Never refused for lack of memory: see write.lua.

@@ -25,7 +25,7 @@ if own and #text == 62 and (state == 'P' or state == 'T') and (format == 2 or fo
   if op == 'L' then
     local ttl = redis.call('PTTL', key)
     if ttl < 0 then
-      -- A record that was made to live for ever stays so, and its lease is never over.
+      -- A record whose time to live was removed stays so, and its lease is never over.
       return 1
     end
     local lease = tonumber(millis)

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** What callers see when the database is ill. */
 class JdbcFaultsTest {
     private static final Duration SECOND = Duration.ofSeconds(1);
-    /** More than a busy machine needs, less than for ever. */
+    /** More than a busy machine needs, less than forever. */
     private static final Duration BOUND = Duration.ofSeconds(20);
 
     private final StorageKey key = Claims.newKey();

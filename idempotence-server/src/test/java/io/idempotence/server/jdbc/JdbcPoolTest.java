@@ -91,7 +91,7 @@ class JdbcPoolTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("rule 17: duplicates that wait hold no connection; there is one for every other call")
+    @DisplayName("duplicates that wait hold no connection; there is one for every other call")
     void duplicatesThatWaitHoldNoConnection(boolean firstRunsHere) throws Exception {
         IdempotentCall call = IdempotentCall.of(id);
         try (Idempotence idempotence = idempotence(IdempotencePolicy.defaults());
@@ -115,7 +115,7 @@ class JdbcPoolTest {
     }
 
     @Test
-    @DisplayName("T22, rule 5: an end that finds no connection is written when there is one again")
+    @DisplayName("T22: an end that finds no connection is written when there is one again")
     void anEndThatFindsNoConnectionIsWrittenLater() throws Exception {
         try (Idempotence idempotence = idempotence(IdempotencePolicy.defaults())) {
             assertThat(idempotence.execute(id, () -> {
