@@ -150,7 +150,7 @@ final class Exchange {
                 finish();
                 return;
             }
-            if (Causes.has(e, FormRules.MalformedFormException.class) && !response.isCommitted()) {
+            if (!asyncStarted() && Causes.has(e, FormRules.MalformedFormException.class) && !response.isCommitted()) {
                 // What the container would have answered, had it parsed the form.
                 this.response.sendError(HttpServletResponse.SC_BAD_REQUEST);
                 finish();
@@ -175,8 +175,13 @@ final class Exchange {
 
     /** A filter in front started asynchronous processing past this exchange: all it can do is to watch. */
     private void adopt() {
-        buffer.stopHolding();
-        container().getAsyncContext().addListener(new Ending());
+        try {
+            buffer.stopHolding();
+            container().getAsyncContext().addListener(new Ending());
+        } catch (Throwable e) {
+            endUnseen();
+            throw e;
+        }
     }
 
     /** A handler may complete and go on writing: a container ends the response only when the dispatch returns. */
@@ -357,11 +362,10 @@ final class Exchange {
         public void onComplete(AsyncEvent event) {
             if (buffer.passesThrough() && (!gaveUp || buffer.isWhole())) {
                 finish();
-            } else if (ended.compareAndSet(false, true)) {
+            } else {
                 // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.
-                execution.finish(Verdict.UNKNOWN, StoredResponse.unavailable());
+                endUnseen();
             }
-            content.close();
         }
 
         @Override
@@ -394,6 +398,14 @@ final class Exchange {
             execution.settle();
             content.close();
         }
+    }
+
+    /** Ends an execution whose handler may still be running where this exchange cannot see it. */
+    private void endUnseen() {
+        if (ended.compareAndSet(false, true)) {
+            execution.finish(Verdict.UNKNOWN, StoredResponse.unavailable());
+        }
+        content.close();
     }
 
     private void end() {
@@ -448,6 +460,11 @@ final class Exchange {
         }
         try {
             return endedInsteadOf(exception);
+        } catch (Throwable e) {
+            // The container has recycled the response, say. An ended execution must not stay claimed.
+            execution.finish(Verdict.UNKNOWN, StoredResponse.unavailable());
+            exception.addSuppressed(e);
+            return false;
         } finally {
             execution.settle();
             content.close();

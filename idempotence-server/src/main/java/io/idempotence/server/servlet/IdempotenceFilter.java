@@ -287,7 +287,7 @@ public final class IdempotenceFilter implements Filter {
                     response,
                     Refusal.KEY_MISSING,
                     Duration.ZERO,
-                    "Send the header Idempotency-Key with a new UUID for each operation, and the same one when you try it again.");
+                    "Send the header Idempotency-Key with a new UUID for each operation, and the same one for each retry.");
         } else {
             letThrough(request, response, chain);
         }

@@ -1,0 +1,155 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.Verdict;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.FilterConfig;
+import jakarta.servlet.ServletContext;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
+import java.io.UncheckedIOException;
+import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Enumeration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** Handlers that end in a way that leaves no response to record: their IDs do not stay claimed, and their memory is free again. */
+class BrokenEndsIT extends FilterTestBase {
+    private static final String LARGE = "x".repeat(600 << 10);
+
+    /** A response that throws what it likes, as one does that its container has recycled. */
+    private static final class Recycled extends HttpServletResponseWrapper {
+        private volatile boolean recycled;
+
+        Recycled(HttpServletResponse response) {
+            super(response);
+        }
+
+        @Override
+        public Collection<String> getHeaders(String name) {
+            if (recycled) {
+                throw new IllegalStateException("recycled");
+            }
+            return super.getHeaders(name);
+        }
+    }
+
+    private ServletServer serveBehind(Handler handler, Consumer<ServletContext> inFront) {
+        Idempotence idempotence = idempotence();
+        return start(handler, context -> {
+            inFront.accept(context);
+            IdempotenceFilter.builder(idempotence).maxMemory(1 << 20).build().install(context);
+        });
+    }
+
+    @Test
+    void failureWhoseResponseIsGoneDoesNotStayClaimed() {
+        policy = IdempotencePolicy.builder()
+                .exception(IllegalArgumentException.class, Verdict.KEEP)
+                .build();
+        ServletServer server = serveBehind(
+                (request, response) -> {
+                    ((Recycled) request.getAttribute("response")).recycled = true;
+                    throw new IllegalArgumentException("as the test asks");
+                },
+                context -> inFront(context, (request, response, chain) -> {
+                    Recycled recycled = new Recycled((HttpServletResponse) response);
+                    request.setAttribute("response", recycled);
+                    chain.doFilter(request, recycled);
+                }));
+        assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
+        assertThat(refusal(post(server.uri("/p"), id, LARGE))).isEqualTo("outcome-unknown");
+        // There is memory for one more of this size only if the first one's is free.
+        assertThat(refusal(post(server.uri("/p"), "another", LARGE))).isNull();
+        assertThat(runs).hasValue(2);
+        assertThat(events).contains(IdempotenceEvent.UNKNOWN);
+    }
+
+    @Test
+    void malformedFormAfterAsynchronousProcessingWasStartedDoesNotLeaveItsCallerWaiting() throws Exception {
+        CountDownLatch ended = new CountDownLatch(1);
+        ServletServer server = serveBehind(
+                (request, response) -> {
+                    request.startAsync().setTimeout(0);
+                    request.getParameter("a");
+                },
+                context -> inFront(context, (request, response, chain) -> {
+                    try {
+                        chain.doFilter(request, response);
+                    } catch (ServletException | RuntimeException e) {
+                        ended.countDown();
+                        throw e;
+                    }
+                }));
+        if (container == Container.JETTY || ServletServer.isServlet61()) {
+            // Tomcat 10.1 leaves malformed parameters out.
+            assertThat(awaitsNothing(server)).isTrue();
+            assertThat(ended.await(10, TimeUnit.SECONDS)).isTrue();
+            await().until(() -> "outcome-unknown".equals(refusal(sendMalformed(server))));
+        }
+    }
+
+    /** A container makes an error of it, or cuts the connection as Tomcat does after an asynchronous start. */
+    private boolean awaitsNothing(ServletServer server) {
+        try {
+            return sendMalformed(server).statusCode() >= 400;
+        } catch (UncheckedIOException e) {
+            return !(e.getCause() instanceof HttpTimeoutException);
+        }
+    }
+
+    private HttpResponse<byte[]> sendMalformed(ServletServer server) {
+        return post(server.uri("/p"), id, "a=%zz", "Content-Type", "application/x-www-form-urlencoded");
+    }
+
+    @Test
+    void filterThatCannotMapItselfToErrorPagesRefusesToStart() {
+        IdempotenceFilter filter = IdempotenceFilter.builder(idempotence()).build();
+        AtomicReference<ServletContext> application = new AtomicReference<>();
+        start((request, response) -> answer(response, 200, "ok"), application::set);
+        assertThatThrownBy(() -> filter.init(new OfAComposite(application.get())))
+                .isInstanceOf(ServletException.class)
+                .hasMessageContaining("'part of a composite'")
+                .hasMessageContaining("IdempotenceFilter.install(servletContext");
+    }
+
+    /** What a filter that consists of others hands to them: the container has no filter of this name. */
+    private record OfAComposite(ServletContext context) implements FilterConfig {
+        @Override
+        public String getFilterName() {
+            return "part of a composite";
+        }
+
+        @Override
+        public ServletContext getServletContext() {
+            return context;
+        }
+
+        @Override
+        public String getInitParameter(String name) {
+            return null;
+        }
+
+        @Override
+        public Enumeration<String> getInitParameterNames() {
+            return Collections.emptyEnumeration();
+        }
+    }
+}
