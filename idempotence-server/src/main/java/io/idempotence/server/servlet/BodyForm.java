@@ -1,7 +1,7 @@
 package io.idempotence.server.servlet;
 
 /**
- * What of a request body counts when two requests under one ID are compared (rule 7). Method, path, query and media type always count; a
+ * What of a request body counts when two requests under one ID are compared. Method, path, query and media type always count; a
  * gzip coding and the boundary of a multipart body never do. Implementations are thread-safe and pure: equal input, equal output,
  * for as long as records live.
  */
@@ -30,7 +30,7 @@ public interface BodyForm {
      * character is escaped. Numbers count as they are spelled: 1 and 1.0 differ. A body that is not strict JSON (RFC 8259), has a
      * member twice in one object, or is nested deeper than 200, counts byte by byte.
      *
-     * @return a form for callers that write the same JSON in another order when they try again
+     * @return a form for callers that write the same JSON in another order when they retry
      */
     static BodyForm canonicalJson() {
         return new CanonicalJson();

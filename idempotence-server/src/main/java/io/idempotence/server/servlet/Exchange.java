@@ -1,6 +1,5 @@
 package io.idempotence.server.servlet;
 
-import io.idempotence.internal.Causes;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Execution;
 import io.idempotence.server.StoredResponse;
@@ -75,7 +74,7 @@ final class Exchange {
         this.seesDispatches = seesDispatches;
         this.content = content;
         this.headers = new HandlerHeaders(config.keptHeaders());
-        this.body = new HeldBody(content, this::whenDispatched);
+        this.body = new HeldBody(content, config.formLimits(), this::whenDispatched);
         this.request = new HeldRequest(request, body, this);
         this.buffer = newBuffer(content.memory());
         this.response = buffer.response(response);
@@ -150,9 +149,10 @@ final class Exchange {
                 finish();
                 return;
             }
-            if (!asyncStarted() && Causes.has(e, FormRules.MalformedFormException.class) && !response.isCommitted()) {
-                // What the container would have answered, had it parsed the form.
-                this.response.sendError(HttpServletResponse.SC_BAD_REQUEST);
+            FormRules.MalformedFormException malformed = malformedForm(e);
+            if (malformed != null && !asyncStarted() && !response.isCommitted()) {
+                // What the container would have responded, had it parsed the form.
+                this.response.sendError(malformed.status());
                 finish();
                 return;
             }
@@ -171,6 +171,15 @@ final class Exchange {
                 finish();
             }
         }
+    }
+
+    private static FormRules.@Nullable MalformedFormException malformedForm(Throwable thrown) {
+        for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
+            if (cause instanceof FormRules.MalformedFormException malformed) {
+                return malformed;
+            }
+        }
+        return null;
     }
 
     /** A filter in front started asynchronous processing past this exchange: all it can do is to watch. */

@@ -20,6 +20,7 @@ record FilterConfiguration(
         long maxMemory,
         Duration maxWait,
         BodyForm bodyForm,
+        FormRules.Limits formLimits,
         List<String> keptHeaders,
         String problemBase) {
     /** The policy of the operation that a request asks for: the first that covers it. */

@@ -2,6 +2,7 @@ package io.idempotence.server.servlet;
 
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -9,8 +10,11 @@ import java.nio.charset.Charset;
 import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -21,42 +25,61 @@ import org.jspecify.annotations.Nullable;
  */
 enum FormRules {
     /** Tomcat 11: anything malformed is a 400. */
-    TOMCAT_11(Set.of("POST"), StandardCharsets.ISO_8859_1, true, 1000),
+    TOMCAT_11(Set.of("POST"), StandardCharsets.ISO_8859_1, true, 1000, 2 << 20),
     /** Tomcat 10.1: malformed parameters are left out. */
-    TOMCAT_10(Set.of("POST"), StandardCharsets.ISO_8859_1, false, 10_000),
+    TOMCAT_10(Set.of("POST"), StandardCharsets.ISO_8859_1, false, 10_000, 2 << 20),
     /** Jetty 12.1: only Content-Type says what the encoding is, unless that is unknown; anything malformed is a 400. */
-    JETTY_12_1(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000),
+    JETTY_12_1(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
     /** Jetty 12.0: only Content-Type says what the encoding is; anything malformed is a 400. */
-    JETTY_12_0(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000),
+    JETTY_12_0(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
     /** Undertow: malformed parameters are left out, empty ones are not, and too many are a failure of the handler. */
-    UNDERTOW(Set.of(), StandardCharsets.ISO_8859_1, false, 1000);
+    UNDERTOW(Set.of(), StandardCharsets.ISO_8859_1, false, 1000, Integer.MAX_VALUE);
 
     private final Set<String> methods;
     private final Charset standard;
     private final boolean strict;
     private final int maxParameters;
+    private final int maxSize;
 
     /**
      * @param methods whose forms are parsed; empty for all
      * @param maxParameters as many as the container accepts by default; Jetty counts names
+     * @param maxSize as many bytes as the container accepts by default
      */
-    FormRules(Set<String> methods, Charset standard, boolean strict, int maxParameters) {
+    FormRules(Set<String> methods, Charset standard, boolean strict, int maxParameters, int maxSize) {
         this.methods = methods;
         this.standard = standard;
         this.strict = strict;
         this.maxParameters = maxParameters;
+        this.maxSize = maxSize;
     }
+
+    /**
+     * How large a form may be.
+     *
+     * @param parameters Jetty counts their names; negative for the container's own default
+     * @param bytes negative for the container's own default
+     */
+    record Limits(int parameters, int bytes) {}
 
     /** A form that the container would refuse. */
     static final class MalformedFormException extends IllegalStateException {
         private static final long serialVersionUID = 1L;
+        private final int status;
 
-        MalformedFormException(String message) {
+        MalformedFormException(int status, String message) {
             super(message);
+            this.status = status;
+        }
+
+        /** What the container would respond. */
+        int status() {
+            return status;
         }
     }
 
-    static FormRules of(HttpServletRequest request) {
+    /** The rules of a request's container; null if they are not known, so that only the container itself can parse its forms. */
+    static @Nullable FormRules of(HttpServletRequest request) {
         ServletRequest container = HeldRequest.innermost(request);
         String name = container.getClass().getName();
         if (name.startsWith("org.apache.catalina.")) {
@@ -65,7 +88,7 @@ enum FormRules {
         if (name.startsWith("org.eclipse.jetty.")) {
             return request.getServletContext().getServerInfo().startsWith("jetty/12.0.") ? JETTY_12_0 : JETTY_12_1;
         }
-        return UNDERTOW;
+        return name.startsWith("io.undertow.") ? UNDERTOW : null;
     }
 
     private boolean isJetty() {
@@ -84,46 +107,67 @@ enum FormRules {
     }
 
     /**
-     * Adds the parameters of a form.
+     * The parameters of a form.
      *
      * @param contentType of the form
      * @param encoding of the request when the first parameter is asked for; null if none is set
-     * @throws MalformedFormException if the container would refuse the form
+     * @param before how many parameters came with the query
+     * @throws MalformedFormException if the container would refuse the form, or if it has more than the limits allow
      */
-    void parse(byte[] form, @Nullable String contentType, @Nullable String encoding, Map<String, String[]> into) {
+    Map<String, String[]> parse(
+            byte[] form, @Nullable String contentType, @Nullable String encoding, int before, Limits limits) {
+        int most = limits.bytes < 0 ? maxSize : limits.bytes;
+        if (form.length > most) {
+            // Tomcat 10.1 would leave all parameters out, which no handler notices.
+            throw new MalformedFormException(
+                    isJetty() ? HttpServletResponse.SC_BAD_REQUEST : HttpServletResponse.SC_REQUEST_ENTITY_TOO_LARGE,
+                    "the form has " + form.length + " bytes, and " + most
+                            + " are allowed; allow more with IdempotenceFilter.Builder.maxFormSize");
+        }
         String declared = MediaTypes.charset(contentType);
         boolean isSet = encoding != null && !encoding.equals(declared);
         Charset charset = charset(isJetty() ? declared : encoding, isSet);
-        String[] pairs = new String(form, StandardCharsets.ISO_8859_1).split("&", -1);
-        int parsed = into.values().stream().mapToInt(values -> values.length).sum();
+        Map<String, List<String>> values = new LinkedHashMap<>();
         Set<String> names = new HashSet<>();
-        for (int i = 0; i < pairs.length; i++) {
-            String pair = pairs[i];
-            boolean takesEmpty = isJetty() || this == UNDERTOW;
-            if (pair.isEmpty() && (!takesEmpty || i == pairs.length - 1)) {
-                continue;
-            }
-            if (!isJetty() && ++parsed > maxParameters) {
-                if (this == TOMCAT_10) {
-                    return;
+        int parsed = before;
+        int mostParameters = limits.parameters < 0 ? maxParameters : limits.parameters;
+        boolean takesEmpty = isJetty() || this == UNDERTOW;
+        String text = new String(form, StandardCharsets.ISO_8859_1);
+        for (int start = 0; start <= text.length(); ) {
+            int ampersand = text.indexOf('&', start);
+            int end = ampersand < 0 ? text.length() : ampersand;
+            boolean isEmpty = start == end && (!takesEmpty || ampersand < 0);
+            if (!isEmpty) {
+                if (!isJetty() && ++parsed > mostParameters) {
+                    throw tooMany(mostParameters);
                 }
-                throw tooMany();
+                String pair = text.substring(start, end);
+                int equals = pair.indexOf('=');
+                String name = decoded(equals < 0 ? pair : pair.substring(0, equals), charset);
+                String value = equals < 0 ? "" : decoded(pair.substring(equals + 1), charset);
+                if (isJetty() && name != null && names.add(name) && names.size() > mostParameters) {
+                    throw tooMany(mostParameters);
+                }
+                if (name != null && value != null && !isRefused(name)) {
+                    values.computeIfAbsent(name, first -> new ArrayList<>(1)).add(value);
+                }
             }
-            int equals = pair.indexOf('=');
-            String name = decoded(equals < 0 ? pair : pair.substring(0, equals), charset);
-            String value = equals < 0 ? "" : decoded(pair.substring(equals + 1), charset);
-            if (isJetty() && name != null && names.add(name) && names.size() > maxParameters) {
-                throw tooMany();
-            }
-            if (name != null && value != null && !isRefused(name)) {
-                into.merge(name, new String[] {value}, FormRules::joined);
-            }
+            start = end + 1;
         }
+        Map<String, String[]> parameters = new LinkedHashMap<>();
+        values.forEach((name, all) -> parameters.put(name, all.toArray(String[]::new)));
+        return parameters;
     }
 
-    private RuntimeException tooMany() {
-        String message = "the request has more than " + maxParameters + " parameters";
-        return this == UNDERTOW ? new IllegalStateException(message) : new MalformedFormException(message);
+    /** Tomcat 10.1 would leave the rest out, which no handler notices. */
+    private RuntimeException tooMany(int most) {
+        String message = "the request has more than " + most
+                + " parameters; allow more with IdempotenceFilter.Builder.maxFormParameters";
+        return this == UNDERTOW ? new IllegalStateException(message) : malformed(message);
+    }
+
+    private static MalformedFormException malformed(String message) {
+        return new MalformedFormException(HttpServletResponse.SC_BAD_REQUEST, message);
     }
 
     private Charset charset(@Nullable String name, boolean isSet) {
@@ -134,7 +178,7 @@ enum FormRules {
             return Charset.forName(name);
         } catch (IllegalArgumentException unknown) {
             if (this == JETTY_12_0 || (this == JETTY_12_1 && !isSet)) {
-                throw new MalformedFormException("the form is in an unknown character encoding");
+                throw malformed("the form is in an unknown character encoding");
             }
             return standard;
         }
@@ -143,7 +187,7 @@ enum FormRules {
     /** Tomcat takes no parameter without a name. */
     private boolean isRefused(String name) {
         if (this == TOMCAT_11 && name.isEmpty()) {
-            throw new MalformedFormException("the form has a parameter without a name");
+            throw malformed("the form has a parameter without a name");
         }
         return this == TOMCAT_10 && name.isEmpty();
     }
@@ -178,7 +222,7 @@ enum FormRules {
 
     private @Nullable String malformed() {
         if (strict) {
-            throw new MalformedFormException("the form has a parameter that cannot be decoded");
+            throw malformed("the form has a parameter that cannot be decoded");
         }
         return null;
     }
@@ -203,7 +247,7 @@ enum FormRules {
         return bytes.toByteArray();
     }
 
-    private static String[] joined(String[] first, String[] second) {
+    static String[] joined(String[] first, String[] second) {
         String[] all = Arrays.copyOf(first, first.length + second.length);
         System.arraycopy(second, 0, all, first.length, second.length);
         return all;

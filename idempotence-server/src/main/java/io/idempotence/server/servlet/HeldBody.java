@@ -27,12 +27,14 @@ final class HeldBody {
     private @Nullable String encoding;
     private @Nullable ServletInputStream stream;
     private @Nullable BufferedReader reader;
-    private @Nullable Map<String, String[]> parameters;
+    private final FormRules.Limits limits;
+    private @Nullable Map<String, String[]> form;
     private boolean formIsParsed;
 
     /** @param afterDispatch runs the listener of a non-blocking stream */
-    HeldBody(RequestContent content, Executor afterDispatch) {
+    HeldBody(RequestContent content, FormRules.Limits limits, Executor afterDispatch) {
         this.content = content;
+        this.limits = limits;
         this.afterDispatch = afterDispatch;
     }
 
@@ -88,15 +90,25 @@ final class HeldBody {
 
     /** The parameters of the query and of the form, in this order. A container cannot parse a form whose body was read. */
     Map<String, String[]> parameters(HttpServletRequest request, Map<String, String[]> ofQuery, FormRules rules) {
-        if (parameters == null) {
-            Map<String, String[]> map = new LinkedHashMap<>(ofQuery);
+        if (form == null) {
             if (stream == null && reader == null) {
-                rules.parse(content.body(), MediaTypes.of(request), encoding(), map);
+                int before = ofQuery.values().stream()
+                        .mapToInt(values -> values.length)
+                        .sum();
+                form = Collections.unmodifiableMap(
+                        rules.parse(content.body(), MediaTypes.of(request), encoding(), before, limits));
                 formIsParsed = true;
+            } else {
+                form = Map.of();
             }
-            parameters = Collections.unmodifiableMap(map);
         }
-        return parameters;
+        if (ofQuery.isEmpty()) {
+            return form;
+        }
+        // A forward adds parameters of its own to those of the query.
+        Map<String, String[]> all = new LinkedHashMap<>(ofQuery);
+        form.forEach((name, values) -> all.merge(name, values, FormRules::joined));
+        return Collections.unmodifiableMap(all);
     }
 
     /** A container reads a form once: for its parameters, or for the handler. */

@@ -14,12 +14,15 @@ import java.nio.charset.Charset;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A request whose body was read before its handler runs, and whose asynchronous processing the exchange follows. */
 final class HeldRequest extends HttpServletRequestWrapper {
     private final Exchange exchange;
     private final HeldBody body;
+    private @Nullable ServletRequest examined;
+    private boolean throughFilterInFront;
 
     HeldRequest(HttpServletRequest request, HeldBody body, Exchange exchange) {
         super(request);
@@ -62,9 +65,8 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     @Override
     public BufferedReader getReader() throws IOException {
-        return body.isOfContainer()
-                ? super.getReader()
-                : body.reader(FormRules.of(container()).readsStrictly());
+        FormRules rules = FormRules.of(container());
+        return body.isOfContainer() ? super.getReader() : body.reader(rules != null && rules.readsStrictly());
     }
 
     @Override
@@ -91,27 +93,116 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     @Override
     public @Nullable String getParameter(String name) {
+        if (throughFilterInFront()) {
+            return super.getParameter(name);
+        }
         String[] values = getParameterMap().get(name);
         return values == null ? null : values[0];
     }
 
     @Override
     public String @Nullable [] getParameterValues(String name) {
+        if (throughFilterInFront()) {
+            return super.getParameterValues(name);
+        }
         String[] values = getParameterMap().get(name);
         return values == null ? null : values.clone();
     }
 
     @Override
     public Enumeration<String> getParameterNames() {
+        if (throughFilterInFront()) {
+            return super.getParameterNames();
+        }
         return Collections.enumeration(getParameterMap().keySet());
     }
 
     @Override
     public Map<String, String[]> getParameterMap() {
         FormRules rules = FormRules.of(container());
-        return body.isOfContainer() || !rules.parses(this)
+        return body.isOfContainer() || rules == null || !rules.parses(this) || throughFilterInFront()
                 ? super.getParameterMap()
                 : body.parameters(this, super.getParameterMap(), rules);
+    }
+
+    /**
+     * Whether a filter in front has its own say in parameters, so that they are taken through its request. Below it, the form that the
+     * container cannot parse any more is put in.
+     */
+    private boolean throughFilterInFront() {
+        if (examined != getRequest()) {
+            examined = getRequest();
+            throughFilterInFront = putFormBelowFilterInFront();
+        }
+        return throughFilterInFront;
+    }
+
+    private boolean putFormBelowFilterInFront() {
+        FormRules rules = FormRules.of(container());
+        if (body.isOfContainer() || rules == null || !rules.parses(this)) {
+            return false;
+        }
+        ServletRequestWrapper overriding = null;
+        ServletRequest current = getRequest();
+        while (current instanceof ServletRequestWrapper wrapper) {
+            if (current instanceof FormRequest form && form.body == body) {
+                return true;
+            }
+            if (!isOfContainer(current) && overridesParameters(current.getClass())) {
+                overriding = wrapper;
+            }
+            current = wrapper.getRequest();
+        }
+        if (overriding == null) {
+            return false;
+        }
+        overriding.setRequest(new FormRequest((HttpServletRequest) overriding.getRequest(), body, rules));
+        return true;
+    }
+
+    /** Tomcat wraps a request that it dispatches. */
+    private static boolean isOfContainer(ServletRequest request) {
+        return request.getClass().getName().startsWith("org.apache.catalina.");
+    }
+
+    private static boolean overridesParameters(Class<?> wrapper) {
+        return Stream.of(wrapper.getMethods())
+                .anyMatch(method -> method.getName().startsWith("getParameter")
+                        && method.getDeclaringClass() != ServletRequestWrapper.class);
+    }
+
+    /** The parameters of a held form, for the request of a filter in front. */
+    private static final class FormRequest extends HttpServletRequestWrapper {
+        private final HeldBody body;
+        private final FormRules rules;
+
+        FormRequest(HttpServletRequest request, HeldBody body, FormRules rules) {
+            super(request);
+            this.body = body;
+            this.rules = rules;
+        }
+
+        @Override
+        public @Nullable String getParameter(String name) {
+            String[] values = getParameterMap().get(name);
+            return values == null ? null : values[0];
+        }
+
+        @Override
+        public String @Nullable [] getParameterValues(String name) {
+            String[] values = getParameterMap().get(name);
+            return values == null ? null : values.clone();
+        }
+
+        @Override
+        public Enumeration<String> getParameterNames() {
+            return Collections.enumeration(getParameterMap().keySet());
+        }
+
+        @Override
+        public Map<String, String[]> getParameterMap() {
+            return body.parameters(this, super.getParameterMap(), rules);
+        }
     }
 
     // The exchange follows asynchronous processing, however it was started.

@@ -87,6 +87,10 @@ final class RequestContent implements AutoCloseable {
             }
             return new RequestContent(fingerprint, null, null, parts.parsed(), memory);
         }
+        if (FormRules.of(request) == null && MediaTypes.isForm(MediaTypes.of(request))) {
+            // Nobody else can parse it as the container does.
+            request.getParameterMap();
+        }
         // Jetty fails to say it once the stream is taken.
         String encoding = request.getCharacterEncoding();
         ServletInputStream in = request.getInputStream();

@@ -17,7 +17,7 @@ import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What makes two requests the same (rule 7): method, the caller's path with its variables, its query in canonical order, media
+ * What makes two requests the same: method, the caller's path with its variables, its query in canonical order, media
  * type without parameters, and the body without its content coding and multipart boundary. Each piece has its length in front.
  */
 final class RequestFingerprint {

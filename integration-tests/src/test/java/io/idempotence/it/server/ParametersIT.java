@@ -120,7 +120,7 @@ class ParametersIT extends FilterTestBase {
     @Test
     void handlersSeeTheSameWithTheFilterAndWithout() {
         assertHandlersSeeTheSameIn(
-                container, container == Container.JETTY ? ParametersIT::isOfJetty : (sent, script) -> false);
+                container, container == Container.JETTY ? ParametersIT::isOfJetty : ParametersIT::isOfTomcat10);
     }
 
     @Test
@@ -156,6 +156,11 @@ class ParametersIT extends FilterTestBase {
                 }
             }
         });
+    }
+
+    /** Tomcat 10.1 leaves parameters beyond its limit out, and this filter refuses the form: see FormsIT. */
+    private static boolean isOfTomcat10(Sent sent, Script script) {
+        return !ServletServer.isServlet61() && sent.body.length() > 4 * 10_000;
     }
 
     /** Of a request whose charset is unknown, Jetty takes no better one from the handler once its body was read, and says 400. */

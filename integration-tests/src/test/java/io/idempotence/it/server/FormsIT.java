@@ -1,0 +1,169 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import java.util.Collections;
+import java.util.Enumeration;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Forms whose parameters others have a say in, and forms that are too large. */
+class FormsIT extends FilterTestBase {
+    private static final String FORM = "application/x-www-form-urlencoded";
+
+    /** Sanitises parameters, as filters against cross-site scripting do, and hides one. */
+    private static final class Sanitised extends HttpServletRequestWrapper {
+        Sanitised(HttpServletRequest request) {
+            super(request);
+        }
+
+        private static String sanitised(String value) {
+            return value.replaceAll("[<>]", "").toUpperCase(Locale.ROOT);
+        }
+
+        @Override
+        public String getParameter(String name) {
+            String value = super.getParameter(name);
+            return value == null ? null : sanitised(value);
+        }
+
+        @Override
+        public String[] getParameterValues(String name) {
+            return getParameterMap().get(name);
+        }
+
+        @Override
+        public Enumeration<String> getParameterNames() {
+            return Collections.enumeration(getParameterMap().keySet());
+        }
+
+        @Override
+        public Map<String, String[]> getParameterMap() {
+            Map<String, String[]> all = new LinkedHashMap<>(super.getParameterMap());
+            all.remove("secret");
+            all.replaceAll((name, values) -> {
+                String[] clean = values.clone();
+                for (int i = 0; i < clean.length; i++) {
+                    clean[i] = sanitised(clean[i]);
+                }
+                return clean;
+            });
+            return all;
+        }
+    }
+
+    private static String seen(HttpServletRequest request) {
+        return new TreeSet<>(Collections.list(request.getParameterNames()))
+                + request.getParameterMap().entrySet().stream()
+                        .sorted(Map.Entry.comparingByKey())
+                        .map(entry -> entry.getKey() + String.join(",", entry.getValue()))
+                        .collect(Collectors.joining(";"))
+                + request.getParameter("a")
+                + String.join(",", request.getParameterValues("a"));
+    }
+
+    @Test
+    void filterInFrontThatOverridesParametersKeepsItsSayInForms() {
+        Handler handler = (request, response) -> {
+            request.setCharacterEncoding("UTF-8");
+            answer(response, 200, seen(request));
+        };
+        ServletServer without = start(
+                handler,
+                context -> inFront(context, (request, response, chain) -> {
+                    chain.doFilter(new Sanitised((HttpServletRequest) request), response);
+                }));
+        Idempotence idempotence = idempotence();
+        ServletServer with = start(handler, context -> {
+            inFront(context, (request, response, chain) -> {
+                chain.doFilter(new Sanitised((HttpServletRequest) request), response);
+            });
+            IdempotenceFilter.install(context, idempotence);
+        });
+        String body = "a=%3Cscript%3E&b=Ren%C3%A9&secret=x&a=2";
+        String expected = text(post(without.uri("/p?q=1"), id, body, "Content-Type", FORM));
+        assertThat(expected).contains("SCRIPT").doesNotContain("secret");
+        assertThat(text(post(with.uri("/p?q=1"), id, body, "Content-Type", FORM)))
+                .isEqualTo(expected);
+    }
+
+    @Test
+    void handlerReadsTheBodyOfAFormBehindAFilterThatOverridesParameters() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start((request, response) -> answer(response, 200, text(request)), context -> {
+            inFront(context, (request, response, chain) -> {
+                chain.doFilter(new Sanitised((HttpServletRequest) request), response);
+            });
+            IdempotenceFilter.install(context, idempotence);
+        });
+        assertThat(text(post(server.uri("/p"), id, "a=<b>", "Content-Type", FORM)))
+                .isEqualTo("a=<b>");
+    }
+
+    @Test
+    void forwardAddsItsParametersToThoseOfAForm() {
+        Handler handler = (request, response) -> {
+            if (request.getRequestURI().equals("/p")) {
+                assertThat(request.getParameter("a")).isEqualTo("1");
+                request.getRequestDispatcher("/next?b=2").forward(request, response);
+            } else {
+                answer(response, 200, request.getParameter("a") + request.getParameter("b"));
+            }
+        };
+        ServletServer without = start(handler, context -> {});
+        ServletServer with = serve(handler);
+        String expected = text(post(without.uri("/p"), id, "a=1", "Content-Type", FORM));
+        assertThat(text(post(with.uri("/p"), id, "a=1", "Content-Type", FORM))).isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {199_990, 200_010, (2 << 20) - 10, (2 << 20) + 10})
+    void formBeyondTheSizeThatTheContainerParsesIsRefused(int size) {
+        Handler handler = (request, response) ->
+                answer(response, 200, String.valueOf(request.getParameter("a")).length() + "");
+        ServletServer without = start(handler, context -> {});
+        ServletServer with = serve(handler);
+        String body = "a=" + "x".repeat(size - 2);
+        int expected = post(without.uri("/p"), id, body, "Content-Type", FORM).statusCode();
+        // Tomcat 10.1 leaves all parameters out, which no handler notices.
+        boolean leavesOut = container == Container.TOMCAT && !ServletServer.isServlet61() && size > 2 << 20;
+        assertThat(post(with.uri("/p"), id, body, "Content-Type", FORM).statusCode())
+                .isEqualTo(leavesOut ? 413 : expected);
+    }
+
+    private static String form(int parameters) {
+        return IntStream.range(0, parameters).mapToObj(i -> "a" + i + "=1").collect(Collectors.joining("&"));
+    }
+
+    @Test
+    void noParameterOfALargeFormIsLeftOutSilently() {
+        Handler handler = (request, response) ->
+                answer(response, 200, request.getParameterMap().size() + "");
+        boolean isTomcat10 = container == Container.TOMCAT && !ServletServer.isServlet61();
+        int most = isTomcat10 ? 10_000 : 1000;
+        ServletServer byDefault = serve(handler);
+        assertThat(text(post(byDefault.uri("/p"), "k1", form(most), "Content-Type", FORM)))
+                .isEqualTo(most + "");
+        assertThat(post(byDefault.uri("/p"), "k2", form(most + 1), "Content-Type", FORM)
+                        .statusCode())
+                .isEqualTo(400);
+        ServletServer more =
+                serve(handler, filter -> filter.maxFormParameters(2000).maxFormSize(1 << 20));
+        assertThat(text(post(more.uri("/p"), "k3", form(2000), "Content-Type", FORM)))
+                .isEqualTo("2000");
+    }
+}
