@@ -29,8 +29,13 @@ sealed interface DeferredResponse {
             if (status == HttpServletResponse.SC_FOUND && clearBuffer) {
                 response.sendRedirect(location);
             } else {
-                // Only Servlet 6.1 has it, and only a Servlet 6.1 container lets a handler ask for it.
-                response.sendRedirect(location, status, clearBuffer);
+                try {
+                    response.sendRedirect(location, status, clearBuffer);
+                } catch (NoSuchMethodError servlet60) {
+                    // Recorded by a node whose container has Servlet 6.1.
+                    response.setStatus(status);
+                    response.setHeader("Location", location);
+                }
             }
         }
     }

@@ -569,12 +569,24 @@ final class Exchange {
                     + " its response is not kept, and duplicates are refused as result-unavailable");
             return StoredResponse.unavailable();
         }
+        List<StoredResponse.Header> kept = keptHeaders(written);
+        if (body.length > 0 && written.sessionIds().any() && isEncoded(kept)) {
+            LOG.warn(
+                    "A response was encoded, for example compressed, after a session ID had been put into a URL of it; it is not kept,"
+                            + " and duplicates are refused as result-unavailable; put the filter that encodes before the idempotence filter");
+            return StoredResponse.unavailable();
+        }
         return new StoredResponse(
                         StoredResponse.Form.WRITTEN,
                         status,
-                        keptHeaders(written),
+                        kept,
                         written.sessionIds().removedFrom(body))
                 .toBytes();
+    }
+
+    /** By the handler or a filter behind: a session ID cannot be found in it. */
+    private static boolean isEncoded(List<StoredResponse.Header> kept) {
+        return kept.stream().anyMatch(header -> header.name().equals("Content-Encoding"));
     }
 
     private static List<StoredResponse.Header> keptHeaders(ResponseBuffer written) {

@@ -27,6 +27,11 @@ final class SessionIds {
         return encoded;
     }
 
+    /** Whether the container has put one into a URL. */
+    boolean any() {
+        return !inserted.isEmpty();
+    }
+
     /** {@code text} without any session ID. */
     String removedFrom(String text) {
         String plain = text;
