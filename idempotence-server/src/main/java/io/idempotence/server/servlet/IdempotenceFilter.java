@@ -377,7 +377,7 @@ public final class IdempotenceFilter implements Filter {
 
     private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
         try (MemoryBudget.Share held = memory.share()) {
-            if (held.reserve(result.length)) {
+            if (held.reserve(2L * result.length)) {
                 Replay.give(result, response);
             } else {
                 problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
@@ -580,8 +580,9 @@ public final class IdempotenceFilter implements Filter {
         }
 
         /**
-         * Sets how much memory all requests of this filter may hold together: request bodies, responses until they are recorded,
-         * and results that are replayed. A request beyond that is refused as {@link Refusal#OVERLOADED} before it runs. A response
+         * Sets how much memory all requests of this filter may hold together: request bodies with their parts and parameters, responses
+         * until they are recorded, and results that are replayed. A response counts six times, because it is copied when it is recorded, and
+         * a replay twice. Records that wait for a storage to return have a limit of their own. A request beyond that is refused as {@link Refusal#OVERLOADED} before it runs. A response
          * beyond that goes out unheld, and duplicates of its request are refused as {@link Refusal#RESULT_UNAVAILABLE}.
          *
          * @param bytes at least 1 MiB; default a quarter of the maximum heap

@@ -20,7 +20,7 @@ final class RequestBody {
     static byte[] read(InputStream in, long declared, int cap, MemoryBudget.Share memory)
             throws IOException, RequestContent.NotTaken {
         byte[] bytes = new byte[(int) Math.min(declared < 0 ? FIRST : Math.min(declared, FIRST), cap)];
-        reserve(memory, bytes.length);
+        RequestContent.reserve(memory, bytes.length);
         int length = in.readNBytes(bytes, 0, bytes.length);
         while (length == bytes.length) {
             // A body of the length it declared ends here, in an array of its size.
@@ -30,7 +30,7 @@ final class RequestBody {
             }
             long expected = declared > length ? Math.min(declared, cap + 1L) : cap + 1L;
             int larger = (int) Math.min(Math.max(FIRST, 2L * length), expected);
-            reserve(memory, larger - length);
+            RequestContent.reserve(memory, larger - length);
             bytes = Arrays.copyOf(bytes, larger);
             bytes[length++] = (byte) next;
             if (length > cap) {
@@ -39,11 +39,5 @@ final class RequestBody {
             length += in.readNBytes(bytes, length, bytes.length - length);
         }
         return Arrays.copyOf(bytes, length);
-    }
-
-    private static void reserve(MemoryBudget.Share memory, int bytes) throws RequestContent.NotTaken {
-        if (!memory.reserve(bytes)) {
-            throw new RequestContent.NotTaken(RequestContent.NotTaken.Reason.NO_MEMORY);
-        }
     }
 }

@@ -85,6 +85,8 @@ final class RequestContent implements AutoCloseable {
             if (fingerprint == null) {
                 throw new NotTaken(NotTaken.Reason.TOO_LARGE);
             }
+            // The container may have put some on disk, and does not say which.
+            reserve(memory, parts.parsed().stream().mapToLong(Part::getSize).sum());
             return new RequestContent(fingerprint, null, null, parts.parsed(), memory);
         }
         if (FormRules.of(request) == null && MediaTypes.isForm(MediaTypes.of(request))) {
@@ -104,7 +106,17 @@ final class RequestContent implements AutoCloseable {
             parts.throwRefusal();
             return new RequestContent(ofConsumed(request), null, null, null, memory);
         }
+        if (MediaTypes.isForm(MediaTypes.of(request))) {
+            // For its parameters, should the handler ask for them.
+            reserve(memory, 2L * body.length);
+        }
         return new RequestContent(RequestFingerprint.of(request, body, cap, form), body, encoding, null, memory);
+    }
+
+    static void reserve(MemoryBudget.Share memory, long bytes) throws NotTaken {
+        if (!memory.reserve(bytes)) {
+            throw new NotTaken(NotTaken.Reason.NO_MEMORY);
+        }
     }
 
     private static Fingerprint ofConsumed(HttpServletRequest request) {

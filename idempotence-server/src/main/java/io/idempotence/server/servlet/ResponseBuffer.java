@@ -27,6 +27,9 @@ import org.slf4j.LoggerFactory;
 final class ResponseBuffer {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseBuffer.class);
 
+    /** How often a byte is in memory while its response is recorded: in a buffer that grows by doubling, encoded, and in the record. */
+    private static final int COPIES = 6;
+
     private final int cap;
     private final HandlerHeaders headers;
     private final MemoryBudget.Share memory;
@@ -335,7 +338,7 @@ final class ResponseBuffer {
 
     /** Starts to stream when the cap is passed; what was held so far is gone then, it can never be kept whole. */
     private boolean makeRoom(int held, int more) {
-        if (!oversize && (held > cap - more || !memory.reserve(more))) {
+        if (!oversize && (held > cap - more || !memory.reserve((long) COPIES * more))) {
             stopHolding();
             oversize = true;
             forget();
