@@ -143,20 +143,7 @@ final class Exchange {
                 complete = leave();
             }
         } catch (Throwable e) {
-            if (hasResponded()) {
-                // The handler was done when something behind it failed. A container would drop the response for it.
-                LOG.error("An exception after the handler had closed its response, which is kept", e);
-                finish();
-                return;
-            }
-            FormRules.MalformedFormException malformed = malformedForm(e);
-            if (malformed != null && !asyncStarted() && !response.isCommitted()) {
-                // What the container would have responded, had it parsed the form.
-                this.response.sendError(malformed.status());
-                finish();
-                return;
-            }
-            if (failed(e)) {
+            if (hasResponseDespite(e)) {
                 return;
             }
             throw e;
@@ -170,6 +157,31 @@ final class Exchange {
             } else {
                 finish();
             }
+        }
+    }
+
+    /** Ends the execution of a handler that failed. Whether its caller has a response all the same. */
+    private boolean hasResponseDespite(Throwable thrown) {
+        try {
+            if (hasResponded()) {
+                // The handler was done when something behind it failed. A container would drop the response for it.
+                LOG.error("An exception after the handler had closed its response, which is kept", thrown);
+                finish();
+                return true;
+            }
+            FormRules.MalformedFormException malformed = malformedForm(thrown);
+            if (malformed != null && !asyncStarted() && !response.isCommitted()) {
+                // What the container would have responded, had it parsed the form.
+                response.sendError(malformed.status());
+                finish();
+                return true;
+            }
+            return failed(thrown);
+        } catch (Throwable e) {
+            // The container has recycled the response, say.
+            endUnseen();
+            thrown.addSuppressed(e);
+            return false;
         }
     }
 

@@ -16,6 +16,7 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.FilterConfig;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.UncheckedIOException;
@@ -36,7 +37,7 @@ class BrokenEndsIT extends FilterTestBase {
 
     /** A response that throws what it likes, as one does that its container has recycled. */
     private static final class Recycled extends HttpServletResponseWrapper {
-        private volatile boolean recycled;
+        volatile boolean recycled;
 
         Recycled(HttpServletResponse response) {
             super(response);
@@ -49,6 +50,34 @@ class BrokenEndsIT extends FilterTestBase {
             }
             return super.getHeaders(name);
         }
+
+        @Override
+        public int getStatus() {
+            if (recycled) {
+                throw new IllegalStateException("recycled");
+            }
+            return super.getStatus();
+        }
+    }
+
+    private static void recycle(ServletRequest request) {
+        ((Recycled) request.getAttribute("response")).recycled = true;
+    }
+
+    private static void recyclable(ServletContext context) {
+        inFront(context, (request, response, chain) -> {
+            Recycled recycled = new Recycled((HttpServletResponse) response);
+            request.setAttribute("response", recycled);
+            chain.doFilter(request, recycled);
+        });
+    }
+
+    /** The ID that was used is unknown. There is memory for one more request of this size only if that of the first one is free. */
+    private void assertEndedAsUnknown(ServletServer server) {
+        assertThat(refusal(post(server.uri("/p"), id, LARGE))).isEqualTo("outcome-unknown");
+        assertThat(refusal(post(server.uri("/p"), "another", LARGE))).isNull();
+        assertThat(runs).hasValue(2);
+        assertThat(events).contains(IdempotenceEvent.UNKNOWN);
     }
 
     private ServletServer serveBehind(Handler handler, Consumer<ServletContext> inFront) {
@@ -66,20 +95,25 @@ class BrokenEndsIT extends FilterTestBase {
                 .build();
         ServletServer server = serveBehind(
                 (request, response) -> {
-                    ((Recycled) request.getAttribute("response")).recycled = true;
+                    recycle(request);
                     throw new IllegalArgumentException("as the test asks");
                 },
-                context -> inFront(context, (request, response, chain) -> {
-                    Recycled recycled = new Recycled((HttpServletResponse) response);
-                    request.setAttribute("response", recycled);
-                    chain.doFilter(request, recycled);
-                }));
+                BrokenEndsIT::recyclable);
         assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
-        assertThat(refusal(post(server.uri("/p"), id, LARGE))).isEqualTo("outcome-unknown");
-        // There is memory for one more of this size only if the first one's is free.
-        assertThat(refusal(post(server.uri("/p"), "another", LARGE))).isNull();
-        assertThat(runs).hasValue(2);
-        assertThat(events).contains(IdempotenceEvent.UNKNOWN);
+        assertEndedAsUnknown(server);
+    }
+
+    @Test
+    void failureAfterAClosedResponseThatIsGoneDoesNotStayClaimed() {
+        ServletServer server = serveBehind(
+                (request, response) -> {
+                    response.getOutputStream().close();
+                    recycle(request);
+                    throw new IllegalArgumentException("as the test asks");
+                },
+                BrokenEndsIT::recyclable);
+        assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
+        assertEndedAsUnknown(server);
     }
 
     @Test
