@@ -35,6 +35,9 @@ enum FormRules {
     /** Undertow: malformed parameters are left out, empty ones are not, and too many are a failure of the handler. */
     UNDERTOW(Set.of(), StandardCharsets.ISO_8859_1, false, 1000, Integer.MAX_VALUE);
 
+    /** The bytes that a value takes beside its characters: a string and its place in a list. */
+    private static final int VALUE = 64;
+
     private final Set<String> methods;
     private final Charset standard;
     private final boolean strict;
@@ -106,6 +109,24 @@ enum FormRules {
                 && (methods.isEmpty() || methods.contains(request.getMethod()));
     }
 
+    private static int most(int ofContainer, int limit) {
+        return limit < 0 ? ofContainer : limit;
+    }
+
+    /** How much memory the parameters of a form take at most, beside its bytes. */
+    long memoryOfParameters(byte[] form, Limits limits) {
+        if (form.length > most(maxSize, limits.bytes)) {
+            return 0;
+        }
+        long values = 1;
+        for (byte b : form) {
+            values += b == '&' ? 1 : 0;
+        }
+        // Jetty limits names, and one name may have any number of values.
+        long parsed = isJetty() ? values : Math.min(values, most(maxParameters, limits.parameters));
+        return 2L * form.length + parsed * VALUE;
+    }
+
     /**
      * The parameters of a form.
      *
@@ -116,7 +137,7 @@ enum FormRules {
      */
     Map<String, String[]> parse(
             byte[] form, @Nullable String contentType, @Nullable String encoding, int before, Limits limits) {
-        int most = limits.bytes < 0 ? maxSize : limits.bytes;
+        int most = most(maxSize, limits.bytes);
         if (form.length > most) {
             // Tomcat 10.1 would leave all parameters out, which no handler notices.
             throw new MalformedFormException(
@@ -130,7 +151,7 @@ enum FormRules {
         Map<String, List<String>> values = new LinkedHashMap<>();
         Set<String> names = new HashSet<>();
         int parsed = before;
-        int mostParameters = limits.parameters < 0 ? maxParameters : limits.parameters;
+        int mostParameters = most(maxParameters, limits.parameters);
         boolean takesEmpty = isJetty() || this == UNDERTOW;
         String text = new String(form, StandardCharsets.ISO_8859_1);
         for (int start = 0; start <= text.length(); ) {

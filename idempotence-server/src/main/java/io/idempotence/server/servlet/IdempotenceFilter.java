@@ -304,7 +304,8 @@ public final class IdempotenceFilter implements Filter {
             throws IOException, ServletException {
         RequestContent content;
         try {
-            content = RequestContent.of(request, config.maxRequestBody(), config.bodyForm(), memory);
+            content =
+                    RequestContent.of(request, config.maxRequestBody(), config.bodyForm(), config.formLimits(), memory);
         } catch (RequestContent.NotTaken e) {
             if (e.reason() == RequestContent.NotTaken.Reason.TOO_LARGE) {
                 problems.requestTooLarge(response, config.maxRequestBody());

@@ -62,18 +62,20 @@ final class RequestContent implements AutoCloseable {
      * @throws NotTaken if it has more than {@code cap} bytes, or more than the budget has left
      * @throws IllegalStateException if a filter in front has read the body, so that it cannot be compared
      */
-    static RequestContent of(HttpServletRequest request, int cap, BodyForm form, MemoryBudget budget)
+    static RequestContent of(
+            HttpServletRequest request, int cap, BodyForm form, FormRules.Limits formLimits, MemoryBudget budget)
             throws IOException, ServletException, NotTaken {
         MemoryBudget.Share memory = budget.share();
         try {
-            return of(request, cap, form, memory);
+            return of(request, cap, form, formLimits, memory);
         } catch (Throwable e) {
             memory.close();
             throw e;
         }
     }
 
-    private static RequestContent of(HttpServletRequest request, int cap, BodyForm form, MemoryBudget.Share memory)
+    private static RequestContent of(
+            HttpServletRequest request, int cap, BodyForm form, FormRules.Limits formLimits, MemoryBudget.Share memory)
             throws IOException, ServletException, NotTaken {
         long declared = request.getContentLengthLong();
         if (declared > cap) {
@@ -89,7 +91,9 @@ final class RequestContent implements AutoCloseable {
             reserve(memory, parts.parsed().stream().mapToLong(Part::getSize).sum());
             return new RequestContent(fingerprint, null, null, parts.parsed(), memory);
         }
-        if (FormRules.of(request) == null && MediaTypes.isForm(MediaTypes.of(request))) {
+        boolean isForm = MediaTypes.isForm(MediaTypes.of(request));
+        FormRules rules = FormRules.of(request);
+        if (isForm && rules == null) {
             // Nobody else can parse it as the container does.
             request.getParameterMap();
         }
@@ -97,7 +101,7 @@ final class RequestContent implements AutoCloseable {
         String encoding = request.getCharacterEncoding();
         ServletInputStream in = request.getInputStream();
         boolean isChunked = request.getHeader("Transfer-Encoding") != null;
-        boolean wasSent = declared > 0 || (isChunked && (in.isFinished() || MediaTypes.isForm(MediaTypes.of(request))));
+        boolean wasSent = declared > 0 || (isChunked && (in.isFinished() || isForm));
         byte[] body = RequestBody.read(in, declared, cap, memory);
         if (body.length > cap) {
             throw new NotTaken(NotTaken.Reason.TOO_LARGE);
@@ -106,9 +110,9 @@ final class RequestContent implements AutoCloseable {
             parts.throwRefusal();
             return new RequestContent(ofConsumed(request), null, null, null, memory);
         }
-        if (MediaTypes.isForm(MediaTypes.of(request))) {
-            // For its parameters, should the handler ask for them.
-            reserve(memory, 2L * body.length);
+        if (isForm && rules != null) {
+            // The handler may ask for them.
+            reserve(memory, rules.memoryOfParameters(body, formLimits));
         }
         return new RequestContent(RequestFingerprint.of(request, body, cap, form), body, encoding, null, memory);
     }

@@ -3,19 +3,43 @@ package io.idempotence.it.server;
 import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.storage.FaultyStorage;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.MultipartConfigElement;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletOutputStream;
+import jakarta.servlet.WriteListener;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.Socket;
+import java.net.http.HttpTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Random;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What requests hold counts as often as it is in memory. */
 class HeldMemoryIT extends FilterTestBase {
-    private static final String FORM = "application/x-www-form-urlencoded";
+    private static final String FORM_TYPE = "application/x-www-form-urlencoded";
 
     private ServletServer serveWithOneMebibyte(int responseSize) {
         return serve(
                 (request, response) -> answer(response, 200, "x".repeat(responseSize)),
-                filter -> filter.maxMemory(1 << 20));
+                filter -> filter.maxMemory(1 << 20).maxFormSize(1 << 20));
     }
 
     @Test
@@ -46,7 +70,20 @@ class HeldMemoryIT extends FilterTestBase {
         String form = "a=" + "x".repeat(500 << 10);
         assertThat(refusal(post(server.uri("/p"), "plain", form, "Content-Type", "text/plain")))
                 .isNull();
-        assertThat(refusal(post(server.uri("/p"), "form", form, "Content-Type", FORM)))
+        assertThat(refusal(post(server.uri("/p"), "form", form, "Content-Type", FORM_TYPE)))
+                .isEqualTo("overloaded");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void eachParameterOfAFormCounts() {
+        ServletServer server = serve(
+                (request, response) -> answer(response, 200, "ok"),
+                filter -> filter.maxMemory(1 << 20).maxFormParameters(100_000));
+        String many = "a&".repeat(50_000);
+        assertThat(refusal(post(server.uri("/p"), "plain", many, "Content-Type", "text/plain")))
+                .isNull();
+        assertThat(refusal(post(server.uri("/p"), "form", many, "Content-Type", FORM_TYPE)))
                 .isEqualTo("overloaded");
         assertThat(runs).hasValue(1);
     }
@@ -57,5 +94,168 @@ class HeldMemoryIT extends FilterTestBase {
         assertThat(post(server.uri("/p"), id, "{}").body()).hasSize(300 << 10);
         assertThat(refusal(post(server.uri("/p"), id, "{}"))).isEqualTo("result-unavailable");
         assertThat(runs).hasValue(1);
+    }
+
+    // ---- whatever happens
+
+    private static final int MEMORY = 4 << 20;
+    private static final int LARGEST_PART = 300 << 10;
+
+    /** What callers do, in any order and side by side, with a storage that fails at times. */
+    private enum Call {
+        PLAIN("/written", "text/plain"),
+        FORM("/form", FORM_TYPE),
+        MALFORMED_FORM("/form", FORM_TYPE),
+        MULTIPART("/multipart", "multipart/form-data; boundary=b"),
+        FAILS("/fails", "text/plain"),
+        ERROR_PAGE("/error", "text/plain"),
+        OVERSIZE("/oversize", "text/plain"),
+        ASYNC("/async", "text/plain"),
+        ASYNC_DISPATCH("/dispatches", "text/plain"),
+        ASYNC_TIMEOUT("/times-out", "text/plain"),
+        NON_BLOCKING("/non-blocking", "text/plain"),
+        LEAVES_DURING_BODY("/written", "text/plain"),
+        LEAVES_DURING_RESPONSE("/oversize", "text/plain"),
+        LEAVES_DURING_WORK("/async", "text/plain");
+
+        final String path;
+        final String type;
+
+        Call(String path, String type) {
+            this.path = path;
+            this.type = type;
+        }
+
+        boolean leaves() {
+            return name().startsWith("LEAVES");
+        }
+
+        String body(Random random) {
+            String text = "x".repeat(random.nextInt(LARGEST_PART));
+            return switch (this) {
+                case FORM -> "a=1&b=" + text;
+                case MALFORMED_FORM -> "a=%zz&b=" + text;
+                case MULTIPART -> part(text.length());
+                default -> text;
+            };
+        }
+    }
+
+    private void handle(HttpServletRequest request, HttpServletResponse response) throws IOException, ServletException {
+        byte[] some = new byte[50_000];
+        if (request.getDispatcherType() != DispatcherType.REQUEST) {
+            response.getOutputStream().write(some);
+            return;
+        }
+        switch (request.getRequestURI()) {
+            case "/form" -> answer(response, 200, request.getParameterMap().keySet() + "");
+            case "/multipart" -> answer(response, 200, request.getParts().size() + "");
+            case "/fails" -> throw new IllegalStateException("as the test asks");
+            case "/error" -> response.sendError(422);
+            case "/oversize" -> response.getOutputStream().write(new byte[1 << 20]);
+            case "/async" -> {
+                AsyncContext async = request.startAsync();
+                executor.execute(() -> {
+                    try {
+                        async.getResponse().getOutputStream().write(some);
+                    } catch (IOException | RuntimeException theContainerHasEndedTheResponse) {
+                        return;
+                    }
+                    async.complete();
+                });
+            }
+            case "/dispatches" -> request.startAsync().dispatch("/dispatched");
+            case "/times-out" -> request.startAsync().setTimeout(50);
+            case "/non-blocking" -> writeWithoutBlocking(request.startAsync(), some);
+            default -> answer(response, 200, text(request));
+        }
+    }
+
+    private static void writeWithoutBlocking(AsyncContext async, byte[] some) throws IOException {
+        ServletOutputStream out = async.getResponse().getOutputStream();
+        out.setWriteListener(new WriteListener() {
+            @Override
+            public void onWritePossible() throws IOException {
+                out.write(some);
+                async.complete();
+            }
+
+            @Override
+            public void onError(Throwable thrown) {
+                async.complete();
+            }
+        });
+    }
+
+    private void send(ServletServer server, Call call, String key, Random random) {
+        String body = call.body(random);
+        if (call.leaves()) {
+            leave(server, call, key, body);
+            return;
+        }
+        String[] headers = random.nextBoolean()
+                ? new String[] {"Content-Type", call.type}
+                : new String[] {"Content-Type", call.type, "Prefer", "wait=1"};
+        try {
+            post(server.uri(call.path), key, body, headers);
+        } catch (UncheckedIOException e) {
+            // A response that is cut: what the caller sees is not the point here.
+            assertThat(e.getCause()).isNotInstanceOf(HttpTimeoutException.class);
+        }
+    }
+
+    private static void leave(ServletServer server, Call call, String key, String body) {
+        try (Socket socket = new Socket("127.0.0.1", server.port())) {
+            String request = "POST " + call.path + " HTTP/1.1\r\nHost: 127.0.0.1:" + server.port()
+                    + "\r\nIdempotency-Key: " + key + "\r\nContent-Type: text/plain\r\nContent-Length: "
+                    + (body.length() + (call == Call.LEAVES_DURING_BODY ? 1 : 0)) + "\r\n\r\n" + body;
+            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
+            socket.getOutputStream().flush();
+            if (call == Call.LEAVES_DURING_RESPONSE) {
+                socket.getInputStream().readNBytes(100);
+            }
+            socket.setSoLinger(true, 0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3})
+    void allMemoryIsFreeAfterWhateverHappened(long seed) {
+        multipart = new MultipartConfigElement("", -1, -1, 4 << 20);
+        errorPage = "/page";
+        AtomicBoolean fails = new AtomicBoolean(true);
+        FaultyStorage storage = new FaultyStorage(redisStorage()).before((call, key) -> {
+            if (fails.get() && ThreadLocalRandom.current().nextInt(10) == 0) {
+                throw new IllegalStateException("as the test asks");
+            }
+        });
+        ServletServer server = serve(
+                idempotence(storage),
+                this::handle,
+                filter -> filter.maxMemory(MEMORY).maxFormSize(MEMORY).maxResponseBody(200_000));
+        Random random = new Random(seed);
+        List<CompletableFuture<Void>> callers = IntStream.range(0, 4)
+                .mapToObj(caller -> random.nextLong())
+                .map(own -> CompletableFuture.runAsync(() -> callAtRandom(server, new Random(own)), executor))
+                .toList();
+        assertThat(CompletableFuture.allOf(callers.toArray(CompletableFuture[]::new)))
+                .succeedsWithin(Duration.ofMinutes(1));
+        fails.set(false);
+        // A request that needs nearly all of it finds it, once the last handler has ended. Jetty may cut one that it
+        // has refused before.
+        String large = "x".repeat(MEMORY - 2048);
+        await().ignoreExceptionsInstanceOf(UncheckedIOException.class)
+                .until(() ->
+                        refusal(post(server.uri("/fails"), UUID.randomUUID().toString(), large)) == null);
+    }
+
+    private void callAtRandom(ServletServer server, Random random) {
+        for (int i = 0; i < 40; i++) {
+            Call call = Call.values()[random.nextInt(Call.values().length)];
+            // Few IDs, so that there are replays, duplicates that wait and refusals.
+            send(server, call, call + "-" + random.nextInt(8), random);
+        }
     }
 }
