@@ -582,10 +582,10 @@ final class Exchange {
             return StoredResponse.unavailable();
         }
         List<StoredResponse.Header> kept = keptHeaders(written);
-        if (body.length > 0 && written.sessionIds().any() && isEncoded(kept)) {
+        if (hidesSessionIds(written, body, kept)) {
             LOG.warn(
-                    "A response was encoded, for example compressed, after a session ID had been put into a URL of it; it is not kept,"
-                            + " and duplicates are refused as result-unavailable; put the filter that encodes before the idempotence filter");
+                    "A response was compressed after a session ID had been put into a URL of it; it is not kept, and duplicates are"
+                            + " refused as result-unavailable; put the filter that compresses before the idempotence filter");
             return StoredResponse.unavailable();
         }
         return new StoredResponse(
@@ -596,9 +596,11 @@ final class Exchange {
                 .toBytes();
     }
 
-    /** By the handler or a filter behind: a session ID cannot be found in it. */
-    private static boolean isEncoded(List<StoredResponse.Header> kept) {
-        return kept.stream().anyMatch(header -> header.name().equals("Content-Encoding"));
+    /** Whether the handler, or a filter behind, has encoded session IDs, so that they cannot be removed. */
+    private static boolean hidesSessionIds(ResponseBuffer written, byte[] body, List<StoredResponse.Header> kept) {
+        return kept.stream()
+                .anyMatch(header -> header.name().equals("Content-Encoding")
+                        && written.sessionIds().mayBeIn(body, header.value()));
     }
 
     private static List<StoredResponse.Header> keptHeaders(ResponseBuffer written) {

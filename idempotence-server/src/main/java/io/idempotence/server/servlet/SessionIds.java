@@ -1,14 +1,20 @@
 package io.idempotence.server.servlet;
 
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.zip.GZIPInputStream;
 
 /**
  * The session IDs that a container put into the URLs of one response. A session belongs to one caller: what is recorded, and later
  * replayed to others, must not carry its ID.
  */
 final class SessionIds {
+    /** The largest body that is decoded to look for them, in bytes. */
+    private static final int LARGEST = 1 << 20;
+
     /** What was inserted into URLs, for example {@code ;jsessionid=4711}. */
     private final Set<String> inserted = ConcurrentHashMap.newKeySet();
 
@@ -27,9 +33,21 @@ final class SessionIds {
         return encoded;
     }
 
-    /** Whether the container has put one into a URL. */
-    boolean any() {
-        return !inserted.isEmpty();
+    /** Whether an encoded body may carry one. Only gzip is decoded, and only as far as {@link #LARGEST}. */
+    boolean mayBeIn(byte[] encoded, String coding) {
+        if (inserted.isEmpty() || encoded.length == 0) {
+            return false;
+        }
+        if (!coding.equalsIgnoreCase("gzip")) {
+            return true;
+        }
+        try (GZIPInputStream in = new GZIPInputStream(new ByteArrayInputStream(encoded))) {
+            byte[] body = in.readNBytes(LARGEST + 1);
+            String bytes = new String(body, StandardCharsets.ISO_8859_1);
+            return body.length > LARGEST || inserted.stream().anyMatch(bytes::contains);
+        } catch (IOException notGzip) {
+            return true;
+        }
     }
 
     /** {@code text} without any session ID. */
