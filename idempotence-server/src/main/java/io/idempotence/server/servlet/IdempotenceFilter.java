@@ -221,7 +221,9 @@ public final class IdempotenceFilter implements Filter {
             } else if (isProtected(http)) {
                 boolean isAsyncInFront = http.isAsyncStarted();
                 protect(http, answer, chain);
-                if (isAsyncInFront && http.getAttribute(EXCHANGE) == null) {
+                if (isAsyncInFront
+                        && http.getAttribute(EXCHANGE) == null
+                        && http.getAttribute(LET_THROUGH_BY) == null) {
                     // The handler that would have completed it does not run: the caller need not wait for that.
                     answer.flushBuffer();
                 }
@@ -237,6 +239,16 @@ public final class IdempotenceFilter implements Filter {
             exchange.errorPage(chain, http, answer);
         } else {
             chain.doFilter(request, response);
+        }
+    }
+
+    /**
+     * To be called before a response that the handler does not give. Nobody may complete asynchronous processing that a filter in front
+     * has started, and until its timeout the container takes no other request from this connection.
+     */
+    private static void endConnectionAfter(HttpServletRequest request, HttpServletResponse response) {
+        if (request.isAsyncStarted() && request.getProtocol().startsWith("HTTP/1.")) {
+            response.setHeader("Connection", "close");
         }
     }
 
@@ -277,12 +289,14 @@ public final class IdempotenceFilter implements Filter {
         try {
             id = config.header().parse(Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY)));
         } catch (InvalidIdempotencyKeyException e) {
+            endConnectionAfter(request, response);
             problems.refuse(response, Refusal.KEY_INVALID, Duration.ZERO, "Fix the header: " + e.getMessage() + ".");
             return;
         }
         if (id.isPresent()) {
             protect(id.get(), request, response, chain);
         } else if (config.keyRequired() && config.methods().contains(request.getMethod())) {
+            endConnectionAfter(request, response);
             problems.refuse(
                     response,
                     Refusal.KEY_MISSING,
@@ -307,6 +321,7 @@ public final class IdempotenceFilter implements Filter {
             content =
                     RequestContent.of(request, config.maxRequestBody(), config.bodyForm(), config.formLimits(), memory);
         } catch (RequestContent.NotTaken e) {
+            endConnectionAfter(request, response);
             if (e.reason() == RequestContent.NotTaken.Reason.TOO_LARGE) {
                 problems.requestTooLarge(response, config.maxRequestBody());
             } else {
@@ -342,6 +357,7 @@ public final class IdempotenceFilter implements Filter {
             content.discard();
             Decision decided = turn.await(call.id(), decision);
             if (decided != null) {
+                endConnectionAfter(request, response);
                 give(call.id(), decided, response);
             }
             return null;
@@ -569,7 +585,8 @@ public final class IdempotenceFilter implements Filter {
 
         /**
          * Sets how large a form may be of which a handler asks for parameters. The container's own limit does not apply, because this
-         * filter reads the form first: set both to the same. A handler that asks for a parameter of a larger form ends with a 413.
+         * filter reads the form first: set both to the same. A handler that asks for a parameter of a larger form ends with a 413, in
+         * Jetty with a 400.
          *
          * @param bytes 0 to 1 GiB; default that of the container: 2 MiB in Tomcat, 200,000 bytes in Jetty, none in Undertow
          * @return this
@@ -582,9 +599,10 @@ public final class IdempotenceFilter implements Filter {
 
         /**
          * Sets how much memory all requests of this filter may hold together: request bodies with their parts and parameters, responses
-         * until they are recorded, and results that are replayed. A response counts six times, because it is copied when it is recorded, and
-         * a replay twice. Records that wait for a storage to return have a limit of their own. A request beyond that is refused as {@link Refusal#OVERLOADED} before it runs. A response
-         * beyond that goes out unheld, and duplicates of its request are refused as {@link Refusal#RESULT_UNAVAILABLE}.
+         * until they are recorded, and results that are replayed. A response counts six times, because it is copied when it is
+         * recorded, and a replay twice. Records that wait for a storage to return have a limit of their own. A request beyond that is
+         * refused as {@link Refusal#OVERLOADED} before it runs. A response beyond that goes out unheld, and duplicates of its request
+         * are refused as {@link Refusal#RESULT_UNAVAILABLE}.
          *
          * @param bytes at least 1 MiB; default a quarter of the maximum heap
          * @return this

@@ -1,5 +1,6 @@
 package io.idempotence.it.server;
 
+import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -44,6 +45,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Filters of others that wrap the response, in front of ours and behind it: callers see what they see without ours. */
 class FiltersInFrontIT extends FilterTestBase {
@@ -428,5 +430,49 @@ class FiltersInFrontIT extends FilterTestBase {
         assertThat(text(first)).startsWith("page ");
         assertSameAnswer(first, call(server));
         assertThat(runs).hasValue(1);
+    }
+
+    private static void startsAsync(ServletContext context) {
+        inFront(context, (request, response, chain) -> {
+            request.startAsync().setTimeout(0);
+            chain.doFilter(request, response);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {10, 500_000})
+    void requestAfterAReplayThatNobodyCompletesIsNotHeldUp(int size) {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    answer(response, 201, "x".repeat(size));
+                    request.getAsyncContext().complete();
+                },
+                context -> {
+                    startsAsync(context);
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        HttpResponse<byte[]> first = call(server);
+        awaitReplay(server, first);
+        assertSameAnswer(first, call(server));
+        assertThat(refusal(Http.post(server.uri("/p"), null, "{}"))).isEqualTo("key-missing");
+        assertSameAnswer(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void requestThatIsLetThroughIsNotAnsweredBeforeItsHandlerDoes() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> later(request, () -> {
+                    answer((HttpServletResponse) response, 201, "paid later");
+                    request.getAsyncContext().complete();
+                }),
+                context -> {
+                    outermost(context);
+                    startsAsync(context);
+                    IdempotenceFilter.builder(idempotence).keyOptional().build().install(context);
+                });
+        assertThat(Http.post(server.uri("/p"), null, "{}").statusCode()).isEqualTo(201);
     }
 }
