@@ -24,11 +24,11 @@ record Engine(
         IdempotenceStorage storage,
         StorageGuard guard,
         Events events,
-        Background writes,
-        Background giveBacks,
+        BackgroundTasks writes,
+        BackgroundTasks giveBacks,
         Leases leases,
         CountedKeys unsettled,
-        Waiters waiters)
+        WaitingDuplicates waiters)
         implements AutoCloseable {
     private static final Duration AT_ONCE = Duration.ofMillis(1);
     /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
@@ -36,7 +36,7 @@ record Engine(
 
     static Engine over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
         StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
-        Background.Outage outage = new Background.Outage() {
+        BackgroundTasks.Outage outage = new BackgroundTasks.Outage() {
             @Override
             public boolean isKnown() {
                 return guard.isOpen();
@@ -47,16 +47,17 @@ record Engine(
                 guard.suspect();
             }
         };
-        Background writes = new Background(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN, outage);
+        BackgroundTasks writes =
+                new BackgroundTasks(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN, outage);
         // Nothing ran under what they give back: its outcome is no question.
-        Background giveBacks =
-                new Background(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR, outage);
+        BackgroundTasks giveBacks =
+                new BackgroundTasks(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR, outage);
         guard.whenBack(() -> writes.isAwaiting() || giveBacks.isAwaiting(), () -> {
             writes.flush();
             giveBacks.flush();
         });
         // Threads of their own: a write that waits for the storage must not let the leases of others run out.
-        Leases leases = new Leases(new Background(events, "idempotence-renewals"));
+        Leases leases = new Leases(new BackgroundTasks(events, "idempotence-renewals"));
         return new Engine(
                 storage,
                 guard,
@@ -65,9 +66,9 @@ record Engine(
                 giveBacks,
                 leases,
                 new CountedKeys(),
-                new Waiters(
-                        new Background(events, "idempotence-polls"),
-                        new Background(events, "idempotence-timeouts"),
+                new WaitingDuplicates(
+                        new BackgroundTasks(events, "idempotence-polls"),
+                        new BackgroundTasks(events, "idempotence-timeouts"),
                         leases::isRunning,
                         maxWaiting));
     }
@@ -99,7 +100,7 @@ record Engine(
         waiters.close();
         leases.close();
         List<Runnable> ends =
-                Stream.of(writes, giveBacks).map(Background::beginClose).toList();
+                Stream.of(writes, giveBacks).map(BackgroundTasks::beginClose).toList();
         ends.forEach(Runnable::run);
         guard.close();
         storage.close();

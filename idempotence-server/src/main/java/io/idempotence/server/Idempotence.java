@@ -281,7 +281,7 @@ public final class Idempotence implements AutoCloseable {
         throw exception((Decision.Refuse) decision, call.id());
     }
 
-    private <T> T run(Execution execution, ResultCodec<T> codec, Work<T> work) throws Exception {
+    private <T> T run(ClaimedExecution execution, ResultCodec<T> codec, Work<T> work) throws Exception {
         T result;
         try {
             result = work.run(execution);
@@ -384,7 +384,7 @@ public final class Idempotence implements AutoCloseable {
     private void toldAfterWaiting(IdempotenceId id, Decision told) {
         if (told instanceof Decision.Replay) {
             engine.events().publish(IdempotenceEvent.REPLAYED, id);
-        } else if (told instanceof Decision.Refuse refuse && told != Waiters.CLOSED) {
+        } else if (told instanceof Decision.Refuse refuse && told != WaitingDuplicates.CLOSED) {
             switch (refuse.refusal()) {
                 case RESULT_UNAVAILABLE -> engine.events().publish(IdempotenceEvent.REPLAYED, id);
                 case OUTCOME_UNKNOWN -> engine.events().publish(IdempotenceEvent.UNKNOWN, id);
@@ -551,7 +551,7 @@ public final class Idempotence implements AutoCloseable {
     private Decision decide(IdempotentCall call, IdempotencePolicy policy, ClaimResult result, long left) {
         IdempotenceId id = call.id();
         if (result instanceof ClaimResult.Claimed claimed) {
-            Execution execution = new Execution(engine, call, claimed, left, policy);
+            ClaimedExecution execution = new ClaimedExecution(engine, call, claimed, left, policy);
             engine.leases().started(execution);
             if (claimed.takenOver()) {
                 engine.events()

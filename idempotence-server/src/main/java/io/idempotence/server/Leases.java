@@ -28,12 +28,12 @@ final class Leases implements AutoCloseable {
     private static final long SHORTEST_TICK = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long LONGEST_TICK = TimeUnit.SECONDS.toNanos(1);
 
-    private final Background background;
+    private final BackgroundTasks background;
     /** One for each ID as a rule. A late owner may run beside its successor, and must not take its place. */
-    private final Map<StorageKey, List<Execution>> running = new ConcurrentHashMap<>();
+    private final Map<StorageKey, List<ClaimedExecution>> running = new ConcurrentHashMap<>();
 
     private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
-    private final Queue<Execution> due = new ConcurrentLinkedQueue<>();
+    private final Queue<ClaimedExecution> due = new ConcurrentLinkedQueue<>();
     private final ThreadPoolExecutor renewers;
 
     // Written under this object's lock, which is never held across I/O.
@@ -41,7 +41,7 @@ final class Leases implements AutoCloseable {
     private volatile boolean planned;
     private long latestPlan;
 
-    Leases(Background background) {
+    Leases(BackgroundTasks background) {
         this.background = background;
         // Whoever is turned away is not missed: those who are busy go on until nothing is due.
         this.renewers = new ThreadPoolExecutor(
@@ -58,7 +58,7 @@ final class Leases implements AutoCloseable {
                 new ThreadPoolExecutor.DiscardPolicy());
     }
 
-    void started(Execution execution) {
+    void started(ClaimedExecution execution) {
         running.merge(
                 execution.key(),
                 List.of(execution),
@@ -74,12 +74,12 @@ final class Leases implements AutoCloseable {
         return running.containsKey(key);
     }
 
-    void ended(Execution execution) {
+    void ended(ClaimedExecution execution) {
         if (running.remove(execution.key(), List.of(execution))) {
             return;
         }
         running.computeIfPresent(execution.key(), (key, here) -> {
-            List<Execution> left =
+            List<ClaimedExecution> left =
                     here.stream().filter(other -> other != execution).toList();
             return left.isEmpty() ? null : left;
         });
@@ -105,9 +105,9 @@ final class Leases implements AutoCloseable {
             planned = false;
         }
         try {
-            List<Execution> all =
+            List<ClaimedExecution> all =
                     running.values().stream().flatMap(List::stream).toList();
-            for (Execution execution : longestAgoFirst(all)) {
+            for (ClaimedExecution execution : longestAgoFirst(all)) {
                 if (execution.isRenewalDue(System.nanoTime()) && execution.beginRenewal()) {
                     begun(execution);
                 }
@@ -123,9 +123,9 @@ final class Leases implements AutoCloseable {
         }
     }
 
-    static List<Execution> longestAgoFirst(List<Execution> executions) {
+    static List<ClaimedExecution> longestAgoFirst(List<ClaimedExecution> executions) {
         // Renewals go on meanwhile: what is compared must not change while it is sorted.
-        record Seen(Execution execution, long renewedAt) {}
+        record Seen(ClaimedExecution execution, long renewedAt) {}
         return executions.stream()
                 .map(execution -> new Seen(execution, execution.renewedAt()))
                 .sorted(Comparator.comparingLong(Seen::renewedAt))
@@ -134,7 +134,7 @@ final class Leases implements AutoCloseable {
     }
 
     /** Permits are given here, in order, not by the threads that renew, which would race for them. */
-    private void begun(Execution execution) {
+    private void begun(ClaimedExecution execution) {
         if (execution.isRenewalInTrouble() && !trouble.tryAcquire()) {
             // It stays due, for the next look.
             execution.endRenewal();
@@ -145,7 +145,7 @@ final class Leases implements AutoCloseable {
     }
 
     private void renewAllDue() {
-        Execution execution;
+        ClaimedExecution execution;
         while ((execution = due.poll()) != null) {
             boolean hasPermit = execution.isRenewalInTrouble();
             renew(execution);
@@ -156,7 +156,7 @@ final class Leases implements AutoCloseable {
         }
     }
 
-    private static void renew(Execution execution) {
+    private static void renew(ClaimedExecution execution) {
         try {
             execution.renew();
         } catch (Throwable e) {
@@ -168,6 +168,6 @@ final class Leases implements AutoCloseable {
     public void close() {
         background.close();
         renewers.shutdownNow();
-        Background.awaitEnd(renewers);
+        BackgroundTasks.awaitEnd(renewers);
     }
 }

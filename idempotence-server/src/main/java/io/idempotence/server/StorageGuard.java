@@ -317,6 +317,6 @@ final class StorageGuard implements AutoCloseable {
     @Override
     public void close() {
         beginClose();
-        Background.awaitEnd(prober);
+        BackgroundTasks.awaitEnd(prober);
     }
 }

@@ -174,7 +174,7 @@ class IdempotencePropertiesTest {
     }
 
     /** A handler that runs. {@code since} counts the ends of leases. */
-    private record Running(Process process, Execution execution, int since) {}
+    private record Running(Process process, ClaimedExecution execution, int since) {}
 
     /** A duplicate that waits. */
     private record Waiter(Process process, CompletableFuture<Decision> decision) {}
@@ -369,7 +369,7 @@ class IdempotencePropertiesTest {
                 return;
             }
             Running running = id.running.remove(step.which % id.running.size());
-            Execution execution = running.execution;
+            ClaimedExecution execution = running.execution;
             Shown before = shown(id);
             boolean owns = before.fence == execution.fence()
                     && (before.state == RecordState.IN_PROGRESS || before.state == RecordState.ABANDONED);

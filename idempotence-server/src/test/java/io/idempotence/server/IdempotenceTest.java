@@ -275,7 +275,7 @@ class IdempotenceTest {
     /** P3 */
     @Test
     void aLateOwnerGetsTheResultOfTheOneThatOvertookIt() throws Exception {
-        Execution late = abandon(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+        ClaimedExecution late = abandon(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
         assertThat(idempotence(shortLease(IdempotencePolicy.OnAbandoned.RE_EXECUTE))
                         .execute(id, this::work))
                 .isEqualTo("run 1");
@@ -294,7 +294,7 @@ class IdempotenceTest {
     }
 
     /** An execution whose process does not renew its lease any more, as if it were stopped. */
-    private Execution abandon(IdempotencePolicy.OnAbandoned onAbandoned) {
+    private ClaimedExecution abandon(IdempotencePolicy.OnAbandoned onAbandoned) {
         IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
         Idempotence idempotence =
                 Idempotence.builder(storage).namespace("orders").build();
@@ -311,8 +311,8 @@ class IdempotenceTest {
         ClaimResult.Claimed claimed = (ClaimResult.Claimed) storage.claim(request);
         await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
         Events toTest = new Events((event, which) -> events.add(event));
-        Background background = new Background(toTest, "idempotence-test");
-        Waiters nobody = new Waiters(background, background, key -> false, 0);
+        BackgroundTasks background = new BackgroundTasks(toTest, "idempotence-test");
+        WaitingDuplicates nobody = new WaitingDuplicates(background, background, key -> false, 0);
         Engine engine = new Engine(
                 storage,
                 new StorageGuard(toTest, () -> {}, Duration.ofSeconds(1)),
@@ -322,13 +322,13 @@ class IdempotenceTest {
                 new Leases(background),
                 new CountedKeys(),
                 nobody);
-        return new Execution(engine, IdempotentCall.of(id), claimed, left, policy);
+        return new ClaimedExecution(engine, IdempotentCall.of(id), claimed, left, policy);
     }
 
     /** T14 */
     @Test
     void aLateOwnerThatFailsGetsTheResultOfTheOneThatOvertookIt() throws Exception {
-        Execution late = abandon(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+        ClaimedExecution late = abandon(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
         idempotence(shortLease(IdempotencePolicy.OnAbandoned.RE_EXECUTE)).execute(id, this::work);
         assertThat(late.finish(Verdict.RELEASE, StoredResult.unavailable()).orElseThrow())
                 .isInstanceOf(Decision.Replay.class);

@@ -46,9 +46,9 @@ class LeasesTest {
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
     private final FaultyStorage storage = new FaultyStorage(memory);
     private final Events events = new Events(null);
-    private final Background background = new Background(events, "idempotence-test");
+    private final BackgroundTasks background = new BackgroundTasks(events, "idempotence-test");
     private final Leases leases = new Leases(background);
-    private final Waiters waiters = new Waiters(background, background, leases::isRunning, 0);
+    private final WaitingDuplicates waiters = new WaitingDuplicates(background, background, leases::isRunning, 0);
     private final AtomicInteger owners = new AtomicInteger();
     private final Semaphore goOn = new Semaphore(0);
 
@@ -75,11 +75,11 @@ class LeasesTest {
         return ((ClaimResult.Claimed) memory.claim(request)).claim();
     }
 
-    private Execution execution(Claim claim) {
+    private ClaimedExecution execution(Claim claim) {
         return execution(claim, POLICY);
     }
 
-    private Execution execution(Claim claim, IdempotencePolicy policy) {
+    private ClaimedExecution execution(Claim claim, IdempotencePolicy policy) {
         Engine engine = new Engine(
                 storage,
                 new StorageGuard(events, () -> {}, Duration.ofSeconds(1)),
@@ -89,7 +89,7 @@ class LeasesTest {
                 leases,
                 new CountedKeys(),
                 waiters);
-        return new Execution(
+        return new ClaimedExecution(
                 engine,
                 IdempotentCall.of(IdempotenceId.of("any")),
                 new ClaimResult.Claimed(claim, false),
@@ -97,8 +97,8 @@ class LeasesTest {
                 policy);
     }
 
-    private Execution abandoned(String id) {
-        Execution execution = execution(claim(id));
+    private ClaimedExecution abandoned(String id) {
+        ClaimedExecution execution = execution(claim(id));
         await().until(() -> memory.find(key(id)).orElseThrow().state() == RecordState.ABANDONED);
         return execution;
     }
@@ -106,8 +106,8 @@ class LeasesTest {
     @Test
     @DisplayName("P2: a late owner that begins after its successor does not take its place among the renewed")
     void aLateOwnerThatBeginsLateDoesNotStopTheRenewalOfItsSuccessor() {
-        Execution late = abandoned("order-1");
-        Execution successor = execution(claim("order-1"));
+        ClaimedExecution late = abandoned("order-1");
+        ClaimedExecution successor = execution(claim("order-1"));
         leases.started(successor);
         leases.started(late);
 
@@ -127,7 +127,7 @@ class LeasesTest {
     @Test
     @DisplayName("T14: an owner that was told that it was overtaken knows it, however long its lease would be")
     void anOwnerThatWasOvertakenDoesNotThinkThatItHoldsItsClaim() {
-        Execution late = execution(claim("order-1"), IdempotencePolicy.defaults());
+        ClaimedExecution late = execution(claim("order-1"), IdempotencePolicy.defaults());
         late.renew();
         assertThat(late.leaseMayBeOver()).isFalse();
         leases.started(late);
@@ -158,10 +158,10 @@ class LeasesTest {
                 throw new StorageUnavailableException("all are in trouble", null);
             }
         });
-        List<Execution> all = new ArrayList<>();
+        List<ClaimedExecution> all = new ArrayList<>();
         IntStream.range(0, 12).forEach(i -> all.add(execution(claim("order-" + i))));
         all.forEach(leases::started);
-        await().until(() -> all.stream().allMatch(Execution::isRenewalInTrouble));
+        await().until(() -> all.stream().allMatch(ClaimedExecution::isRenewalInTrouble));
 
         storage.before((call, key) -> {
             if (call == Call.RENEW) {
@@ -184,7 +184,7 @@ class LeasesTest {
     @Test
     @DisplayName("T9: renewals that go on while the next ones are planned do not disturb the plan")
     void theOrderIsOfOneMomentAlthoughRenewalsGoOn() {
-        List<Execution> all = new ArrayList<>();
+        List<ClaimedExecution> all = new ArrayList<>();
         IntStream.range(0, 500).forEach(i -> all.add(execution(claim("order-" + i))));
         AtomicBoolean over = new AtomicBoolean();
         CompletableFuture<Void> renewals = CompletableFuture.runAsync(() -> {
@@ -203,7 +203,7 @@ class LeasesTest {
         }
     }
 
-    private boolean isDue(Execution execution) {
+    private boolean isDue(ClaimedExecution execution) {
         return execution.isRenewalDue(System.nanoTime());
     }
 }

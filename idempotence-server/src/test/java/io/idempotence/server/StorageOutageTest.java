@@ -85,7 +85,7 @@ class StorageOutageTest {
         assertThat(told).contains("UNAVAILABLE");
     }
 
-    private Execution run(String id) {
+    private ClaimedExecution run(String id) {
         Decision decision = idempotence.claim(IdempotentCall.of(IdempotenceId.of(id)), IdempotencePolicy.defaults());
         return ((Decision.Run) decision).execution();
     }
@@ -138,7 +138,7 @@ class StorageOutageTest {
     @Test
     @DisplayName("T22: an execution that ends while the storage is known to be down is recorded as soon as it is back")
     void endsAreWrittenWhenTheStorageIsBack() {
-        Execution execution = run("running");
+        ClaimedExecution execution = run("running");
         openTheBreaker();
         execution.finish(Verdict.KEEP, StoredResult.nothing());
         assertThat(storage.count(Call.COMPLETE)).isZero();
@@ -151,7 +151,7 @@ class StorageOutageTest {
     @Test
     @DisplayName("T22: a pending end is not written a long back-off after the storage is back")
     void aPendingEndIsWrittenSoonAfterTheStorageIsBack() {
-        Execution execution = run("running");
+        ClaimedExecution execution = run("running");
         isDown();
         execution.finish(Verdict.KEEP, StoredResult.nothing());
         await().until(() -> storage.count(Call.COMPLETE) >= 6);
@@ -192,7 +192,7 @@ class StorageOutageTest {
     @Test
     @DisplayName("T10: ends are recorded before their responses leave while slow claims keep other claims out")
     void endsAreRecordedAtOnceWhileSlowClaimsKeepOthersOut() throws Exception {
-        List<Execution> running = new ArrayList<>();
+        List<ClaimedExecution> running = new ArrayList<>();
         for (int i = 0; i < 2 * StorageGuard.MOST_SLOW_CALLERS; i++) {
             running.add(run("running-" + i));
         }
@@ -215,7 +215,7 @@ class StorageOutageTest {
             List<Future<RecordState>> ends = new ArrayList<>();
             for (int i = 0; i < running.size(); i++) {
                 String id = "running-" + i;
-                Execution execution = running.get(i);
+                ClaimedExecution execution = running.get(i);
                 ends.add(callers.submit(() -> {
                     execution.finish(Verdict.KEEP, StoredResult.nothing());
                     return state(id);

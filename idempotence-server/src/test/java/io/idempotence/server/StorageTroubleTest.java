@@ -157,8 +157,8 @@ class StorageTroubleTest {
                         .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                         .build());
         IdempotentCall call = IdempotentCall.of(id);
-        Execution overtaken = ((Decision.Run) late.claim(call, SHORT_LEASE)).execution();
-        AtomicReference<Execution> successor = new AtomicReference<>();
+        ClaimedExecution overtaken = ((Decision.Run) late.claim(call, SHORT_LEASE)).execution();
+        AtomicReference<ClaimedExecution> successor = new AtomicReference<>();
         await().until(() -> {
             if (other.claim(call, other.policy()) instanceof Decision.Run run) {
                 successor.set(run.execution());

@@ -54,7 +54,7 @@ class WaitingEventsTest {
         other.close();
     }
 
-    private Execution run(Where where) {
+    private ClaimedExecution run(Where where) {
         Idempotence first = where == Where.HERE ? idempotence : other;
         return ((Decision.Run) first.claim(call, POLICY)).execution();
     }
@@ -95,7 +95,7 @@ class WaitingEventsTest {
     @ParameterizedTest
     @EnumSource
     void replays(Where where) {
-        Execution execution = run(where);
+        ClaimedExecution execution = run(where);
         threeWait();
         execution.finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
         waiters.forEach(waiter ->
@@ -106,7 +106,7 @@ class WaitingEventsTest {
     @ParameterizedTest
     @EnumSource
     void answersThatWereNotKept(Where where) {
-        Execution execution = run(where);
+        ClaimedExecution execution = run(where);
         threeWait();
         execution.finish(Verdict.KEEP, StoredResult.unavailable());
         assertRefused(Refusal.RESULT_UNAVAILABLE);
@@ -116,7 +116,7 @@ class WaitingEventsTest {
     @ParameterizedTest
     @EnumSource
     void unknownOutcomes(Where where) {
-        Execution execution = run(where);
+        ClaimedExecution execution = run(where);
         threeWait();
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
             execution.finish(Verdict.UNKNOWN, StoredResult.unavailable());
@@ -138,7 +138,7 @@ class WaitingEventsTest {
     @ParameterizedTest
     @EnumSource
     void releases(Where where) {
-        Execution execution = run(where);
+        ClaimedExecution execution = run(where);
         threeWait();
         execution.finish(Verdict.RELEASE, StoredResult.unavailable());
         assertRefused(Refusal.IN_PROGRESS);
@@ -198,7 +198,7 @@ class WaitingEventsTest {
 
     @Test
     void whoHasLeftIsNotCounted() {
-        Execution execution = run(Where.HERE);
+        ClaimedExecution execution = run(Where.HERE);
         threeWait();
         waiters.get(0).cancel(false);
         execution.finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));

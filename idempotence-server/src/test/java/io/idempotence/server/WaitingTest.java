@@ -72,7 +72,7 @@ class WaitingTest {
         return Fingerprint.of(bytes);
     }
 
-    private Execution run(Idempotence idempotence) {
+    private ClaimedExecution run(Idempotence idempotence) {
         return ((Decision.Run) idempotence.claim(call, POLICY)).execution();
     }
 
@@ -113,7 +113,7 @@ class WaitingTest {
             "1,000 duplicates in the process of the first attempt cost one storage call each, and none for waiting")
     void duplicatesInTheSameProcessAreTold() {
         Idempotence idempotence = idempotence();
-        Execution execution = run(idempotence);
+        ClaimedExecution execution = run(idempotence);
         int threads = Thread.activeCount();
         long before = commands();
 
@@ -134,7 +134,7 @@ class WaitingTest {
     @Test
     @DisplayName("1,000 duplicates in another process share one poll")
     void duplicatesInAnotherProcessShareOnePoll() {
-        Execution execution = run(idempotence());
+        ClaimedExecution execution = run(idempotence());
         Idempotence other = idempotence();
         long before = commands();
 
@@ -152,7 +152,7 @@ class WaitingTest {
     void whoWaitsForAReleasedAttemptMayAskAgainAtOnce() {
         for (boolean sameProcess : new boolean[] {true, false}) {
             Idempotence idempotence = idempotence();
-            Execution execution = run(idempotence);
+            ClaimedExecution execution = run(idempotence);
             Idempotence waiting = sameProcess ? idempotence : idempotence();
             CompletableFuture<Decision> waiter = waiting.claim(call, POLICY, LONG);
 
@@ -166,7 +166,7 @@ class WaitingTest {
     @Test
     void whoWaitsForAnUncertainAttemptIsTold() {
         Idempotence idempotence = idempotence();
-        Execution execution = run(idempotence);
+        ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> here = idempotence.claim(call, POLICY, LONG);
         CompletableFuture<Decision> there = idempotence().claim(call, POLICY, LONG);
 
@@ -179,7 +179,7 @@ class WaitingTest {
     @Test
     void whoWaitsForAnAnswerThatWasNotKeptIsTold() {
         Idempotence idempotence = idempotence();
-        Execution execution = run(idempotence);
+        ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> here = idempotence.claim(call, POLICY, LONG);
         CompletableFuture<Decision> there = idempotence().claim(call, POLICY, LONG);
 
@@ -193,14 +193,14 @@ class WaitingTest {
     @Test
     void patienceEndsWithTheRefusalOfOneWhoDidNotWait() {
         Idempotence idempotence = idempotence();
-        Execution execution = run(idempotence);
+        ClaimedExecution execution = run(idempotence);
 
         assertRefused(idempotence.claim(call, POLICY, Duration.ofMillis(1)), Refusal.IN_PROGRESS);
         assertRefused(idempotence.claim(call, POLICY, Duration.ZERO), Refusal.IN_PROGRESS);
         assertReplaysAfter(execution, idempotence);
     }
 
-    private void assertReplaysAfter(Execution execution, Idempotence idempotence) {
+    private void assertReplaysAfter(ClaimedExecution execution, Idempotence idempotence) {
         execution.finish(Verdict.KEEP, answer());
         assertReplays(idempotence.claim(call, POLICY, LONG));
     }
@@ -208,7 +208,7 @@ class WaitingTest {
     @Test
     void oneTooManyIsNotKeptWaiting() {
         Idempotence idempotence = idempotence(2);
-        Execution execution = run(idempotence);
+        ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> first = idempotence.claim(call, POLICY, LONG);
         CompletableFuture<Decision> second = idempotence.claim(call, POLICY, LONG);
 
@@ -234,7 +234,7 @@ class WaitingTest {
             storage.delete(StorageKey.of("default", "", "", call.id()));
         }
         IdempotentCall other = IdempotentCall.of(call.id()).withFingerprint(fingerprint(2));
-        Execution execution = ((Decision.Run) idempotence.claim(other, POLICY)).execution();
+        ClaimedExecution execution = ((Decision.Run) idempotence.claim(other, POLICY)).execution();
 
         execution.finish(Verdict.KEEP, answer());
 
@@ -245,7 +245,7 @@ class WaitingTest {
     @DisplayName("T22: who waits is not told an answer that is not recorded yet")
     void anAnswerThatIsNotRecordedIsNotTold() {
         Idempotence idempotence = idempotence();
-        Execution execution = run(idempotence);
+        ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
         redis.kill();
 
@@ -365,7 +365,7 @@ class WaitingTest {
     @Test
     void whoIsWillingToWaitForEverWaits() {
         Idempotence idempotence = idempotence();
-        Execution execution = run(idempotence);
+        ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, ChronoUnit.FOREVER.getDuration());
         execution.finish(Verdict.KEEP, answer());
         assertReplays(waiter);
@@ -381,7 +381,7 @@ class WaitingTest {
         FaultyStorage cutOff = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address())).withoutRenewals();
         Idempotence first = Idempotence.over(cutOff);
         open.add(first);
-        Execution late = ((Decision.Run) first.claim(call, shortLease)).execution();
+        ClaimedExecution late = ((Decision.Run) first.claim(call, shortLease)).execution();
         CompletableFuture<Decision> waiter = first.claim(call, POLICY, LONG);
         assertThat(waiter).isNotDone();
         Idempotence second = idempotence();

@@ -10,7 +10,7 @@ import java.util.Set;
 /** What {@link IdempotenceFilter.Builder} was told. */
 record FilterConfiguration(
         IdempotencePolicy policy,
-        List<Operation> operations,
+        List<OperationPolicy> operations,
         Set<String> methods,
         boolean keyRequired,
         IdempotencyKeyHeader header,
@@ -28,8 +28,8 @@ record FilterConfiguration(
         if (operations.isEmpty()) {
             return policy;
         }
-        String path = CallersPath.inContext(request);
-        for (Operation operation : operations) {
+        String path = OriginalPath.inContext(request);
+        for (OperationPolicy operation : operations) {
             if (operation.covers(request.getMethod(), path)) {
                 return operation.policy();
             }

@@ -12,7 +12,7 @@ import java.io.IOException;
 /** Asynchronous processing whose end the exchange sees before the container does. */
 final class HeldAsyncContext implements AsyncContext {
     private final AsyncContext container;
-    private final Exchange exchange;
+    private final ProtectedRequest exchange;
     private final ServletRequest request;
     private final ServletResponse response;
     private final boolean keepsResponse;
@@ -26,7 +26,7 @@ final class HeldAsyncContext implements AsyncContext {
      */
     HeldAsyncContext(
             AsyncContext container,
-            Exchange exchange,
+            ProtectedRequest exchange,
             ServletRequest request,
             ServletResponse response,
             boolean keepsResponse,

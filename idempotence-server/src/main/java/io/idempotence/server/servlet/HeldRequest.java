@@ -19,12 +19,12 @@ import org.jspecify.annotations.Nullable;
 
 /** A request whose body was read before its handler runs, and whose asynchronous processing the exchange follows. */
 final class HeldRequest extends HttpServletRequestWrapper {
-    private final Exchange exchange;
+    private final ProtectedRequest exchange;
     private final HeldBody body;
     private @Nullable ServletRequest examined;
     private boolean throughFilterInFront;
 
-    HeldRequest(HttpServletRequest request, HeldBody body, Exchange exchange) {
+    HeldRequest(HttpServletRequest request, HeldBody body, ProtectedRequest exchange) {
         super(request);
         this.body = body;
         this.exchange = exchange;
@@ -36,7 +36,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
     }
 
     /** Whether a handler that has {@code request} has one of this exchange. */
-    static boolean isBehind(ServletRequest request, Exchange exchange) {
+    static boolean isBehind(ServletRequest request, ProtectedRequest exchange) {
         ServletRequest current = request;
         while (current instanceof ServletRequestWrapper wrapper) {
             if (current instanceof HeldRequest held && held.exchange == exchange) {

@@ -5,8 +5,8 @@ import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
-import io.idempotence.server.Execution;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
@@ -80,14 +80,14 @@ import org.slf4j.LoggerFactory;
 public final class IdempotenceFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     private static final Duration OVERLOAD_RETRY = Duration.ofSeconds(1);
-    private static final String EXCHANGE = Exchange.class.getName();
+    private static final String EXCHANGE = ProtectedRequest.class.getName();
     /** Names the filter that let the request through, so that no other one protects it. */
     private static final String LET_THROUGH_BY = IdempotenceFilter.class.getName();
 
     private final Idempotence idempotence;
     private final FilterConfiguration config;
-    private final Problems problems;
-    private final Waiting waiting;
+    private final ProblemWriter problems;
+    private final DuplicateWait waiting;
     private final MemoryBudget memory;
     /** Null if the application has mapped the filter itself: it cannot be told to what. */
     private volatile @Nullable List<UrlPattern> covered;
@@ -95,8 +95,8 @@ public final class IdempotenceFilter implements Filter {
     private IdempotenceFilter(Builder builder) {
         this.idempotence = builder.idempotence;
         this.config = builder.configuration();
-        this.problems = new Problems(config.problemBase());
-        this.waiting = new Waiting(config.maxWait());
+        this.problems = new ProblemWriter(config.problemBase());
+        this.waiting = new DuplicateWait(config.maxWait());
         this.memory = new MemoryBudget(config.maxMemory());
     }
 
@@ -173,7 +173,8 @@ public final class IdempotenceFilter implements Filter {
      * @return the execution, or empty if the request is not protected
      */
     public static Optional<IdempotentExecution> execution(ServletRequest request) {
-        return Optional.ofNullable((Exchange) request.getAttribute(EXCHANGE)).map(Exchange::execution);
+        return Optional.ofNullable((ProtectedRequest) request.getAttribute(EXCHANGE))
+                .map(ProtectedRequest::execution);
     }
 
     /**
@@ -211,9 +212,9 @@ public final class IdempotenceFilter implements Filter {
             chain.doFilter(request, response);
             return;
         }
-        Exchange exchange = (Exchange) request.getAttribute(EXCHANGE);
+        ProtectedRequest exchange = (ProtectedRequest) request.getAttribute(EXCHANGE);
         if (exchange == null) {
-            Waiting.Decided decided = waiting.takeDecided(http);
+            DuplicateWait.Decided decided = waiting.takeDecided(http);
             if (decided != null) {
                 give(decided.id(), decided.decision(), answer);
             } else if (!isFirstSight(http)) {
@@ -266,7 +267,7 @@ public final class IdempotenceFilter implements Filter {
             case REQUEST -> true;
             // Let through by this one: the handler has run.
             case ASYNC ->
-                letThroughBy == null && patterns != null && isCovered(CallersPath.inContext(request), patterns);
+                letThroughBy == null && patterns != null && isCovered(OriginalPath.inContext(request), patterns);
             default -> false;
         };
     }
@@ -329,7 +330,7 @@ public final class IdempotenceFilter implements Filter {
             }
             return;
         }
-        Execution execution = null;
+        ClaimedExecution execution = null;
         try {
             IdempotentCall call = new IdempotentCall(
                     id, "", config.scope().apply(request), content.fingerprint(), AttemptNumber.of(request));
@@ -345,10 +346,10 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /** The right to run, or null if the caller gets its response without. */
-    private @Nullable Execution claim(
+    private @Nullable ClaimedExecution claim(
             IdempotentCall call, HttpServletRequest request, HttpServletResponse response, RequestContent content)
             throws IOException {
-        try (Waiting.Turn turn = waiting.turn(request, response, covered != null)) {
+        try (DuplicateWait.Turn turn = waiting.turn(request, response, covered != null)) {
             CompletableFuture<Decision> decision = idempotence.claim(call, config.policyFor(request), turn.patience());
             if (decision.isDone() && decision.join() instanceof Decision.Run run) {
                 return run.execution();
@@ -373,15 +374,15 @@ public final class IdempotenceFilter implements Filter {
     }
 
     private void run(
-            Execution execution,
+            ClaimedExecution execution,
             HttpServletRequest request,
             RequestContent content,
             HttpServletResponse response,
             FilterChain chain)
             throws IOException, ServletException {
-        Exchange exchange;
+        ProtectedRequest exchange;
         try {
-            exchange = new Exchange(execution, config, problems, covered != null, request, content, response);
+            exchange = new ProtectedRequest(execution, config, problems, covered != null, request, content, response);
             request.setAttribute(EXCHANGE, exchange);
         } catch (Throwable e) {
             // A listener of the application, say. Nothing ran, and nobody else would end the execution.
@@ -395,7 +396,7 @@ public final class IdempotenceFilter implements Filter {
     private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
         try (MemoryBudget.Share held = memory.share()) {
             if (held.reserve(2L * result.length)) {
-                Replay.give(result, response);
+                ReplayWriter.give(result, response);
             } else {
                 problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
             }
@@ -411,7 +412,7 @@ public final class IdempotenceFilter implements Filter {
 
         private final Idempotence idempotence;
         private IdempotencePolicy policy;
-        private final List<Operation> operations = new ArrayList<>();
+        private final List<OperationPolicy> operations = new ArrayList<>();
         private Set<String> methods = Set.of("POST", "PATCH");
         private boolean keyRequired = true;
         private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
@@ -466,7 +467,7 @@ public final class IdempotenceFilter implements Filter {
             Objects.requireNonNull(policy, "policy");
             int space = requests.indexOf(' ');
             String method = space < 0 ? "" : unsafe(requests.substring(0, space));
-            operations.add(new Operation(method, UrlPattern.of(requests.substring(space + 1)), policy));
+            operations.add(new OperationPolicy(method, UrlPattern.of(requests.substring(space + 1)), policy));
             return this;
         }
 

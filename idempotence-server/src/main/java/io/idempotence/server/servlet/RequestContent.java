@@ -81,7 +81,7 @@ final class RequestContent implements AutoCloseable {
         if (declared > cap) {
             throw new NotTaken(NotTaken.Reason.TOO_LARGE);
         }
-        Parts parts = Parts.of(request);
+        MultipartBody parts = MultipartBody.of(request);
         if (parts.parsed() != null) {
             Fingerprint fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
             if (fingerprint == null) {

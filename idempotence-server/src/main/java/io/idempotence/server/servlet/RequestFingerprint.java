@@ -92,8 +92,8 @@ final class RequestFingerprint {
 
     private void head(HttpServletRequest request) {
         add(request.getMethod());
-        add(CallersPath.uri(request));
-        CanonicalQuery.of(CallersPath.query(request)).addTo(digest);
+        add(OriginalPath.uri(request));
+        CanonicalQuery.of(OriginalPath.query(request)).addTo(digest);
         add(MediaTypes.withoutParameters(MediaTypes.of(request)));
     }
 

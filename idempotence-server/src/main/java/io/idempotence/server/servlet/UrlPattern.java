@@ -75,7 +75,7 @@ final class UrlPattern {
         return Stream.of(pattern, pattern.endsWith("/") ? pattern.substring(0, pattern.length() - 1) : pattern + "/");
     }
 
-    /** @param path as {@link CallersPath#inContext} has it */
+    /** @param path as {@link OriginalPath#inContext} has it */
     boolean covers(String path) {
         return paths.matcher(path).matches();
     }

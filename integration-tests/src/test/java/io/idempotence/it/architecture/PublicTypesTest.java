@@ -91,7 +91,7 @@ class PublicTypesTest {
                 Decision.Refuse
                 Decision.Replay
                 Decision.Run
-                Execution
+                ClaimedExecution
                 ExecutionRefusedException
                 FailureRule
                 Idempotence

@@ -20,22 +20,22 @@ import org.jspecify.annotations.Nullable;
  * Duplicates that wait for the first attempt to end. Those of an execution in this process are told by it; for one in
  * another process the storage is polled, once for all that wait here, less and less often. Waiting holds no thread.
  */
-final class Waiters implements AutoCloseable {
+final class WaitingDuplicates implements AutoCloseable {
     private static final Duration FIRST_POLL = Duration.ofMillis(20);
     private static final Duration LONGEST_POLL = Duration.ofMillis(500);
 
     /** What those get whose wait is broken off because this is closed. */
     static final Decision CLOSED = new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
 
-    private final Background polls;
-    private final Background timeouts;
+    private final BackgroundTasks polls;
+    private final BackgroundTasks timeouts;
     private final Predicate<StorageKey> runsHere;
     private final int limit;
     private final AtomicInteger count = new AtomicInteger();
     private final Map<Operation, Set<CompletableFuture<Decision>>> waiting = new ConcurrentHashMap<>();
 
     /** @param timeouts apart from {@code polls}, which wait for the storage */
-    Waiters(Background polls, Background timeouts, Predicate<StorageKey> runsHere, int limit) {
+    WaitingDuplicates(BackgroundTasks polls, BackgroundTasks timeouts, Predicate<StorageKey> runsHere, int limit) {
         this.polls = polls;
         this.timeouts = timeouts;
         this.runsHere = runsHere;

@@ -1,7 +1,7 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
-import io.idempotence.server.Execution;
 import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
@@ -33,12 +33,12 @@ import org.slf4j.LoggerFactory;
  * <p>In every dispatch the filters in front wrap what the container has, this exchange comes next, and the filters behind it and the
  * handler see what they have seen before. So whoever looks for a wrapper of its own finds it, on either side.
  */
-final class Exchange {
-    private static final Logger LOG = LoggerFactory.getLogger(Exchange.class);
+final class ProtectedRequest {
+    private static final Logger LOG = LoggerFactory.getLogger(ProtectedRequest.class);
 
-    private final Execution execution;
+    private final ClaimedExecution execution;
     private final FilterConfiguration config;
-    private final Problems problems;
+    private final ProblemWriter problems;
     private final boolean seesDispatches;
     private final RequestContent content;
     private final HeldBody body;
@@ -60,10 +60,10 @@ final class Exchange {
     private boolean asyncStarted;
     private @Nullable HeldAsyncContext asyncContext;
 
-    Exchange(
-            Execution execution,
+    ProtectedRequest(
+            ClaimedExecution execution,
             FilterConfiguration config,
-            Problems problems,
+            ProblemWriter problems,
             boolean seesDispatches,
             HttpServletRequest request,
             RequestContent content,
@@ -88,7 +88,7 @@ final class Exchange {
         return config == filter;
     }
 
-    Execution execution() {
+    ClaimedExecution execution() {
         return execution;
     }
 
@@ -347,7 +347,7 @@ final class Exchange {
     void beforeDispatch() {
         if (!seesDispatches) {
             buffer.stopHolding();
-            if (!Waiting.isSureToBeDelivered(response.target())) {
+            if (!DuplicateWait.isSureToBeDelivered(response.target())) {
                 buffer.mayBeEncodedInFront();
             }
         }
@@ -614,12 +614,12 @@ final class Exchange {
     private boolean gave(Optional<Decision> instead, ResponseBuffer own, HttpServletResponse target) {
         boolean possible = instead.isPresent()
                 && !own.streaming()
-                && (!(instead.get() instanceof Decision.Replay replay) || Replay.isPossible(replay.result()));
+                && (!(instead.get() instanceof Decision.Replay replay) || ReplayWriter.isPossible(replay.result()));
         if (possible) {
             own.discard();
             try {
                 if (instead.get() instanceof Decision.Replay replay) {
-                    Replay.give(replay.result(), target);
+                    ReplayWriter.give(replay.result(), target);
                 } else if (instead.get() instanceof Decision.Refuse refuse) {
                     problems.refuse(target, refuse.refusal(), refuse.retryAfter(), null);
                 }

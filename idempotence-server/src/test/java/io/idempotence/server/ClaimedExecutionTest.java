@@ -29,7 +29,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** How an execution ends, and what its caller and the listener are told, by a clock that stands still. */
-class ExecutionTest {
+class ClaimedExecutionTest {
     private static final byte[] OWN = StoredResult.value(new byte[] {1});
     private static final byte[] PAGE = StoredResult.value(new byte[] {3});
     private static final byte[] OTHER = StoredResult.value(new byte[] {2});
@@ -75,7 +75,7 @@ class ExecutionTest {
         return idempotence.claim(IdempotentCall.of(id), POLICY);
     }
 
-    private Execution run() {
+    private ClaimedExecution run() {
         return ((Decision.Run) claim()).execution();
     }
 
@@ -97,7 +97,7 @@ class ExecutionTest {
 
     @Test
     void knowsWhatItIsAndWhetherItEnded() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         assertThat(execution.id()).isEqualTo(id);
         assertThat(execution.key()).isEqualTo(key);
         assertThat(execution.takenOver()).isFalse();
@@ -116,7 +116,7 @@ class ExecutionTest {
 
     @Test
     void eachAttemptIsCountedAndTimedAsWhatItCameTo() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         claim();
         execution.finish(Verdict.KEEP, OWN);
         claim();
@@ -141,23 +141,23 @@ class ExecutionTest {
     @Test
     @DisplayName("every release is told with its reason, and nothing else is told as one")
     void everyReleaseIsToldWithItsReason() {
-        Execution byStatus = run();
+        ClaimedExecution byStatus = run();
         byStatus.finish(byStatus.byStatus(503), OWN);
-        Execution byException = run();
+        ClaimedExecution byException = run();
         byException.finish(byException.byException(new IllegalStateException()), OWN);
-        Execution byHandler = run();
+        ClaimedExecution byHandler = run();
         byHandler.release();
         byHandler.finish(byHandler.byStatus(200), OWN);
-        Execution overtaken = run();
+        ClaimedExecution overtaken = run();
         overtaken.overtaken();
         overtaken.finish(overtaken.byStatus(500), OWN);
         assertThat(reasons).containsExactly("503", "IllegalStateException", "handler", "overtaken");
         assertThat(told).filteredOn("RELEASED"::equals).hasSize(4);
 
-        Execution late = run();
+        ClaimedExecution late = run();
         memory.delete(key);
         late.finish(late.byStatus(503), OWN);
-        Execution kept = run();
+        ClaimedExecution kept = run();
         kept.finish(kept.byStatus(422), OWN);
         assertThat(reasons).hasSize(4);
     }
@@ -165,14 +165,14 @@ class ExecutionTest {
     @Test
     void aReleaseThatIsWrittenLaterIsToldWhenItIs() {
         fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
-        Execution execution = run();
+        ClaimedExecution execution = run();
         execution.finish(execution.byStatus(503), OWN);
         assertThat(reasons).isEmpty();
         storage.before((call, which) -> {});
         await().until(() -> reasons.equals(List.of("503")));
     }
 
-    private Execution strict() {
+    private ClaimedExecution strict() {
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .failureRule(FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT)
                 .build();
@@ -182,7 +182,7 @@ class ExecutionTest {
     @Test
     @DisplayName("the strict rule: a handler that charges and then fails is not run again")
     void aHandlerThatTookEffectAndThenFailsIsNotRunAgain() {
-        Execution execution = strict();
+        ClaimedExecution execution = strict();
         execution.finish(execution.byException(new IllegalStateException("cannot serialise the receipt")), OWN);
         assertThat(state()).isEqualTo(RecordState.UNKNOWN);
         assertThat(reasons).isEmpty();
@@ -191,7 +191,7 @@ class ExecutionTest {
     @Test
     @DisplayName("the strict rule: what was rolled back runs again")
     void aFailureOfWhichNothingTookEffectIsReleased() {
-        Execution execution = strict();
+        ClaimedExecution execution = strict();
         execution.nothingTookEffect();
         execution.finish(execution.byException(new IllegalStateException("deadlock")), OWN);
         assertThat(state()).isEqualTo(RecordState.RELEASED);
@@ -200,7 +200,7 @@ class ExecutionTest {
 
     @Test
     void aDeclarationIsWithdrawnByWhatMayTakeEffectLaterAndForGoodByWhatDid() {
-        Execution execution = strict();
+        ClaimedExecution execution = strict();
         execution.nothingTookEffect();
         execution.applied();
         assertThat(execution.byStatus(500)).isEqualTo(Verdict.UNKNOWN);
@@ -213,7 +213,7 @@ class ExecutionTest {
 
     @Test
     void aDeclarationDecidesNothingButWhatWouldBeUnknown() {
-        Execution execution = strict();
+        ClaimedExecution execution = strict();
         execution.nothingTookEffect();
         assertThat(execution.byStatus(201)).isEqualTo(Verdict.KEEP);
         assertThat(execution.byStatus(422)).isEqualTo(Verdict.KEEP);
@@ -226,7 +226,7 @@ class ExecutionTest {
     @DisplayName(
             "P2: no rule and no later decision releases what took effect: a charge that fails afterwards is not run again")
     void whatTookEffectIsNeverReleased() {
-        Map<String, Consumer<Execution>> endings = Map.of(
+        Map<String, Consumer<ClaimedExecution>> endings = Map.of(
                 "200", execution -> execution.finish(execution.byStatus(200), OWN),
                 "422", execution -> execution.finish(execution.byStatus(422), OWN),
                 "429", execution -> execution.finish(execution.byStatus(429), OWN),
@@ -251,7 +251,8 @@ class ExecutionTest {
                 RecordState undeclared = state();
                 memory.delete(key);
 
-                Execution tookEffect = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
+                ClaimedExecution tookEffect =
+                        ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
                 tookEffect.tookEffect();
                 ending.accept(tookEffect);
                 assertThat(state())
@@ -259,7 +260,7 @@ class ExecutionTest {
                         .isEqualTo(undeclared == RecordState.RELEASED ? RecordState.UNKNOWN : undeclared);
                 memory.delete(key);
 
-                Execution none = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
+                ClaimedExecution none = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
                 none.nothingTookEffect();
                 ending.accept(none);
                 assertThat(state())
@@ -273,7 +274,7 @@ class ExecutionTest {
     @Test
     void aReleaseThatContradictsItsEffectIsLogged() {
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
-            Execution execution = run();
+            ClaimedExecution execution = run();
             execution.tookEffect();
             execution.release();
             execution.finish(execution.byStatus(200), OWN);
@@ -286,7 +287,7 @@ class ExecutionTest {
 
     @Test
     void aFailureIsRecordedAtOnceAndItsErrorPageReplacesItOnce() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         assertThat(execution.finishProvisionally(Verdict.KEEP, OWN)).isEmpty();
         assertThat(state()).isEqualTo(RecordState.COMPLETED);
         execution.settle();
@@ -303,7 +304,7 @@ class ExecutionTest {
     @Test
     @DisplayName("P4: a failure is given to nobody while its error page may still come")
     void aFailureIsGivenToNobodyWhileItsErrorPageMayStillCome() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         List<Decision> during = new CopyOnWriteArrayList<>();
         storage.after((call, which) -> {
             if (call == Call.COMPLETE_PROVISIONALLY) {
@@ -335,12 +336,12 @@ class ExecutionTest {
 
     @Test
     void whatIsNotKeptProvisionallyIsNeverReplaced() {
-        Execution released = run();
+        ClaimedExecution released = run();
         released.finishProvisionally(Verdict.RELEASE, OWN);
         released.replace(PAGE);
         assertThat(state()).isEqualTo(RecordState.RELEASED);
 
-        Execution kept = run();
+        ClaimedExecution kept = run();
         kept.finish(Verdict.KEEP, OWN);
         kept.replace(PAGE);
         assertReplays(OWN);
@@ -351,7 +352,7 @@ class ExecutionTest {
     void anErrorPageReplacesAFailureWhoseRecordIsStillPending() {
         for (Call lost : List.of(Call.COMPLETE_PROVISIONALLY, Call.COMPLETE)) {
             fail(Call.COMPLETE_PROVISIONALLY, new StorageUnavailableException("the cable is out", null));
-            Execution execution = run();
+            ClaimedExecution execution = run();
             execution.finishProvisionally(Verdict.KEEP, OWN);
             assertThat(state()).isEqualTo(RecordState.IN_PROGRESS);
             fail(lost, new StorageUnavailableException("the cable is out", null));
@@ -369,7 +370,7 @@ class ExecutionTest {
     @Test
     @DisplayName("T14: the page of a late owner never replaces the answer of the one that overtook it")
     void theErrorPageOfALateOwnerReplacesNothing() {
-        Execution late = run();
+        ClaimedExecution late = run();
         clock.advance(LEASE);
         late.finishProvisionally(Verdict.KEEP, OWN);
         memory.delete(key);
@@ -389,7 +390,7 @@ class ExecutionTest {
 
     @Test
     void anAnswerThatIsTooLargeIsTold() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         told.clear();
         execution.oversize();
         assertThat(told).containsExactly("OVERSIZE");
@@ -398,7 +399,7 @@ class ExecutionTest {
     @Test
     @DisplayName("T9: a renewal that failed is due again after a sixth of the lease")
     void aFailedRenewalIsDueAgainSoon() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         long before = System.nanoTime();
         assertThat(execution.isRenewalDue(
                         before + LEASE.dividedBy(3).minusSeconds(50).toNanos()))
@@ -418,7 +419,7 @@ class ExecutionTest {
     @Test
     @DisplayName("T16: a record that vanished is told once, however often it is noticed")
     void aLostRecordAlarmsOnce() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         memory.delete(key);
         told.clear();
         execution.renew();
@@ -431,7 +432,7 @@ class ExecutionTest {
     @Test
     @DisplayName("T20: a record that was damaged is told when it is renewed, and when it should be finished")
     void aDamagedRecordIsToldAndNotWritten() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         told.clear();
         fail(Call.RENEW, new CorruptRecordException("somebody wrote over it"));
         execution.renew();
@@ -446,13 +447,13 @@ class ExecutionTest {
     // ---- taken over
 
     /** The first execution has broken off, what it did is not known; another one runs. */
-    private Execution takenOver() {
+    private ClaimedExecution takenOver() {
         run();
         clock.advance(LEASE);
         return run();
     }
 
-    private Execution next() {
+    private ClaimedExecution next() {
         assertThat(refusal(Optional.of(claim()))).isEqualTo(Refusal.IN_PROGRESS);
         clock.advance(Duration.ofMillis(1));
         return run();
@@ -462,19 +463,19 @@ class ExecutionTest {
     @DisplayName(
             "T7: after a take-over that its policy releases the next one is a take-over: what was first done is not known")
     void aTakeOverThatFailsIsFollowedByATakeOver() throws Exception {
-        Execution second = takenOver();
+        ClaimedExecution second = takenOver();
         CompletableFuture<Decision> waiter = idempotence.claim(IdempotentCall.of(id), POLICY, Duration.ofMinutes(5));
         assertThat(second.finish(Verdict.RELEASE, OWN)).isEmpty();
         assertThat(refusal(Optional.of(waiter.orTimeout(20, TimeUnit.SECONDS).join())))
                 .isEqualTo(Refusal.IN_PROGRESS);
 
-        Execution third = next();
+        ClaimedExecution third = next();
         assertThat(third.takenOver()).isTrue();
         assertThat(third.fence()).isEqualTo(3);
         third.overtaken();
         assertThat(third.finish(Verdict.KEEP, OWN)).isPresent();
 
-        Execution fourth = next();
+        ClaimedExecution fourth = next();
         assertThat(fourth.takenOver()).isTrue();
         fourth.finish(Verdict.KEEP, OWN);
         assertThat(state()).isEqualTo(RecordState.COMPLETED);
@@ -483,7 +484,7 @@ class ExecutionTest {
 
     @Test
     void aHandlerThatKnowsThatNothingTookEffectReleasesATakeOver() {
-        Execution second = takenOver();
+        ClaimedExecution second = takenOver();
         second.release();
         second.finish(Verdict.KEEP, OWN);
         assertThat(state()).isEqualTo(RecordState.RELEASED);
@@ -492,7 +493,7 @@ class ExecutionTest {
 
     @Test
     void aRenewalThatIsLateDoesNotRenewALeaseThatWasEnded() {
-        Execution second = takenOver();
+        ClaimedExecution second = takenOver();
         second.finish(Verdict.RELEASE, OWN);
         second.renew();
         assertThat(next().takenOver()).isTrue();
@@ -536,8 +537,8 @@ class ExecutionTest {
 
     // ---- overtaken
 
-    private Execution overtaken() {
-        Execution late = run();
+    private ClaimedExecution overtaken() {
+        ClaimedExecution late = run();
         clock.advance(LEASE);
         return late;
     }
@@ -545,21 +546,21 @@ class ExecutionTest {
     @Test
     @DisplayName("T14: a failure of a late owner gives way to what its successor came to, a success only to an answer")
     void aLateFailureGivesWay() {
-        Execution late = overtaken();
-        Execution successor = run();
+        ClaimedExecution late = overtaken();
+        ClaimedExecution successor = run();
         assertThat(successor.takenOver()).isTrue();
         assertThat(late.finish(Verdict.RELEASE, OWN)).as("nothing to give yet").isEmpty();
         assertThat(told).contains("TAKE_OVER", "FENCED");
         assertThat(state()).isEqualTo(RecordState.IN_PROGRESS);
         clock.advance(LEASE);
-        Execution last = run();
+        ClaimedExecution last = run();
         last.finish(Verdict.KEEP, StoredResult.unavailable());
         assertThat(refusal(successor.finish(Verdict.RELEASE, OWN))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
     }
 
     @Test
     void aLateSuccessGivesWayToAnAnswer() {
-        Execution late = overtaken();
+        ClaimedExecution late = overtaken();
         run().finish(Verdict.KEEP, OTHER);
         assertThat(late.finish(Verdict.KEEP, OWN))
                 .hasValueSatisfying(instead ->
@@ -569,7 +570,7 @@ class ExecutionTest {
     @Test
     @DisplayName("whoever says that it was overtaken is told to ask again, even if the storage cannot be told")
     void whoSaysThatItWasOvertakenAsksAgain() {
-        Execution execution = run();
+        ClaimedExecution execution = run();
         fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
         execution.overtaken();
         assertThat(refusal(execution.finish(Verdict.KEEP, OWN))).isEqualTo(Refusal.IN_PROGRESS);
@@ -603,14 +604,14 @@ class ExecutionTest {
     @Test
     @DisplayName("T12: a release whose answer gets lost is no overlap: whoever runs since began after it")
     void aReleaseWhoseAnswerGetsLostAlarmsNobody() {
-        Execution first = run();
+        ClaimedExecution first = run();
         storage.after((call, which) -> {
             if (call == Call.RELEASE && storage.count(Call.RELEASE) == 1) {
                 throw new StorageUnavailableException("the cable is out", null);
             }
         });
         first.finish(Verdict.RELEASE, OWN);
-        Execution second = run();
+        ClaimedExecution second = run();
         await().until(() -> storage.count(Call.RELEASE) == 2);
         second.finish(Verdict.KEEP, OWN);
         idempotence.close();
@@ -625,7 +626,7 @@ class ExecutionTest {
                 .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                 .build();
         fail(Call.RENEW, new StorageUnavailableException("the cable is out", null));
-        Execution late = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), brief)).execution();
+        ClaimedExecution late = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), brief)).execution();
         await().until(late::leaseMayBeOver);
         clock.advance(LEASE);
         run();

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish} or
  * {@link #finishProvisionally} counts.
  */
-public final class Execution implements IdempotentExecution {
+public final class ClaimedExecution implements IdempotentExecution {
     /** What is declared of what the handler did. */
     private enum Effect {
         UNDECLARED,
@@ -55,7 +55,7 @@ public final class Execution implements IdempotentExecution {
     private volatile long claimNanos;
 
     /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
-    Execution(
+    ClaimedExecution(
             Engine engine, IdempotentCall call, ClaimResult.Claimed claimed, long claimLeft, IdempotencePolicy policy) {
         this.engine = engine;
         this.id = call.id();

@@ -7,7 +7,7 @@ import io.idempotence.server.IdempotencePolicy;
  *
  * @param method empty for all methods
  */
-record Operation(String method, UrlPattern pattern, IdempotencePolicy policy) {
+record OperationPolicy(String method, UrlPattern pattern, IdempotencePolicy policy) {
     boolean covers(String requestMethod, String path) {
         return (method.isEmpty() || method.equals(requestMethod)) && pattern.covers(path);
     }

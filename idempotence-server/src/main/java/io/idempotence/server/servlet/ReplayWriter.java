@@ -8,8 +8,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
 /** Gives a stored answer again (promise P4). */
-final class Replay {
-    private Replay() {}
+final class ReplayWriter {
+    private ReplayWriter() {}
 
     /** Whether a result is an answer that can be read. */
     static boolean isPossible(byte[] result) {

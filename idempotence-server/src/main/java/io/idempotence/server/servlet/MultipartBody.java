@@ -17,15 +17,16 @@ import org.slf4j.LoggerFactory;
  * @param refusal what the container said instead: that the servlet has no multipart configuration, or that the parts are too
  *     large. Both are an IllegalStateException (Servlet 6, getParts); after the second one the body is consumed
  */
-record Parts(@Nullable Collection<Part> parsed, @Nullable Exception refusal) {
-    private static final Logger LOG = LoggerFactory.getLogger(Parts.class);
+record MultipartBody(
+        @Nullable Collection<Part> parsed, @Nullable Exception refusal) {
+    private static final Logger LOG = LoggerFactory.getLogger(MultipartBody.class);
 
-    static Parts of(HttpServletRequest request) throws IOException, ServletException {
+    static MultipartBody of(HttpServletRequest request) throws IOException, ServletException {
         if (!"multipart/form-data".equals(MediaTypes.withoutParameters(MediaTypes.of(request)))) {
-            return new Parts(null, null);
+            return new MultipartBody(null, null);
         }
         try {
-            return new Parts(request.getParts(), null);
+            return new MultipartBody(request.getParts(), null);
         } catch (IllegalStateException | ServletException e) {
             // Jetty wraps it.
             if (!Causes.has(e, IllegalStateException.class)) {
@@ -34,7 +35,7 @@ record Parts(@Nullable Collection<Part> parsed, @Nullable Exception refusal) {
             LOG.debug(
                     "the servlet has no multipart configuration and reads the body itself, or the parts are too large",
                     e);
-            return new Parts(null, e);
+            return new MultipartBody(null, e);
         }
     }
 

@@ -9,10 +9,10 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** Writes the framework's own answers (RFC 9457). Every text comes from this project, none from the request. */
-final class Problems {
+final class ProblemWriter {
     private final String base;
 
-    Problems(String base) {
+    ProblemWriter(String base) {
         this.base = base;
     }
 

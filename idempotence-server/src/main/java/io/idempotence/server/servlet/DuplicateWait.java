@@ -30,10 +30,10 @@ import org.slf4j.LoggerFactory;
  * dispatches, the servlet and every filter in front support asynchronous processing, and no filter in front holds the response back in
  * a way of its own. Elsewhere it waits on its thread, and only a few do at a time.
  */
-final class Waiting {
+final class DuplicateWait {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     /** The request attribute with what was decided while the request waited. */
-    private static final String DECIDED = Waiting.class.getName();
+    private static final String DECIDED = DuplicateWait.class.getName();
 
     private static final Pattern WAIT =
             Pattern.compile("(?:^|[,;])\\s*wait\\s*=\\s*\"?([0-9]{1,9})\"?\\s*(?:$|[,;])", Pattern.CASE_INSENSITIVE);
@@ -50,7 +50,7 @@ final class Waiting {
     private final Duration longest;
     private final Semaphore blocked = new Semaphore(MAX_BLOCKED);
 
-    Waiting(Duration longest) {
+    DuplicateWait(Duration longest) {
         this.longest = longest;
     }
 
@@ -176,7 +176,7 @@ final class Waiting {
     }
 
     /** What was decided while a request waited, to be given in the ASYNC dispatch that follows. */
-    record Decided(Waiting by, IdempotenceId id, Decision decision) {}
+    record Decided(DuplicateWait by, IdempotenceId id, Decision decision) {}
 
     /** Takes what was decided while a request waited here; null if it did not wait, or has its response. */
     @Nullable

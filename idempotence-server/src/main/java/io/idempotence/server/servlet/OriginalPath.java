@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  * Where a caller sent its request. In an ASYNC dispatch the request names the path that it is dispatched to, and the one of the
  * caller is in its attributes (Jakarta Servlet 6, section 9.7.2), unless it is dispatched to where it came from.
  */
-final class CallersPath {
-    private CallersPath() {}
+final class OriginalPath {
+    private OriginalPath() {}
 
     /** With the context path, and encoded as the caller did. */
     static String uri(HttpServletRequest request) {

@@ -24,10 +24,10 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Writes that could not be made when they were due: how many may wait, how long, and what becomes of the others (T22). */
-class BackgroundTest {
+class BackgroundTasksTest {
     private static final Duration RETENTION = Duration.ofHours(24);
     private static final Duration CLOSING = Duration.ofSeconds(2);
-    private static final int WHOLE_ROOM = (int) Background.MAX_BYTES - Background.BYTES_PER_WRITE;
+    private static final int WHOLE_ROOM = (int) BackgroundTasks.MAX_BYTES - BackgroundTasks.BYTES_PER_WRITE;
     private static final IdempotencePolicy SHORT_LEASE =
             IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
 
@@ -37,8 +37,8 @@ class BackgroundTest {
     private final Events events = new Events((event, which) -> told.add(event + " " + which.value()));
     // As nanoTime may be: about to overflow.
     private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
-    private final Background background = new Background(
-            events, "idempotence-test", 1, IdempotenceEvent.UNKNOWN, Background.Outage.UNKNOWN, now::get, CLOSING);
+    private final BackgroundTasks background = new BackgroundTasks(
+            events, "idempotence-test", 1, IdempotenceEvent.UNKNOWN, BackgroundTasks.Outage.UNKNOWN, now::get, CLOSING);
     private final AtomicBoolean down = new AtomicBoolean(true);
     private final AtomicInteger tries = new AtomicInteger();
     private final AtomicInteger ends = new AtomicInteger();
@@ -106,7 +106,7 @@ class BackgroundTest {
 
     @Test
     void roomIsGivenBackWhenAWriteIsMadeAndWhenItDidNotFit() {
-        retry(id, WHOLE_ROOM - Background.BYTES_PER_WRITE);
+        retry(id, WHOLE_ROOM - BackgroundTasks.BYTES_PER_WRITE);
         retry(tooMany, 1);
         assertThat(told).containsExactly("UNKNOWN order-2");
         retry(tooMany, 0);
@@ -149,7 +149,7 @@ class BackgroundTest {
         try {
             byte[] large = StoredResult.value(new byte[40 << 20]);
             assertThat(run(idempotence, id).finish(Verdict.KEEP, large)).isEmpty();
-            Execution second = run(idempotence, tooMany);
+            ClaimedExecution second = run(idempotence, tooMany);
             told.clear();
 
             assertThat(second.finish(Verdict.KEEP, large)).isEmpty();
@@ -169,7 +169,7 @@ class BackgroundTest {
         }
     }
 
-    private static Execution run(Idempotence idempotence, IdempotenceId which) {
+    private static ClaimedExecution run(Idempotence idempotence, IdempotenceId which) {
         IdempotentCall call = IdempotentCall.of(which);
         return ((Decision.Run) idempotence.claim(call, SHORT_LEASE)).execution();
     }
@@ -250,8 +250,14 @@ class BackgroundTest {
     @DisplayName("at the end a write that can be made is made, while others hang")
     void whatCanBeWrittenWhenItIsClosedIsWrittenWhileOthersHang() {
         AtomicInteger hanging = new AtomicInteger();
-        Background few = new Background(
-                events, "idempotence-test", 3, IdempotenceEvent.UNKNOWN, Background.Outage.UNKNOWN, now::get, CLOSING);
+        BackgroundTasks few = new BackgroundTasks(
+                events,
+                "idempotence-test",
+                3,
+                IdempotenceEvent.UNKNOWN,
+                BackgroundTasks.Outage.UNKNOWN,
+                now::get,
+                CLOSING);
         Runnable hangs = () -> {
             hanging.incrementAndGet();
             hang();
@@ -273,16 +279,16 @@ class BackgroundTest {
     @Test
     @DisplayName("T22: the listener is told each write that is given up because this is closed")
     void whatIsGivenUpWhenItIsClosedIsTold() {
-        Background giveBacks = new Background(
+        BackgroundTasks giveBacks = new BackgroundTasks(
                 events,
                 "idempotence-test",
                 1,
                 IdempotenceEvent.STORAGE_ERROR,
-                Background.Outage.UNKNOWN,
+                BackgroundTasks.Outage.UNKNOWN,
                 now::get,
                 CLOSING);
-        List<Background> both = List.of(background, giveBacks);
-        for (Background each : both) {
+        List<BackgroundTasks> both = List.of(background, giveBacks);
+        for (BackgroundTasks each : both) {
             CountDownLatch underWay = new CountDownLatch(1);
             Runnable hangs = () -> {
                 underWay.countDown();
@@ -295,7 +301,7 @@ class BackgroundTest {
             each.retry(tooMany, 0, RETENTION, hangs, () -> {});
         }
 
-        List<Runnable> ends = both.stream().map(Background::beginClose).toList();
+        List<Runnable> ends = both.stream().map(BackgroundTasks::beginClose).toList();
         ends.forEach(Runnable::run);
 
         List<String> expected = List.of(

@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  * One kind of what the server half does on a thread of its own: writes that could not be made when they were due (T22), renewals (T9), or
  * polls. One daemon thread, or a few, named after their kind, that exist only while there is something to do.
  */
-final class Background implements AutoCloseable {
+final class BackgroundTasks implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
     private static final Duration FIRST_DELAY = Duration.ofMillis(100);
     private static final Duration LONGEST_DELAY = Duration.ofSeconds(1);
@@ -45,7 +45,7 @@ final class Background implements AutoCloseable {
             public void suspect() {}
         };
 
-        /** Whether no write can succeed now. Its end is told by {@link Background#flush()}. */
+        /** Whether no write can succeed now. Its end is told by {@link BackgroundTasks#flush()}. */
         boolean isKnown();
 
         /** A write waits. */
@@ -67,7 +67,7 @@ final class Background implements AutoCloseable {
     private volatile boolean closed;
     private volatile boolean timeIsOver;
 
-    Background(Events events, String threadName) {
+    BackgroundTasks(Events events, String threadName) {
         this(events, threadName, 1, IdempotenceEvent.UNKNOWN, Outage.UNKNOWN);
     }
 
@@ -76,7 +76,7 @@ final class Background implements AutoCloseable {
      * @param givenUp what the listener is told of a write that is given up
      * @param outage of the storage that is written to
      */
-    Background(Events events, String threadName, int threads, IdempotenceEvent givenUp, Outage outage) {
+    BackgroundTasks(Events events, String threadName, int threads, IdempotenceEvent givenUp, Outage outage) {
         this(events, threadName, threads, givenUp, outage, System::nanoTime, Duration.ofSeconds(5));
     }
 
@@ -84,7 +84,7 @@ final class Background implements AutoCloseable {
      * @param nanoTime tells when a write is given up; as {@link System#nanoTime}
      * @param closing how long what waits may take when this is closed
      */
-    Background(
+    BackgroundTasks(
             Events events,
             String threadName,
             int threads,
