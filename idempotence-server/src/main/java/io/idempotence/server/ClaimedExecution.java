@@ -246,7 +246,13 @@ public final class ClaimedExecution implements IdempotentExecution {
             }
             replaceable.set(provisional && verdict == Verdict.KEEP);
             hold();
-            return write(verdict, result, provisional);
+            Optional<Decision> instead = write(verdict, result, provisional);
+            if (instead.isPresent()) {
+                // What another owner recorded is final.
+                replaceable.set(false);
+                settle();
+            }
+            return instead;
         } finally {
             engine.events()
                     .overhead(

@@ -381,6 +381,16 @@ class ClaimedExecutionTest {
         assertThat(told).filteredOn("FENCED"::equals).hasSize(1);
     }
 
+    @Test
+    void resultOfTheOwnerThatTookOverIsNotHeldBack() {
+        ClaimedExecution late = run();
+        memory.delete(key);
+        run().finish(Verdict.KEEP, OTHER);
+
+        assertThat(late.finishProvisionally(Verdict.KEEP, OWN)).contains(new Decision.Replay(OTHER));
+        assertReplays(OTHER);
+    }
+
     private void assertReplays(byte[] result) {
         assertThat(claim())
                 .isInstanceOfSatisfying(
