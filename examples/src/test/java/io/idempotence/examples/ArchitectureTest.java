@@ -13,7 +13,7 @@ class ArchitectureTest {
     static final ArchRule examplesUseOnlyWhatUsersMay = noClasses()
             .should()
             .dependOnClassesThat()
-            .resideInAnyPackage("io.idempotence.internal..", "io.idempotence.client.retry..");
+            .resideInAnyPackage("io.idempotence.internal..", "io.idempotence.client.internal..");
 
     @ArchTest
     static final ArchRule consumerKnowsNoServer = noClasses()

@@ -30,7 +30,7 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule machineryKnowsNoHttpLibrary = noClasses()
             .that()
-            .resideInAPackage("io.idempotence.client.retry..")
+            .resideInAPackage("io.idempotence.client.internal..")
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage(
@@ -61,8 +61,8 @@ class ArchitectureTest {
             .that()
             .resideInAPackage("io.idempotence.client..")
             .should(readTheWallClockOutsideOf(
-                    "io.idempotence.client.retry.CallSteps.poll",
-                    "io.idempotence.client.retry.RetryDecision.waitOrStop",
+                    "io.idempotence.client.internal.call.CallStateMachine.poll",
+                    "io.idempotence.client.internal.call.RetryDecision.waitOrStop",
                     "io.idempotence.client.ScopeHistory$Call.<init>",
                     "io.idempotence.client.ScopeHistory$Call.sent",
                     "io.idempotence.client.ScopeHistory.checkRetention"));

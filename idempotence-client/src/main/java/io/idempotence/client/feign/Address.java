@@ -1,6 +1,6 @@
 package io.idempotence.client.feign;
 
-import io.idempotence.client.retry.Origin;
+import io.idempotence.client.internal.http.Origin;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.ArrayList;

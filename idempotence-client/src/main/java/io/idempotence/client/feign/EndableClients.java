@@ -2,8 +2,8 @@ package io.idempotence.client.feign;
 
 import feign.AsyncClient;
 import feign.Client;
-import io.idempotence.client.retry.Current;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import io.idempotence.client.internal.scope.ThreadBound;
 import java.io.IOException;
 import java.net.HttpURLConnection;
 import java.net.URL;
@@ -22,7 +22,7 @@ final class EndableClients {
 
     private EndableClients() {}
 
-    static Client of(Client client, Current<Watch> sending) {
+    static Client of(Client client, ThreadBound<Watch> sending) {
         try {
             if (HttpClients.isDefault(client)) {
                 return DefaultClient.like(client, sending);
@@ -40,7 +40,7 @@ final class EndableClients {
 
     /** Only that of OkHttp has a way to end a request. */
     @SuppressWarnings("unchecked") // the same class
-    static <C> AsyncClient<C> of(AsyncClient<C> client, Current<Watch> sending) {
+    static <C> AsyncClient<C> of(AsyncClient<C> client, ThreadBound<Watch> sending) {
         try {
             return client.getClass().getName().equals(HttpClients.OKHTTP)
                     ? (AsyncClient<C>) EndableOkHttp.like(client, sending)
@@ -61,18 +61,18 @@ final class EndableClients {
     }
 
     private static final class DefaultClient extends Client.Default {
-        private final Current<Watch> sending;
+        private final ThreadBound<Watch> sending;
 
         private DefaultClient(
                 @Nullable SSLSocketFactory sockets,
                 @Nullable HostnameVerifier verifier,
                 boolean streams,
-                Current<Watch> sending) {
+                ThreadBound<Watch> sending) {
             super(sockets, verifier, streams);
             this.sending = sending;
         }
 
-        static Client like(Client client, Current<Watch> sending) throws ReflectiveOperationException {
+        static Client like(Client client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
             return new DefaultClient(
                     (SSLSocketFactory) FeignField.of(client, client.getClass(), "sslContextFactory"),
                     (HostnameVerifier) FeignField.of(client, client.getClass(), "hostnameVerifier"),

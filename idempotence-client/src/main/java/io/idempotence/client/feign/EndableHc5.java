@@ -1,8 +1,8 @@
 package io.idempotence.client.feign;
 
 import feign.Client;
-import io.idempotence.client.retry.Current;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import io.idempotence.client.internal.scope.ThreadBound;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -23,7 +23,7 @@ final class EndableHc5 {
 
     private EndableHc5() {}
 
-    static Client like(Client client, Current<Watch> sending) throws ReflectiveOperationException {
+    static Client like(Client client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
         Object delegate = FeignField.of(client, client.getClass(), "client");
         if (delegate == null) {
             throw new NoSuchFieldException("client is null");

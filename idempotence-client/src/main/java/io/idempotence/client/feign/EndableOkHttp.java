@@ -1,7 +1,7 @@
 package io.idempotence.client.feign;
 
-import io.idempotence.client.retry.Current;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import io.idempotence.client.internal.scope.ThreadBound;
 import java.io.IOException;
 import okhttp3.EventListener;
 import okhttp3.Interceptor;
@@ -14,7 +14,7 @@ final class EndableOkHttp {
     private EndableOkHttp() {}
 
     /** OkHttp asks for a listener where a call is made, in that thread. */
-    static Object like(Object client, Current<Watch> sending) throws ReflectiveOperationException {
+    static Object like(Object client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
         if (!(FeignField.of(client, client.getClass(), "delegate") instanceof OkHttpClient delegate)) {
             throw new NoSuchFieldException("delegate is no okhttp3.OkHttpClient");
         }

@@ -4,9 +4,9 @@ import feign.AsyncClient;
 import feign.Client;
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.retry.Current;
-import io.idempotence.client.retry.LayerAbove;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.call.OuterAttempt;
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import io.idempotence.client.internal.scope.ThreadBound;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
@@ -19,12 +19,12 @@ final class ExecutorClient {
     private ExecutorClient() {}
 
     /**
-     * Its like, which says {@link LayerAbove} in the thread that sends, and ends whatever happens there. Any other client, and
+     * Its like, which says {@link OuterAttempt} in the thread that sends, and ends whatever happens there. Any other client, and
      * one of another build than those known, as it is.
      *
      * @param watches the watch of what is sent, in the thread that hands it in and in the one that sends
      */
-    static <C> AsyncClient<C> observable(AsyncClient<C> client, Current<Watch> watches) {
+    static <C> AsyncClient<C> observable(AsyncClient<C> client, ThreadBound<Watch> watches) {
         if (!NAMES.contains(client.getClass().getName())) {
             return client;
         }
@@ -49,7 +49,7 @@ final class ExecutorClient {
     }
 
     private static Client sayingWhoIsAbove(Client client) {
-        LayerAbove above = LayerAbove.current();
+        OuterAttempt above = OuterAttempt.current();
         return above == null ? client : (request, options) -> above.sends(() -> client.execute(request, options));
     }
 

@@ -2,9 +2,9 @@ package io.idempotence.client.feign;
 
 import feign.RequestTemplate;
 import feign.Response;
-import io.idempotence.client.retry.Observation;
-import io.idempotence.client.retry.Watchdog;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Watchdog;
+import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 

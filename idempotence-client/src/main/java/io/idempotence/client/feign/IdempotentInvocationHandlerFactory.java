@@ -2,7 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.InvocationHandlerFactory;
 import feign.Target;
-import io.idempotence.client.retry.WeakIdentityMap;
+import io.idempotence.client.internal.scope.WeakIdentityMap;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.util.HashMap;

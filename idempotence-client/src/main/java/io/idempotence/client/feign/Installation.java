@@ -13,10 +13,10 @@ import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope.Work;
-import io.idempotence.client.retry.CallThreads;
-import io.idempotence.client.retry.Current;
-import io.idempotence.client.retry.Watchdog;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.http.CallThreads;
+import io.idempotence.client.internal.http.Watchdog;
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import io.idempotence.client.internal.scope.ThreadBound;
 import java.lang.reflect.Method;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
@@ -45,10 +45,10 @@ final class Installation {
     private final IdempotenceClientConfig config;
     private final AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder;
     private final boolean interceptedBefore;
-    private final Current<FeignAttempt> current = new Current<>();
+    private final ThreadBound<FeignAttempt> current = new ThreadBound<>();
 
     /** For handlers that copy the arguments. Holds only while the proxy's call is on the stack. */
-    private final Current<OpenCall> open = new Current<>();
+    private final ThreadBound<OpenCall> open = new ThreadBound<>();
 
     /** For clients that talk on another thread; holds while an attempt runs. */
     private final ConcurrentMap<IdentityKey, FeignAttempt> byTemplate = new ConcurrentHashMap<>();
@@ -57,7 +57,7 @@ final class Installation {
     private final AtomicBoolean orphanTold = new AtomicBoolean();
     private final AtomicBoolean strangerTold = new AtomicBoolean();
     private final AtomicBoolean redirectTold = new AtomicBoolean();
-    private final Current<Watch> sending = new Current<>();
+    private final ThreadBound<Watch> sending = new ThreadBound<>();
     private final CallThreads threads = new CallThreads();
     private final Watchdog watchdog = new Watchdog(threads);
 
@@ -285,7 +285,7 @@ final class Installation {
     }
 
     /** The watch of what this thread hands to the HTTP client. */
-    Current<Watch> sending() {
+    ThreadBound<Watch> sending() {
         return sending;
     }
 }

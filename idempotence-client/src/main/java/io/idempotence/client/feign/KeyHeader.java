@@ -4,7 +4,7 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.retry.HeaderLines;
+import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.http.IdempotencyKeyHeader;
 import java.util.Collection;
 import java.util.List;

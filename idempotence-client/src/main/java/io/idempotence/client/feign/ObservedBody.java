@@ -2,9 +2,9 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.retry.HeaderLines;
-import io.idempotence.client.retry.Observation;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.http.HeaderLines;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayInputStream;
 import java.io.FilterInputStream;
 import java.io.IOException;

@@ -3,9 +3,9 @@ package io.idempotence.client.feign;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.IdempotenceScope.Work;
-import io.idempotence.client.retry.LayerAbove;
-import io.idempotence.client.retry.Observation;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.call.OuterAttempt;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.IOException;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
@@ -74,7 +74,7 @@ final class ObservedRequest {
 
     /** A client below that has the client half as well leaves this request alone. */
     <T, X extends Exception> T sends(Work<T, X> sending) throws X {
-        LayerAbove above = new LayerAbove(request.httpMethod().name(), request.url(), call.logical(), seen);
+        OuterAttempt above = new OuterAttempt(request.httpMethod().name(), request.url(), call.logical(), seen);
         Watch watched = watch;
         return above.sends(
                 watched == null ? sending : () -> installation.sending().during(watched, sending));

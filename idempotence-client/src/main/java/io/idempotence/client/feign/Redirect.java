@@ -6,7 +6,7 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.feign.HttpClients.Follows;
-import io.idempotence.client.retry.HeaderLines;
+import io.idempotence.client.internal.http.HeaderLines;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Locale;

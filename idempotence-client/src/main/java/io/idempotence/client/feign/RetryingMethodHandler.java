@@ -6,10 +6,10 @@ import feign.Request;
 import feign.Response;
 import feign.RetryableException;
 import io.github.resilience4j.retry.Retry;
-import io.idempotence.client.retry.CallLoop;
-import io.idempotence.client.retry.Exchange;
-import io.idempotence.client.retry.Observation;
-import io.idempotence.client.retry.WeakIdentityMap;
+import io.idempotence.client.internal.call.CallLoop;
+import io.idempotence.client.internal.call.ClientAdapter;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.scope.WeakIdentityMap;
 import io.idempotence.http.Refusal;
 import java.net.SocketTimeoutException;
 import java.util.concurrent.CompletableFuture;
@@ -45,18 +45,18 @@ final class RetryingMethodHandler implements MethodHandler {
         }
         Retry retry = method.retry();
         call.runs();
-        Exchange exchange = new FeignExchange(call, args);
+        ClientAdapter adapter = new FeignAdapter(call, args);
         return method.returnsFuture()
                 ? call.runsUntil(CallLoop.runAsync(
-                        call.logical(), retry, exchange, method.config().executor(), installation.threads()))
-                : CallLoop.run(call.logical(), retry, exchange);
+                        call.logical(), retry, adapter, method.config().executor(), installation.threads()))
+                : CallLoop.run(call.logical(), retry, adapter);
     }
 
-    private final class FeignExchange implements Exchange {
+    private final class FeignAdapter implements ClientAdapter {
         private final FeignCall call;
         private final Object[] args;
 
-        FeignExchange(FeignCall call, Object[] args) {
+        FeignAdapter(FeignCall call, Object[] args) {
             this.call = call;
             this.args = args;
         }

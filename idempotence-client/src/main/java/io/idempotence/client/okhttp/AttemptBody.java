@@ -1,6 +1,6 @@
 package io.idempotence.client.okhttp;
 
-import io.idempotence.client.retry.Observation;
+import io.idempotence.client.internal.http.Observation;
 import java.io.IOException;
 import java.util.function.BooleanSupplier;
 import okhttp3.MediaType;

@@ -2,7 +2,7 @@ package io.idempotence.client.okhttp;
 
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.retry.LayerAbove;
+import io.idempotence.client.internal.call.OuterAttempt;
 import java.util.Objects;
 import okhttp3.HttpUrl;
 import okhttp3.Request;
@@ -18,20 +18,20 @@ import org.jspecify.annotations.Nullable;
 record Caller(
         @Nullable IdempotenceScope scope,
         @Nullable InboundRequest inbound,
-        @Nullable LayerAbove layerAbove) {
+        @Nullable OuterAttempt layerAbove) {
     static final Caller NOBODY = new Caller(null, null, null);
 
     /** This thread, as the caller of {@code request}. */
     static Caller current(Request request) {
         IdempotenceScope scope = IdempotenceScope.current().orElse(null);
         InboundRequest inbound = InboundRequest.current().orElse(null);
-        LayerAbove sending = LayerAbove.current();
-        LayerAbove above = sending != null && isSame(sending, request) ? sending : null;
+        OuterAttempt sending = OuterAttempt.current();
+        OuterAttempt above = sending != null && isSame(sending, request) ? sending : null;
         return scope == null && inbound == null && above == null ? NOBODY : new Caller(scope, inbound, above);
     }
 
     /** A load balancer between the halves puts another host in, and leaves the rest. */
-    private static boolean isSame(LayerAbove sending, Request request) {
+    private static boolean isSame(OuterAttempt sending, Request request) {
         HttpUrl url = HttpUrl.parse(sending.url());
         return url != null
                 && sending.method().equals(request.method())

@@ -1,6 +1,6 @@
 package io.idempotence.client.okhttp;
 
-import io.idempotence.client.retry.WeakIdentityMap;
+import io.idempotence.client.internal.scope.WeakIdentityMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import okhttp3.Call;
 import okhttp3.EventListener;

@@ -5,11 +5,11 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.retry.CallLoop;
-import io.idempotence.client.retry.CallThreads;
-import io.idempotence.client.retry.HttpMethods;
-import io.idempotence.client.retry.LayerAbove;
-import io.idempotence.client.retry.Watchdog;
+import io.idempotence.client.internal.call.CallLoop;
+import io.idempotence.client.internal.call.OuterAttempt;
+import io.idempotence.client.internal.http.CallThreads;
+import io.idempotence.client.internal.http.HttpMethods;
+import io.idempotence.client.internal.http.Watchdog;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import okhttp3.Interceptor;
@@ -38,7 +38,7 @@ final class IdempotenceInterceptor implements Interceptor {
         }
         MadeCall made = callers.of(chain.call());
         Caller caller = Caller.current(chain.call().request()).or(made.caller());
-        LayerAbove above = caller.layerAbove();
+        OuterAttempt above = caller.layerAbove();
         if (above != null) {
             // An attempt already, of the Feign half: it has its ID, and is retried there.
             return PassedRequest.send(chain, above, wire);

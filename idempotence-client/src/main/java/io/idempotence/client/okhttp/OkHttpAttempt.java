@@ -3,10 +3,10 @@ package io.idempotence.client.okhttp;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
-import io.idempotence.client.retry.HttpMethods;
-import io.idempotence.client.retry.LogicalCall;
-import io.idempotence.client.retry.Observation;
-import io.idempotence.client.retry.Origin;
+import io.idempotence.client.internal.call.LogicalCall;
+import io.idempotence.client.internal.http.HttpMethods;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Origin;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;

@@ -9,13 +9,13 @@ import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.retry.Deadline;
-import io.idempotence.client.retry.Exchange;
-import io.idempotence.client.retry.LogicalCall;
-import io.idempotence.client.retry.Observation;
-import io.idempotence.client.retry.RepeatWarning.UnknownCall;
-import io.idempotence.client.retry.Watchdog;
-import io.idempotence.client.retry.Watchdog.Watch;
+import io.idempotence.client.internal.call.ClientAdapter;
+import io.idempotence.client.internal.call.LogicalCall;
+import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
+import io.idempotence.client.internal.http.Deadline;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Watchdog;
+import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
@@ -33,7 +33,7 @@ import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
 /** A logical call made through OkHttp, with an ID. Its attempts run one after the other, in one thread. */
-final class OkHttpCall implements Exchange {
+final class OkHttpCall implements ClientAdapter {
     private static final IdempotencyKeyHeader GRAMMAR = IdempotencyKeyHeader.standard();
 
     /** How long a cancelled call may go on waiting. */
@@ -256,7 +256,7 @@ final class OkHttpCall implements Exchange {
     public boolean pause(long millis) {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
         for (long left = millis; left > 0 && !isCanceled(); ) {
-            if (!Exchange.super.pause(Math.min(left, LONGEST_SLEEP_MILLIS))) {
+            if (!ClientAdapter.super.pause(Math.min(left, LONGEST_SLEEP_MILLIS))) {
                 return false;
             }
             left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());

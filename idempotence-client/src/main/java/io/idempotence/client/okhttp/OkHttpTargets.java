@@ -2,7 +2,7 @@ package io.idempotence.client.okhttp;
 
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceConfigException;
-import io.idempotence.client.retry.HttpMethods;
+import io.idempotence.client.internal.http.HttpMethods;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import okhttp3.HttpUrl;

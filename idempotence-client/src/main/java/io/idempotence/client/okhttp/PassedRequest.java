@@ -1,7 +1,7 @@
 package io.idempotence.client.okhttp;
 
-import io.idempotence.client.retry.LayerAbove;
-import io.idempotence.client.retry.Observation;
+import io.idempotence.client.internal.call.OuterAttempt;
+import io.idempotence.client.internal.http.Observation;
 import java.io.IOException;
 import okhttp3.Interceptor.Chain;
 import okhttp3.Response;
@@ -10,7 +10,7 @@ import okhttp3.Response;
 final class PassedRequest {
     private PassedRequest() {}
 
-    static Response send(Chain chain, LayerAbove above, WireInterceptor wire) throws IOException {
+    static Response send(Chain chain, OuterAttempt above, WireInterceptor wire) throws IOException {
         Observation seen = new Observation();
         if (above.seen().hasEarlierDoubt()) {
             seen.mayHaveBeenSentBefore();

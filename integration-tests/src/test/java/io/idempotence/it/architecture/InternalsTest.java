@@ -26,5 +26,5 @@ class InternalsTest {
             .resideOutsideOfPackage("io.idempotence.client..")
             .should()
             .dependOnClassesThat()
-            .resideInAPackage("io.idempotence.client.retry..");
+            .resideInAPackage("io.idempotence.client.internal..");
 }

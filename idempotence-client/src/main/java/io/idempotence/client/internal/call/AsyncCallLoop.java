@@ -1,0 +1,204 @@
+package io.idempotence.client.internal.call;
+
+import io.idempotence.client.internal.call.CallStateMachine.Step;
+import io.idempotence.client.internal.http.CallThreads;
+import io.idempotence.client.internal.http.Observation;
+import java.net.SocketTimeoutException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** The attempts of one logical call, one after another, with nobody waiting. */
+final class AsyncCallLoop {
+    /** How long after the deadline an attempt is waited for, which its client or its watch should end. */
+    private static final long GRACE_MILLIS = 250;
+
+    /** In place of what did not come by then. */
+    private static final Object LOST = new Object();
+
+    private final LogicalCall call;
+    private final CallStateMachine steps;
+    private final ClientAdapter adapter;
+    private final Executor executor;
+    private final CallThreads threads;
+    private final CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
+    private final AtomicBoolean over = new AtomicBoolean();
+    private volatile @Nullable CompletableFuture<?> running;
+
+    AsyncCallLoop(
+            LogicalCall call, CallStateMachine steps, ClientAdapter adapter, Executor executor, CallThreads threads) {
+        this.call = call;
+        this.steps = steps;
+        this.adapter = adapter;
+        this.executor = executor;
+        this.threads = threads;
+    }
+
+    CompletableFuture<@Nullable Object> start() {
+        call.enter();
+        // Whoever completes the result before us, by cancelling or by a timeout of his own, does not want more
+        // attempts.
+        result.whenComplete((value, thrown) -> {
+            if (over.compareAndSet(false, true)) {
+                steps.abandon();
+                call.exit();
+                abort();
+            }
+        });
+        guarded(() -> go(steps.begin(), true));
+        return result;
+    }
+
+    private void go(Step step, boolean first) {
+        if (step instanceof Step.Send send) {
+            if (first) {
+                send();
+            } else {
+                sendAfter(send.afterMillis());
+            }
+        } else if (step instanceof Step.Throw end) {
+            end(null, end.thrown());
+        } else {
+            end(((Step.Return) step).value(), null);
+        }
+    }
+
+    private void sendAfter(long millis) {
+        CompletableFuture<@Nullable Object> turn = new CompletableFuture<>();
+        untilTheDeadline(turn, (lost, thrown) -> {
+            if (over.get()) {
+                return;
+            }
+            if (lost == null && thrown == null && !steps.isTooLate()) {
+                send();
+            } else {
+                go(steps.stop(), false);
+            }
+        });
+        threads.timer()
+                .schedule(
+                        () -> {
+                            try {
+                                executor.execute(() -> turn.complete(null));
+                            } catch (Throwable e) {
+                                threads.background().execute(() -> turn.completeExceptionally(e));
+                            }
+                        },
+                        millis,
+                        TimeUnit.MILLISECONDS);
+    }
+
+    private void send() {
+        if (over.get()) {
+            return;
+        }
+        Observation seen = new Observation();
+        CompletableFuture<?> answer;
+        try {
+            answer = future(adapter.send(steps.attemptToSend(), seen));
+        } catch (Throwable thrown) {
+            go(steps.after(seen, null, thrown), false);
+            return;
+        }
+        running = answer;
+        if (over.get()) {
+            abort();
+        }
+        CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
+        answer.whenComplete((value, thrown) -> {
+            boolean awaited = thrown == null ? end.complete(value) : end.completeExceptionally(thrown);
+            if (!awaited) {
+                adapter.discard(value);
+            }
+        });
+        untilTheDeadline(end, (value, thrown) -> {
+            if (over.get()) {
+                adapter.discard(value);
+                return;
+            }
+            go(value == LOST ? lost(answer, seen) : after(seen, value, thrown), false);
+        });
+    }
+
+    private Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
+        return steps.after(seen, value, thrown == null ? null : unwrapped(thrown));
+    }
+
+    /** The deadline is over. What comes next is decided before the request is cancelled, which would look like a failure of its own. */
+    private Step lost(CompletableFuture<?> answer, Observation seen) {
+        SocketTimeoutException late = new SocketTimeoutException(
+                "the deadline of the call is over, and the HTTP client has not ended its request");
+        seen.bodyFailed(late);
+        Step next = steps.after(seen, null, adapter.timedOut(late));
+        answer.cancel(true);
+        return next;
+    }
+
+    /**
+     * A client or an executor may lose what it was given, and nobody waits here who would see it: then what comes next, comes
+     * after the deadline.
+     */
+    private void untilTheDeadline(
+            CompletableFuture<@Nullable Object> stage, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
+        if (!call.isPlain()) {
+            Future<?> timeout = threads.timer()
+                    .schedule(
+                            () -> threads.background().execute(() -> stage.complete(LOST)),
+                            call.deadline().millisLeft() + GRACE_MILLIS,
+                            TimeUnit.MILLISECONDS);
+            stage.whenComplete((value, thrown) -> timeout.cancel(false));
+        }
+        stage.whenComplete((value, thrown) -> guarded(() -> next.accept(value, thrown)));
+    }
+
+    private void abort() {
+        CompletableFuture<?> answer = running;
+        if (answer != null) {
+            answer.cancel(true);
+        }
+    }
+
+    private void end(@Nullable Object value, @Nullable Throwable thrown) {
+        if (!over.compareAndSet(false, true)) {
+            adapter.discard(value);
+            return;
+        }
+        try {
+            call.exit();
+        } finally {
+            boolean wanted = thrown == null ? result.complete(value) : result.completeExceptionally(thrown);
+            if (!wanted) {
+                adapter.discard(value);
+            }
+        }
+    }
+
+    /** In a thread of others, where an exception would be lost and the caller would wait without end. */
+    private void guarded(Runnable work) {
+        try {
+            work.run();
+        } catch (Throwable thrown) {
+            end(null, thrown);
+        }
+    }
+
+    private static CompletableFuture<?> future(@Nullable Object value) {
+        return value instanceof CompletionStage<?> stage
+                ? stage.toCompletableFuture()
+                : CompletableFuture.completedFuture(value);
+    }
+
+    private static Throwable unwrapped(Throwable thrown) {
+        Throwable cause = thrown;
+        while (cause instanceof CompletionException && cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        return cause;
+    }
+}

@@ -1,0 +1,64 @@
+package io.idempotence.client.internal.call;
+
+import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.internal.call.CallStateMachine.Step;
+import io.idempotence.client.internal.http.CallThreads;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.internal.Causes;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/** Runs the attempts of a logical call until there is an answer, a refusal, or nothing more to try (promise P7). */
+public final class CallLoop {
+    private CallLoop() {}
+
+    /**
+     * In this thread, which waits.
+     *
+     * @return what the last attempt returned
+     * @throws Throwable the end of a call without a value
+     */
+    public static @Nullable Object run(LogicalCall call, Retry retry, ClientAdapter adapter) throws Throwable {
+        call.enter();
+        try {
+            CallStateMachine steps = new CallStateMachine(call, retry, adapter);
+            Step step = steps.begin();
+            while (step instanceof Step.Send send) {
+                boolean goesOn = send.afterMillis() == 0 || adapter.pause(send.afterMillis());
+                step = goesOn && !steps.isTooLate() ? send(steps, adapter) : steps.stop();
+            }
+            if (step instanceof Step.Throw end) {
+                throw end.thrown();
+            }
+            return ((Step.Return) step).value();
+        } finally {
+            call.exit();
+        }
+    }
+
+    /**
+     * Without a thread that waits. The first attempt begins in this thread, later ones in {@code executor}.
+     *
+     * @param adapter returns a {@link java.util.concurrent.CompletionStage}
+     * @return what the last attempt's stage came to. Completing or cancelling it cancels the attempt that runs, and no other follows.
+     */
+    public static CompletableFuture<@Nullable Object> runAsync(
+            LogicalCall call, Retry retry, ClientAdapter adapter, Executor executor, CallThreads threads) {
+        return new AsyncCallLoop(call, new CallStateMachine(call, retry, adapter), adapter, executor, threads).start();
+    }
+
+    private static Step send(CallStateMachine steps, ClientAdapter adapter) {
+        Observation seen = new Observation();
+        Object value;
+        try {
+            value = adapter.send(steps.attemptToSend(), seen);
+        } catch (Throwable thrown) {
+            if (Causes.has(thrown, InterruptedException.class)) {
+                Thread.currentThread().interrupt();
+            }
+            return steps.after(seen, null, thrown);
+        }
+        return steps.after(seen, value, null);
+    }
+}

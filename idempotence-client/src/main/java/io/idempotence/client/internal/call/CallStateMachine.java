@@ -1,0 +1,244 @@
+package io.idempotence.client.internal.call;
+
+import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.RetryAfter;
+import io.idempotence.http.Refusal;
+import java.time.Instant;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a logical call does next, told by what came of the request before (promise P7). It neither waits nor sends, so the
+ * same steps serve a thread that waits and a future that does not. Not thread-safe: one step after another.
+ */
+final class CallStateMachine {
+    private static final Logger LOG = LoggerFactory.getLogger(CallStateMachine.class);
+    private static final long FIRST_POLL_MILLIS = 50;
+    private static final long LONGEST_POLL_MILLIS = 1000;
+
+    private final LogicalCall call;
+    private final Retry.AsyncContext<Object> retry;
+    private final ClientAdapter adapter;
+    private int attempt;
+    private long attemptBeganAt;
+    private int requestsBefore;
+    private boolean polling;
+    private int polls;
+    private long waitedNanos;
+    private long nextPollMillis = FIRST_POLL_MILLIS;
+    private @Nullable Ended last;
+
+    CallStateMachine(LogicalCall call, Retry retry, ClientAdapter adapter) {
+        this.call = call;
+        this.retry = retry.asyncContext();
+        this.adapter = adapter;
+    }
+
+    /** What comes next. */
+    sealed interface Step {
+        /** A request, after a wait. */
+        record Send(long afterMillis) implements Step {}
+
+        /** The end: a value. */
+        record Return(@Nullable Object value) implements Step {}
+
+        /** The end: an exception. */
+        record Throw(Throwable thrown) implements Step {}
+    }
+
+    /** What one request came to. */
+    private record Ended(
+            Outcome outcome,
+            Observation seen,
+            @Nullable Object value,
+            @Nullable Throwable thrown) {}
+
+    /** The first step. */
+    Step begin() {
+        Throwable before = call.lastFailure();
+        // A retry outside of ours may come back after the deadline.
+        return before != null && !call.deadline().outlasts(0) ? new Step.Throw(before) : new Step.Send(0);
+    }
+
+    /** The wait before a request that is not the first took longer than it should: nothing could come of it but doubt. */
+    boolean isTooLate() {
+        return last != null && !call.deadline().outlasts(0);
+    }
+
+    /** The number of the attempt whose request is sent now. */
+    int attemptToSend() {
+        if (polling) {
+            polls++;
+            waitedNanos = System.nanoTime() - attemptBeganAt;
+        } else {
+            attempt = call.nextAttempt();
+            attemptBeganAt = System.nanoTime();
+            requestsBefore = call.requests();
+            nextPollMillis = FIRST_POLL_MILLIS;
+            polls = 0;
+            waitedNanos = 0;
+        }
+        return attempt;
+    }
+
+    /** The step after a request. */
+    Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
+        Ended ended = new Ended(outcome(seen, thrown), seen, value, thrown);
+        if (call.isPlain()) {
+            attempted(ended, -1);
+            return thrown == null ? answer(ended) : fail(Result.FAILED, thrown);
+        }
+        if (ended.outcome.leavesDoubt(seen)) {
+            call.doubt();
+        }
+        if (ended.outcome.settles(seen)) {
+            call.answered();
+        }
+        return ended.outcome == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
+    }
+
+    /** The step in place of a wait that is cut short: nothing more is sent. */
+    Step stop() {
+        Ended ended = last;
+        if (ended == null) {
+            throw new IllegalStateException("nothing was sent yet");
+        }
+        Step next = end(ended);
+        if (polling) {
+            attempted(ended, -1);
+        }
+        return next;
+    }
+
+    /** The caller has gone: nothing more is sent, and nobody is left to be told but the listener. */
+    void abandon() {
+        boolean mayHaveBeen = call.requests() > 0 || call.isInDoubt();
+        call.ended(call.id() != null && mayHaveBeen ? Result.UNKNOWN : Result.FAILED, new CancellationException());
+    }
+
+    private Outcome outcome(Observation seen, @Nullable Throwable thrown) {
+        return Outcome.of(seen, thrown, call.config().statuses(), call.isInDoubt());
+    }
+
+    /** The first attempt's execution still runs: asking again costs no attempt, only time. */
+    private Step poll(Ended ended) {
+        // Each waits for an execution of its own, so a crowd is none, and every millisecond counts.
+        long asked = RetryAfter.jittered(
+                ended.seen,
+                Instant.now(),
+                0,
+                call.deadline(),
+                () -> ThreadLocalRandom.current().nextDouble());
+        long wait = asked > 0 ? asked : nextPollMillis;
+        if (Thread.currentThread().isInterrupted() || !call.deadline().outlasts(wait)) {
+            return endAttempt(ended);
+        }
+        nextPollMillis = Math.min(LONGEST_POLL_MILLIS, nextPollMillis * 2);
+        return sendAfter(wait, true, ended, failure(ended));
+    }
+
+    private Step endAttempt(Ended ended) {
+        Step next = retry(ended);
+        attempted(ended, next instanceof Step.Send send ? send.afterMillis() : -1);
+        return next;
+    }
+
+    private void attempted(Ended ended, long waitMillis) {
+        long took = System.nanoTime() - attemptBeganAt;
+        call.attempted(
+                attempt,
+                ended.outcome,
+                ended.seen,
+                call.requests() - requestsBefore,
+                polls,
+                isOfAnEarlierAttempt(ended.seen) ? took : waitedNanos,
+                took,
+                waitMillis);
+    }
+
+    /** The server half may have held the request until the earlier one came to its end. */
+    private static boolean isOfAnEarlierAttempt(Observation seen) {
+        return seen.isReplayed() || seen.refusal().orElse(null) == Refusal.IN_PROGRESS;
+    }
+
+    private Step retry(Ended ended) {
+        if (ended.outcome == Outcome.SUCCESS) {
+            call.budget().refund();
+            completed();
+            return answer(ended);
+        }
+        if (ended.outcome == Outcome.FINAL && ended.thrown == null) {
+            completed();
+            return end(ended);
+        }
+        if (ended.thrown instanceof Error error) {
+            return fail(isUnknown(ended) ? Result.UNKNOWN : Result.FAILED, error);
+        }
+        RetryDecision decision = new RetryDecision(ended.outcome, ended.seen, call.deadline(), call.budget());
+        Throwable failure = failure(ended);
+        long wait = decision.waitBeforeNext(retry, failure);
+        return wait < 0 ? end(ended) : sendAfter(wait, false, ended, failure);
+    }
+
+    /** An answer that is not read holds a connection, which others may need during the wait. What is left of it is its failure. */
+    private Step sendAfter(long wait, boolean poll, Ended ended, Throwable failure) {
+        adapter.discard(ended.value);
+        last = new Ended(ended.outcome, ended.seen, null, failure);
+        polling = poll;
+        return new Step.Send(wait);
+    }
+
+    private void completed() {
+        try {
+            retry.onComplete();
+        } catch (Throwable e) {
+            // An Error, too: a metrics library of the wrong version must not take a payment's answer away.
+            LOG.warn("An event consumer of a Retry threw; the call is not affected", e);
+        }
+    }
+
+    /** Nothing more will be tried: an answer, a refusal, the usual exception, or the unknown. */
+    private Step end(Ended ended) {
+        if (isUnknown(ended)) {
+            Throwable cause = failure(ended);
+            adapter.discard(ended.value);
+            return fail(Result.UNKNOWN, adapter.unknown(ended.seen, cause));
+        }
+        Refusal refusal = ended.seen.refusal().orElse(null);
+        if (refusal != null) {
+            Throwable cause = failure(ended);
+            adapter.discard(ended.value);
+            return fail(Result.REFUSED, adapter.refused(refusal, ended.seen, cause));
+        }
+        if (ended.thrown != null) {
+            return fail(Result.FAILED, ended.thrown);
+        }
+        return answer(ended);
+    }
+
+    private boolean isUnknown(Ended ended) {
+        return call.id() != null
+                && ((call.isInDoubt() && !ended.outcome.settles(ended.seen))
+                        || ended.seen.refusal().orElse(null) == Refusal.OUTCOME_UNKNOWN);
+    }
+
+    private Step answer(Ended ended) {
+        Result first = ended.outcome == Outcome.SUCCESS ? Result.SUCCEEDED : Result.FAILED;
+        call.ended(ended.seen.isReplayed() ? Result.REPLAYED : first, null);
+        return new Step.Return(ended.value);
+    }
+
+    private Step fail(Result result, Throwable failure) {
+        call.ended(result, failure);
+        return new Step.Throw(failure);
+    }
+
+    private Throwable failure(Ended ended) {
+        return ended.thrown != null ? ended.thrown : adapter.failureOf(ended.value);
+    }
+}

@@ -1,0 +1,149 @@
+package io.idempotence.client.internal.call;
+
+import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.internal.http.IoFailures;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.http.Refusal;
+import java.io.IOException;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What happened to one attempt. */
+public enum Outcome {
+    /** A 2xx answer, and it could be read; or a value that needed no request. */
+    SUCCESS,
+    /** Certainly not sent: may be retried even without an ID. */
+    NOT_SENT,
+    /** Sent, with an unknown outcome: may be retried only with an ID. */
+    UNDETERMINED,
+    /** An answer that may be another one next time. */
+    RETRYABLE,
+    /** The server half says that the first attempt still runs: ask again within the same attempt. */
+    IN_PROGRESS,
+    /** Another refusal of the server half. */
+    REFUSED,
+    /** Everything else: the operation's own answer, or a failure on this side. */
+    FINAL;
+
+    /** Given by logins, gateways and containers without a look at the operation: also when it was executed before. */
+    private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION =
+            Set.of(301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451);
+
+    /**
+     * The outcome of an exchange. The first line that applies counts:
+     *
+     * <pre>
+     * seen                                                         outcome
+     * certificate not trusted, malformed address or method         FINAL
+     * no connection, and no earlier request by the same client     NOT_SENT
+     * any other I/O failure before a status line                   UNDETERMINED
+     * request out, nothing came back to us                         UNDETERMINED
+     * no request, a value                                          SUCCESS
+     * no request, an exception                                     FINAL
+     * refusal in-progress, and the request must not be sent again  REFUSED
+     * refusal in-progress / other / unknown                        IN_PROGRESS / REFUSED / FINAL
+     * refusal storage-unavailable, overloaded                      RETRYABLE
+     * 2xx, returned a value                                        SUCCESS
+     * 2xx, threw because the body broke off                        UNDETERMINED
+     * 2xx, threw for another reason                                FINAL
+     * Idempotent-Replayed: true                                    FINAL
+     * 409, and an earlier attempt is in doubt                      UNDETERMINED
+     * a status to try again                                        RETRYABLE
+     * any other status                                             FINAL
+     * </pre>
+     *
+     * @param seen what the HTTP client saw
+     * @param thrown what the layers above it made of it, or null if they returned
+     * @param statuses the statuses to retry
+     * @param inDoubt an earlier attempt may have been executed, so that a 409 may be a refusal whose marker was lost on its way
+     */
+    public static Outcome of(Observation seen, @Nullable Throwable thrown, Set<Integer> statuses, boolean inDoubt) {
+        IOException failure = seen.failure();
+        if (failure != null) {
+            if (IoFailures.isHopeless(failure)) {
+                return FINAL;
+            }
+            return IoFailures.certainlyNotSent(failure) && !seen.hasEarlierDoubt() ? NOT_SENT : UNDETERMINED;
+        }
+        if (seen.isOpen()) {
+            return UNDETERMINED;
+        }
+        int status = seen.status();
+        if (status == 0) {
+            return thrown == null ? SUCCESS : FINAL;
+        }
+        if (seen.namesRefusal()) {
+            return ofRefusal(seen.refusal(), seen.mayBeSentAgain());
+        }
+        if (status >= 200 && status < 300) {
+            if (thrown == null) {
+                return SUCCESS;
+            }
+            return seen.bodyFailure() != null ? UNDETERMINED : FINAL;
+        }
+        if (seen.isReplayed()) {
+            return FINAL;
+        }
+        if (status == 409 && (inDoubt || seen.hasEarlierDoubt())) {
+            return UNDETERMINED;
+        }
+        return statuses.contains(status) ? RETRYABLE : FINAL;
+    }
+
+    private static Outcome ofRefusal(Optional<Refusal> refusal, boolean mayBeSentAgain) {
+        if (refusal.isEmpty()) {
+            return FINAL;
+        }
+        return switch (refusal.get()) {
+            case IN_PROGRESS -> mayBeSentAgain ? IN_PROGRESS : REFUSED;
+            case STORAGE_UNAVAILABLE, OVERLOADED -> RETRYABLE;
+            default -> REFUSED;
+        };
+    }
+
+    /** As listeners are told. */
+    IdempotenceAttemptEvent.Outcome told(Observation seen) {
+        if (seen.isReplayed() && (this == SUCCESS || this == FINAL)) {
+            return IdempotenceAttemptEvent.Outcome.REPLAYED;
+        }
+        return switch (this) {
+            case SUCCESS -> IdempotenceAttemptEvent.Outcome.SUCCEEDED;
+            case NOT_SENT -> IdempotenceAttemptEvent.Outcome.NOT_SENT;
+            case UNDETERMINED -> IdempotenceAttemptEvent.Outcome.UNDETERMINED;
+            case RETRYABLE -> IdempotenceAttemptEvent.Outcome.RETRYABLE;
+            case IN_PROGRESS -> IdempotenceAttemptEvent.Outcome.IN_PROGRESS;
+            case REFUSED -> IdempotenceAttemptEvent.Outcome.REFUSED;
+            case FINAL -> IdempotenceAttemptEvent.Outcome.FINAL;
+        };
+    }
+
+    /** True if the operation may have been executed and the caller cannot tell. */
+    boolean leavesDoubt(Observation seen) {
+        return this == UNDETERMINED
+                || seen.refusal().orElse(null) == Refusal.IN_PROGRESS
+                || seen.hasEarlierDoubt()
+                || (this == RETRYABLE && (seen.status() == 502 || seen.status() == 504));
+    }
+
+    /**
+     * True if this is the outcome of the operation, earlier attempts included. An answer that was given before the server
+     * half looked at the ID (a malformed ID, a refusal we do not know, or a status that a gateway or a login may give in its
+     * place) leaves open what an earlier attempt did. So does "another request": it says that our own attempts differed,
+     * and the earlier one may have been executed.
+     */
+    boolean settles(Observation seen) {
+        if (this == SUCCESS) {
+            return true;
+        }
+        if (this == REFUSED) {
+            return seen.refusal().map(r -> r == Refusal.RESULT_UNAVAILABLE).orElse(false);
+        }
+        int status = seen.status();
+        return this == FINAL
+                && status != 0
+                && !seen.namesRefusal()
+                && !seen.isRedirectNotFollowed()
+                && (seen.isReplayed() || !OFTEN_BEFORE_THE_OPERATION.contains(status));
+    }
+}

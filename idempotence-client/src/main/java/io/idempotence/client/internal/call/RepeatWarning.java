@@ -1,0 +1,83 @@
+package io.idempotence.client.internal.call;
+
+import io.idempotence.IdempotenceId;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+
+/**
+ * A warning, logged once per method, about a call whose outcome is unknown and that is followed by the same call under a new ID: the
+ * server half cannot detect such a duplicate. Remembers the last unknown call only: an outage has many, and one line is enough.
+ * Thread-safe.
+ */
+public final class RepeatWarning {
+    /** A retry comes within seconds. What comes later is more often an equal order than the same one. */
+    private static final long SHORTLY_NANOS = Duration.ofMinutes(1).toNanos();
+
+    private final Logger log;
+    private final String client;
+    private final String method;
+    private final AtomicBoolean told = new AtomicBoolean();
+    private volatile @Nullable UnknownCall last;
+
+    /** @param log the logger that operators see */
+    public RepeatWarning(Logger log, String client, String method) {
+        this.log = log;
+        this.client = client;
+        this.method = method;
+    }
+
+    /**
+     * A call whose outcome is unknown.
+     *
+     * @param bodyHash of what it sent
+     */
+    public record UnknownCall(IdempotenceId id, String url, int bodyHash, long endedAt) {}
+
+    /** @param url as {@link #before} gets it for the same call */
+    public void endedUnknown(IdempotenceId id, String url, int bodyHash) {
+        if (!told.get()) {
+            last = new UnknownCall(id, url, bodyHash, System.nanoTime());
+        }
+    }
+
+    /** The outcome of a call is known, and with it that of earlier ones under its ID. */
+    public void endedKnown(IdempotenceId id) {
+        UnknownCall before = last;
+        if (before != null && before.id.equals(id)) {
+            last = null;
+        }
+    }
+
+    /**
+     * The unknown call that a call which begins now may repeat: it ended shortly before and had the same URL, but another ID.
+     *
+     * @param id the ID of the call that begins
+     * @param url its URL, with or without the address of the target
+     * @return null if there is none
+     */
+    public @Nullable UnknownCall before(IdempotenceId id, String url) {
+        UnknownCall before = last;
+        return before != null
+                        && System.nanoTime() - before.endedAt <= SHORTLY_NANOS
+                        && before.url.equals(url)
+                        && !before.id.equals(id)
+                ? before
+                : null;
+    }
+
+    /** Logs the warning if the body of a call that may repeat {@code before} has the same hash. */
+    public void sends(int bodyHash, UnknownCall before) {
+        if (before.bodyHash != bodyHash || !told.compareAndSet(false, true)) {
+            return;
+        }
+        last = null;
+        log.warn(
+                "{} of {} was called again with the same arguments after a call whose outcome is unknown, under a new ID: if that"
+                        + " is a retry, the operation may be executed twice. Put the retry inside IdempotenceScope.with or saving,"
+                        + " or ask again with IdempotenceScope.resume and the ID of the exception. This is logged once",
+                method,
+                client);
+    }
+}

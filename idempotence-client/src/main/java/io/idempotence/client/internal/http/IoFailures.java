@@ -1,0 +1,60 @@
+package io.idempotence.client.internal.http;
+
+import io.idempotence.internal.Causes;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.ConnectException;
+import java.net.MalformedURLException;
+import java.net.NoRouteToHostException;
+import java.net.ProtocolException;
+import java.net.UnknownHostException;
+import java.security.cert.CertPathValidatorException;
+import java.security.cert.CertificateException;
+import javax.net.ssl.SSLHandshakeException;
+import javax.net.ssl.SSLPeerUnverifiedException;
+
+/** What an I/O failure says about the request. */
+public final class IoFailures {
+    private IoFailures() {}
+
+    /** No connection was made, so no byte of the request left; or OkHttp's executor took none of it. */
+    public static boolean certainlyNotSent(IOException e) {
+        if (!(e instanceof ConnectException
+                || e instanceof UnknownHostException
+                || e instanceof NoRouteToHostException
+                || isRejected(e))) {
+            return false;
+        }
+        // OkHttp re-sends by itself and throws the last failure with the earlier ones suppressed.
+        for (Throwable earlier : e.getSuppressed()) {
+            if (earlier instanceof IOException io && !certainlyNotSent(io)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean isRejected(IOException e) {
+        // Without a cause if the executor was shut down before.
+        return e.getClass() == InterruptedIOException.class && "executor rejected".equals(e.getMessage());
+    }
+
+    /** HttpURLConnection, and so Feign's default client, cannot send PATCH; it says so before it connects. */
+    private static boolean isUnknownMethod(IOException e) {
+        return e instanceof ProtocolException
+                && e.getMessage() != null
+                && e.getMessage().startsWith("Invalid HTTP method");
+    }
+
+    /**
+     * The peer's certificate is not trusted, the method cannot be sent, or the address is none: nothing was sent, trying again
+     * changes nothing.
+     */
+    public static boolean isHopeless(IOException e) {
+        if (e instanceof SSLPeerUnverifiedException || e instanceof MalformedURLException || isUnknownMethod(e)) {
+            return true;
+        }
+        return e instanceof SSLHandshakeException
+                && (Causes.has(e, CertificateException.class) || Causes.has(e, CertPathValidatorException.class));
+    }
+}

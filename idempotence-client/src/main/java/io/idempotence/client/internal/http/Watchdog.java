@@ -1,0 +1,195 @@
+package io.idempotence.client.internal.http;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InterruptedIOException;
+import java.net.SocketTimeoutException;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Ends exchanges that outlive their call: its deadline is over, or its thread was interrupted. The timeouts of HTTP clients do not,
+ * where a peer takes or sends a byte now and then, or takes none.
+ */
+public final class Watchdog {
+    private static final Logger LOG = LoggerFactory.getLogger(Watchdog.class);
+    private static final int LONGEST_READ = 8192;
+    private static final long LOOK_MILLIS = 50;
+
+    private final CallThreads threads;
+
+    /** @param threads closing a connection may block, and so may a read */
+    public Watchdog(CallThreads threads) {
+        this.threads = threads;
+    }
+
+    /**
+     * Watches an exchange until {@link Watch#ended}.
+     *
+     * @param thread waits for it, and may be interrupted; null if none does
+     */
+    public Watch watch(Deadline deadline, @Nullable Thread thread) {
+        Watch watch = new Watch(deadline, thread);
+        watch.begin();
+        return watch;
+    }
+
+    /** One exchange. */
+    public final class Watch {
+        private final Deadline deadline;
+        private final @Nullable Thread thread;
+        private final List<Runnable> exits = new CopyOnWriteArrayList<>();
+        private final AtomicBoolean closes = new AtomicBoolean();
+        private volatile boolean ended;
+        private volatile boolean aborted;
+        private volatile @Nullable IOException told;
+        private volatile @Nullable ScheduledFuture<?> looks;
+
+        private Watch(Deadline deadline, @Nullable Thread thread) {
+            this.deadline = deadline;
+            this.thread = thread;
+        }
+
+        private void begin() {
+            long first = Math.min(LOOK_MILLIS, deadline.millisLeft());
+            looks = threads.timer().scheduleWithFixedDelay(this::look, first, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+        }
+
+        /** A way to end what is under way, from any thread and more than once. */
+        public void exit(Runnable exit) {
+            exits.add(exit);
+        }
+
+        /** The attempt is over. A response that is still read, is read by the caller. */
+        public void ended() {
+            ended = true;
+            ScheduledFuture<?> looking = looks;
+            if (looking != null) {
+                looking.cancel(false);
+            }
+        }
+
+        /** Again and again: a connection that is just being made cannot be closed yet. */
+        private void look() {
+            if ((isTooLate() || isInterrupted()) && closes.compareAndSet(false, true)) {
+                aborted = true;
+                threads.background().execute(() -> {
+                    try {
+                        exits.forEach(this::leave);
+                    } finally {
+                        closes.set(false);
+                    }
+                });
+            }
+        }
+
+        /** Once the attempt is over, its connection may carry the next call. */
+        private void leave(Runnable exit) {
+            if (!ended) {
+                exit.run();
+            }
+        }
+
+        /** The caller wants nothing of it any more. */
+        public void abort() {
+            aborted = true;
+            threads.background().execute(() -> exits.forEach(Runnable::run));
+        }
+
+        private boolean isTooLate() {
+            return !ended && deadline.isOver();
+        }
+
+        private boolean isInterrupted() {
+            return !ended && thread != null && thread.isInterrupted();
+        }
+
+        /** @throws SocketTimeoutException if what was read came after the deadline */
+        public void check() throws SocketTimeoutException {
+            if (isTooLate()) {
+                SocketTimeoutException late = late();
+                told = late;
+                throw late;
+            }
+        }
+
+        /**
+         * Reads where that may block, in a thread that is left behind when the exchange ends here: not every client can be made to end a
+         * read, but each has a timeout for it.
+         */
+        public int read(InputStream in, byte[] buffer, int offset, int length) throws IOException {
+            byte[] own = new byte[Math.min(length, LONGEST_READ)];
+            CompletableFuture<Integer> reading = new CompletableFuture<>();
+            threads.background().execute(() -> {
+                try {
+                    reading.complete(in.read(own));
+                } catch (Throwable e) {
+                    reading.completeExceptionally(e);
+                }
+            });
+            int read = await(reading);
+            if (read > 0) {
+                System.arraycopy(own, 0, buffer, offset, read);
+            }
+            return read;
+        }
+
+        private int await(CompletableFuture<Integer> reading) throws IOException {
+            while (true) {
+                try {
+                    return reading.get(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+                } catch (TimeoutException e) {
+                    if (aborted) {
+                        throw reason(new IOException("the read was left behind", e));
+                    }
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    abort();
+                    throw reason(new IOException("the read was left behind", e));
+                } catch (ExecutionException e) {
+                    throw e.getCause() instanceof IOException failure ? failure : new IOException(e.getCause());
+                }
+            }
+        }
+
+        /** Closes a response: after {@link #abort} elsewhere, as some clients read what is left, or wait for a read that still waits. */
+        public void close(Closeable response) throws IOException {
+            if (!aborted) {
+                response.close();
+                return;
+            }
+            threads.background().execute(() -> {
+                try {
+                    response.close();
+                } catch (IOException | RuntimeException e) {
+                    LOG.debug("A response that was given up could not be closed", e);
+                }
+            });
+        }
+
+        /** The failure of an exchange: what ended it here, if something did, and not what its HTTP client makes of that. */
+        public IOException reason(IOException failure) {
+            if (!aborted || ended || failure == told) {
+                return failure;
+            }
+            IOException reason = deadline.isOver() ? late() : new InterruptedIOException("the thread was interrupted");
+            reason.initCause(failure);
+            told = reason;
+            return reason;
+        }
+
+        private SocketTimeoutException late() {
+            return new SocketTimeoutException("the deadline of the call is over, and its response is not complete");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+/** One HTTP exchange: what was seen of it, and what ends it. Not API: it changes without notice. */
+@NullMarked
+package io.idempotence.client.internal.http;
+
+import org.jspecify.annotations.NullMarked;
