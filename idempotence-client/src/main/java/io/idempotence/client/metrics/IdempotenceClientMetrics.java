@@ -1,5 +1,6 @@
 package io.idempotence.client.metrics;
 
+import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
@@ -63,7 +64,7 @@ public final class IdempotenceClientMetrics implements IdempotenceClientListener
 
     private record Called(String client, String method, IdempotenceClientEvent.Result result) {}
 
-    private record Attempted(String client, IdempotenceAttemptEvent.Outcome outcome) {}
+    private record Attempted(String client, AttemptOutcome outcome) {}
 
     private IdempotenceClientMetrics(MeterRegistry registry) {
         this.registry = registry;

@@ -24,7 +24,7 @@ import feign.Retryer;
 import feign.Target.HardCodedTarget;
 import feign.codec.EncodeException;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
@@ -308,7 +308,7 @@ class AsyncCallTest extends FeignTestBase {
         assertThat(failure(rejected.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(attempts).singleElement().satisfies(attempt -> {
-            assertThat(attempt.outcome()).isEqualTo(IdempotenceAttemptEvent.Outcome.IN_PROGRESS);
+            assertThat(attempt.outcome()).isEqualTo(AttemptOutcome.IN_PROGRESS);
             assertThat(attempt.waitBeforeNext()).isEmpty();
         });
     }

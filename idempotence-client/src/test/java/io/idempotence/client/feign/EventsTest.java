@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import feign.FeignException;
+import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.IdempotenceAttemptEvent;
-import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.TestServer.Reply;
@@ -17,6 +17,8 @@ import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.LongSummaryStatistics;
+import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -36,7 +38,7 @@ class EventsTest extends FeignTestBase {
         orders().create("x");
         assertThat(attempts).hasSize(2);
         IdempotenceAttemptEvent first = attempts.get(0);
-        assertThat(first.outcome()).isEqualTo(Outcome.RETRYABLE);
+        assertThat(first.outcome()).isEqualTo(AttemptOutcome.RETRYABLE);
         assertThat(first.status()).hasValue(503);
         assertThat(first.number()).isEqualTo(1);
         assertThat(first.requests()).isEqualTo(1);
@@ -46,7 +48,7 @@ class EventsTest extends FeignTestBase {
         assertThat(first.client()).isEqualTo("orders");
         assertThat(first.method()).isEqualTo("Orders#create(String)");
         IdempotenceAttemptEvent second = attempts.get(1);
-        assertThat(second.outcome()).isEqualTo(Outcome.REPLAYED);
+        assertThat(second.outcome()).isEqualTo(AttemptOutcome.REPLAYED);
         assertThat(second.number()).isEqualTo(2);
         assertThat(second.requests()).isEqualTo(3);
         assertThat(second.polls()).isEqualTo(2);
@@ -111,12 +113,12 @@ class EventsTest extends FeignTestBase {
         assertThat(attempts)
                 .extracting(IdempotenceAttemptEvent::outcome)
                 .containsExactly(
-                        Outcome.UNDETERMINED,
-                        Outcome.NOT_SENT,
-                        Outcome.SUCCEEDED,
-                        Outcome.FINAL,
-                        Outcome.REFUSED,
-                        Outcome.REPLAYED);
+                        AttemptOutcome.UNDETERMINED,
+                        AttemptOutcome.NOT_SENT,
+                        AttemptOutcome.SUCCEEDED,
+                        AttemptOutcome.FINAL,
+                        AttemptOutcome.REFUSED,
+                        AttemptOutcome.REPLAYED);
         assertThat(attempts.get(0).status()).isEmpty();
     }
 
@@ -199,9 +201,26 @@ class EventsTest extends FeignTestBase {
         Duration second = Duration.ofSeconds(1);
         for (int i = 0; i < 3_000; i++) {
             metrics.onCall(new IdempotenceClientEvent(
-                    "client-" + i, "m", IdempotenceClientEvent.Result.FAILED, null, 1, 1, Duration.ZERO, 0));
+                    "client-" + i,
+                    "m",
+                    IdempotenceClientEvent.Result.FAILED,
+                    Optional.empty(),
+                    1,
+                    1,
+                    Duration.ZERO,
+                    0));
             metrics.onAttempt(new IdempotenceAttemptEvent(
-                    "client-" + i, "m", null, 1, Outcome.FINAL, 409, 2, 1, second, second, null));
+                    "client-" + i,
+                    "m",
+                    Optional.empty(),
+                    1,
+                    AttemptOutcome.FINAL,
+                    OptionalInt.of(409),
+                    2,
+                    1,
+                    second,
+                    second,
+                    Optional.empty()));
         }
         assertThat(registry.getMeters()).hasSize(5 * 1_001);
         assertThat(registry.get(IdempotenceClientMetrics.ATTEMPTS)

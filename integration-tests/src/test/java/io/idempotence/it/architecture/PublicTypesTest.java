@@ -38,8 +38,8 @@ class PublicTypesTest {
     @ArchTest
     static void ofTheClient(JavaClasses product) {
         assertPublicTypes(product, CLIENT, name -> name.startsWith(CLIENT), """
+                AttemptOutcome
                 IdempotenceAttemptEvent
-                IdempotenceAttemptEvent.Outcome
                 IdempotenceClientConfig
                 IdempotenceClientConfig.Builder
                 IdempotenceClientEvent

@@ -1,6 +1,7 @@
 package io.idempotence.client.internal.call;
 
 import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RetryAfter;
@@ -31,7 +32,7 @@ final class CallStateMachine {
     private int polls;
     private long waitedNanos;
     private long nextPollMillis = FIRST_POLL_MILLIS;
-    private @Nullable Ended last;
+    private @Nullable RequestEnd last;
 
     CallStateMachine(LogicalCall call, Retry retry, ClientAdapter adapter) {
         this.call = call;
@@ -50,13 +51,6 @@ final class CallStateMachine {
         /** The end: an exception. */
         record Throw(Throwable thrown) implements Step {}
     }
-
-    /** What one request came to. */
-    private record Ended(
-            Outcome outcome,
-            Observation seen,
-            @Nullable Object value,
-            @Nullable Throwable thrown) {}
 
     /** The first step. */
     Step begin() {
@@ -88,23 +82,23 @@ final class CallStateMachine {
 
     /** The step after a request. */
     Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
-        Ended ended = new Ended(outcome(seen, thrown), seen, value, thrown);
+        RequestEnd ended = RequestEnd.of(seen, value, thrown, call.config().statuses(), call.isInDoubt());
         if (call.isPlain()) {
             attempted(ended, -1);
             return thrown == null ? answer(ended) : fail(Result.FAILED, thrown);
         }
-        if (ended.outcome.leavesDoubt(seen)) {
+        if (ended.leavesDoubt()) {
             call.doubt();
         }
-        if (ended.outcome.settles(seen)) {
+        if (ended.settles()) {
             call.answered();
         }
-        return ended.outcome == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
+        return ended.outcome() == AttemptOutcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
     }
 
     /** The step in place of a wait that is cut short: nothing more is sent. */
     Step stop() {
-        Ended ended = last;
+        RequestEnd ended = last;
         if (ended == null) {
             throw new IllegalStateException("nothing was sent yet");
         }
@@ -121,15 +115,11 @@ final class CallStateMachine {
         call.ended(call.id() != null && mayHaveBeen ? Result.UNKNOWN : Result.FAILED, new CancellationException());
     }
 
-    private Outcome outcome(Observation seen, @Nullable Throwable thrown) {
-        return Outcome.of(seen, thrown, call.config().statuses(), call.isInDoubt());
-    }
-
     /** The first attempt's execution still runs: asking again costs no attempt, only time. */
-    private Step poll(Ended ended) {
+    private Step poll(RequestEnd ended) {
         // Each waits for an execution of its own, so a crowd is none, and every millisecond counts.
         long asked = RetryAfter.jittered(
-                ended.seen,
+                ended.seen(),
                 Instant.now(),
                 0,
                 call.deadline(),
@@ -142,21 +132,20 @@ final class CallStateMachine {
         return sendAfter(wait, true, ended, failure(ended));
     }
 
-    private Step endAttempt(Ended ended) {
+    private Step endAttempt(RequestEnd ended) {
         Step next = retry(ended);
         attempted(ended, next instanceof Step.Send send ? send.afterMillis() : -1);
         return next;
     }
 
-    private void attempted(Ended ended, long waitMillis) {
+    private void attempted(RequestEnd ended, long waitMillis) {
         long took = System.nanoTime() - attemptBeganAt;
         call.attempted(
                 attempt,
-                ended.outcome,
-                ended.seen,
+                ended,
                 call.requests() - requestsBefore,
                 polls,
-                isOfAnEarlierAttempt(ended.seen) ? took : waitedNanos,
+                isOfAnEarlierAttempt(ended.seen()) ? took : waitedNanos,
                 took,
                 waitMillis);
     }
@@ -166,29 +155,29 @@ final class CallStateMachine {
         return seen.isReplayed() || seen.refusal().orElse(null) == Refusal.IN_PROGRESS;
     }
 
-    private Step retry(Ended ended) {
-        if (ended.outcome == Outcome.SUCCESS) {
+    private Step retry(RequestEnd ended) {
+        if (ended.outcome() == AttemptOutcome.SUCCEEDED) {
             call.budget().refund();
             completed();
             return answer(ended);
         }
-        if (ended.outcome == Outcome.FINAL && ended.thrown == null) {
+        if (ended.outcome() == AttemptOutcome.FINAL && ended.thrown() == null) {
             completed();
             return end(ended);
         }
-        if (ended.thrown instanceof Error error) {
+        if (ended.thrown() instanceof Error error) {
             return fail(isUnknown(ended) ? Result.UNKNOWN : Result.FAILED, error);
         }
-        RetryDecision decision = new RetryDecision(ended.outcome, ended.seen, call.deadline(), call.budget());
+        RetryDecision decision = new RetryDecision(ended.outcome(), ended.seen(), call.deadline(), call.budget());
         Throwable failure = failure(ended);
         long wait = decision.waitBeforeNext(retry, failure);
         return wait < 0 ? end(ended) : sendAfter(wait, false, ended, failure);
     }
 
     /** An answer that is not read holds a connection, which others may need during the wait. What is left of it is its failure. */
-    private Step sendAfter(long wait, boolean poll, Ended ended, Throwable failure) {
-        adapter.discard(ended.value);
-        last = new Ended(ended.outcome, ended.seen, null, failure);
+    private Step sendAfter(long wait, boolean poll, RequestEnd ended, Throwable failure) {
+        adapter.discard(ended.value());
+        last = new RequestEnd(ended.outcome(), ended.seen(), null, failure);
         polling = poll;
         return new Step.Send(wait);
     }
@@ -203,34 +192,34 @@ final class CallStateMachine {
     }
 
     /** Nothing more will be tried: an answer, a refusal, the usual exception, or the unknown. */
-    private Step end(Ended ended) {
+    private Step end(RequestEnd ended) {
         if (isUnknown(ended)) {
             Throwable cause = failure(ended);
-            adapter.discard(ended.value);
-            return fail(Result.UNKNOWN, adapter.unknown(ended.seen, cause));
+            adapter.discard(ended.value());
+            return fail(Result.UNKNOWN, adapter.unknown(ended.seen(), cause));
         }
-        Refusal refusal = ended.seen.refusal().orElse(null);
+        Refusal refusal = ended.seen().refusal().orElse(null);
         if (refusal != null) {
             Throwable cause = failure(ended);
-            adapter.discard(ended.value);
-            return fail(Result.REFUSED, adapter.refused(refusal, ended.seen, cause));
+            adapter.discard(ended.value());
+            return fail(Result.REFUSED, adapter.refused(refusal, ended.seen(), cause));
         }
-        if (ended.thrown != null) {
-            return fail(Result.FAILED, ended.thrown);
+        if (ended.thrown() != null) {
+            return fail(Result.FAILED, ended.thrown());
         }
         return answer(ended);
     }
 
-    private boolean isUnknown(Ended ended) {
+    private boolean isUnknown(RequestEnd ended) {
         return call.id() != null
-                && ((call.isInDoubt() && !ended.outcome.settles(ended.seen))
-                        || ended.seen.refusal().orElse(null) == Refusal.OUTCOME_UNKNOWN);
+                && ((call.isInDoubt() && !ended.settles())
+                        || ended.seen().refusal().orElse(null) == Refusal.OUTCOME_UNKNOWN);
     }
 
-    private Step answer(Ended ended) {
-        Result first = ended.outcome == Outcome.SUCCESS ? Result.SUCCEEDED : Result.FAILED;
-        call.ended(ended.seen.isReplayed() ? Result.REPLAYED : first, null);
-        return new Step.Return(ended.value);
+    private Step answer(RequestEnd ended) {
+        Result first = ended.outcome() == AttemptOutcome.SUCCEEDED ? Result.SUCCEEDED : Result.FAILED;
+        call.ended(ended.seen().isReplayed() ? Result.REPLAYED : first, null);
+        return new Step.Return(ended.value());
     }
 
     private Step fail(Result result, Throwable failure) {
@@ -238,7 +227,7 @@ final class CallStateMachine {
         return new Step.Throw(failure);
     }
 
-    private Throwable failure(Ended ended) {
-        return ended.thrown != null ? ended.thrown : adapter.failureOf(ended.value);
+    private Throwable failure(RequestEnd ended) {
+        return ended.thrown() != null ? ended.thrown() : adapter.failureOf(ended.value());
     }
 }

@@ -11,13 +11,13 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.ScopeHistory;
 import io.idempotence.client.internal.http.Deadline;
-import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.WaitPreference;
 import io.idempotence.internal.Causes;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -258,7 +258,7 @@ public final class LogicalCall {
         }
         Duration took = Duration.ofNanos(System.nanoTime() - openedAt);
         IdempotenceClientEvent event = new IdempotenceClientEvent(
-                client, method, how, id, attempts.get(), requests.get(), took, budget.available());
+                client, method, how, Optional.ofNullable(id), attempts.get(), requests.get(), took, budget.available());
         if (how == Result.UNKNOWN) {
             LOG.warn("{}: whether it was executed is not known", event);
         }
@@ -269,8 +269,7 @@ public final class LogicalCall {
     /** @param waitMillis before the next attempt, or a negative number if there is none */
     void attempted(
             int number,
-            Outcome outcome,
-            Observation seen,
+            RequestEnd ended,
             int attemptRequests,
             int polls,
             long waitedNanos,
@@ -280,18 +279,19 @@ public final class LogicalCall {
         if (listener == null && !LOG.isDebugEnabled()) {
             return;
         }
+        int status = ended.seen().status();
         IdempotenceAttemptEvent event = new IdempotenceAttemptEvent(
                 client,
                 method,
-                id,
+                Optional.ofNullable(id),
                 number,
-                outcome.told(seen),
-                seen.status(),
+                ended.reported(),
+                status == 0 ? OptionalInt.empty() : OptionalInt.of(status),
                 attemptRequests,
                 polls,
                 Duration.ofNanos(waitedNanos),
                 Duration.ofNanos(nanos),
-                waitMillis < 0 ? null : Duration.ofMillis(waitMillis));
+                waitMillis < 0 ? Optional.empty() : Optional.of(Duration.ofMillis(waitMillis)));
         LOG.debug("{}, ID {}", event, id);
         tell(listener, told -> told.onAttempt(event));
     }

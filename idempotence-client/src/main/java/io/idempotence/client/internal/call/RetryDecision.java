@@ -4,6 +4,7 @@ import io.github.resilience4j.core.IntervalBiFunction;
 import io.github.resilience4j.core.functions.Either;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
+import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
@@ -33,12 +34,12 @@ final class RetryDecision {
     private static final DoubleSupplier RANDOM =
             () -> ThreadLocalRandom.current().nextDouble();
 
-    private final Outcome outcome;
+    private final AttemptOutcome outcome;
     private final Observation seen;
     private final Deadline deadline;
     private final RetryBudget budget;
 
-    RetryDecision(Outcome outcome, Observation seen, Deadline deadline, RetryBudget budget) {
+    RetryDecision(AttemptOutcome outcome, Observation seen, Deadline deadline, RetryBudget budget) {
         this.outcome = outcome;
         this.seen = seen;
         this.deadline = deadline;

@@ -1,14 +1,15 @@
 package io.idempotence.client.internal.call;
 
-import static io.idempotence.client.internal.call.Outcome.FINAL;
-import static io.idempotence.client.internal.call.Outcome.IN_PROGRESS;
-import static io.idempotence.client.internal.call.Outcome.NOT_SENT;
-import static io.idempotence.client.internal.call.Outcome.REFUSED;
-import static io.idempotence.client.internal.call.Outcome.RETRYABLE;
-import static io.idempotence.client.internal.call.Outcome.SUCCESS;
-import static io.idempotence.client.internal.call.Outcome.UNDETERMINED;
+import static io.idempotence.client.AttemptOutcome.FINAL;
+import static io.idempotence.client.AttemptOutcome.IN_PROGRESS;
+import static io.idempotence.client.AttemptOutcome.NOT_SENT;
+import static io.idempotence.client.AttemptOutcome.REFUSED;
+import static io.idempotence.client.AttemptOutcome.RETRYABLE;
+import static io.idempotence.client.AttemptOutcome.SUCCEEDED;
+import static io.idempotence.client.AttemptOutcome.UNDETERMINED;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.http.Observation;
 import java.io.EOFException;
@@ -32,13 +33,25 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-class OutcomeTest {
+class RequestEndTest {
     private static final Set<Integer> STATUSES =
             IdempotenceClientConfig.defaults().statuses();
     private static final RuntimeException THROWN = new IllegalStateException("whatever was made of it");
 
-    private static Outcome of(Observation seen, Throwable thrown) {
-        return Outcome.of(seen, thrown, STATUSES, false);
+    private static AttemptOutcome of(Observation seen, Throwable thrown) {
+        return RequestEnd.of(seen, null, thrown, STATUSES, false).outcome();
+    }
+
+    private static AttemptOutcome inDoubt(Observation seen) {
+        return RequestEnd.of(seen, null, THROWN, STATUSES, true).outcome();
+    }
+
+    private static boolean settles(AttemptOutcome outcome, Observation seen) {
+        return new RequestEnd(outcome, seen, null, THROWN).settles();
+    }
+
+    private static boolean leavesDoubt(AttemptOutcome outcome, Observation seen) {
+        return new RequestEnd(outcome, seen, null, THROWN).leavesDoubt();
     }
 
     private static Observation failed(IOException e) {
@@ -88,10 +101,10 @@ class OutcomeTest {
 
     @ParameterizedTest
     @MethodSource("failures")
-    void ofFailures(IOException failure, Outcome expected) {
+    void ofFailures(IOException failure, AttemptOutcome expected) {
         assertThat(of(failed(failure), THROWN)).isEqualTo(expected);
-        assertThat(expected.leavesDoubt(failed(failure))).isEqualTo(expected == UNDETERMINED);
-        assertThat(expected.settles(failed(failure))).isFalse();
+        assertThat(leavesDoubt(expected, failed(failure))).isEqualTo(expected == UNDETERMINED);
+        assertThat(settles(expected, failed(failure))).isFalse();
     }
 
     @ParameterizedTest
@@ -114,11 +127,11 @@ class OutcomeTest {
         "501, FINAL",
         "505, FINAL"
     })
-    void ofStatuses(int status, Outcome expected) {
+    void ofStatuses(int status, AttemptOutcome expected) {
         assertThat(of(answered(status), THROWN)).isEqualTo(expected);
         assertThat(of(answered(status), null)).isEqualTo(expected);
         assertThat(of(answered(status, "idempotent-replayed", "true"), THROWN)).isEqualTo(FINAL);
-        assertThat(expected.leavesDoubt(answered(status))).isEqualTo(status == 502 || status == 504);
+        assertThat(leavesDoubt(expected, answered(status))).isEqualTo(status == 502 || status == 504);
     }
 
     @ParameterizedTest
@@ -134,25 +147,25 @@ class OutcomeTest {
         "not-invented-yet, 409, FINAL",
         "not-invented-yet, 503, FINAL"
     })
-    void ofRefusals(String code, int status, Outcome expected) {
+    void ofRefusals(String code, int status, AttemptOutcome expected) {
         assertThat(of(answered(status, "IDEMPOTENCY-REFUSAL", code), THROWN)).isEqualTo(expected);
     }
 
     @Test
     void refusalOnASuccessIsNoRefusal() {
         assertThat(of(answered(200, "Idempotency-Refusal", "in-progress"), null))
-                .isEqualTo(SUCCESS);
+                .isEqualTo(SUCCEEDED);
     }
 
     @Test
     void of2xx() {
-        assertThat(of(answered(200), null)).isEqualTo(SUCCESS);
-        assertThat(of(answered(204), null)).isEqualTo(SUCCESS);
+        assertThat(of(answered(200), null)).isEqualTo(SUCCEEDED);
+        assertThat(of(answered(204), null)).isEqualTo(SUCCEEDED);
         assertThat(of(answered(200), THROWN)).isEqualTo(FINAL);
         Observation broken = answered(200);
         broken.bodyFailed(new IOException("reset"));
         assertThat(of(broken, THROWN)).isEqualTo(UNDETERMINED);
-        assertThat(of(broken, null)).isEqualTo(SUCCESS);
+        assertThat(of(broken, null)).isEqualTo(SUCCEEDED);
         Observation brokenError = answered(400);
         brokenError.bodyFailed(new IOException("reset"));
         assertThat(of(brokenError, THROWN)).isEqualTo(FINAL);
@@ -160,9 +173,9 @@ class OutcomeTest {
 
     @Test
     void ofCallsThatDidNotReachTheWire() {
-        assertThat(of(new Observation(), null)).isEqualTo(SUCCESS);
+        assertThat(of(new Observation(), null)).isEqualTo(SUCCEEDED);
         assertThat(of(new Observation(), THROWN)).isEqualTo(FINAL);
-        assertThat(FINAL.settles(new Observation())).isFalse();
+        assertThat(settles(FINAL, new Observation())).isFalse();
     }
 
     @Test
@@ -189,42 +202,41 @@ class OutcomeTest {
     void answersGivenBeforeTheIdWasLookedAtSettleNothing() {
         for (int status :
                 new int[] {301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451}) {
-            assertThat(FINAL.settles(answered(status))).as("%d", status).isFalse();
-            assertThat(FINAL.settles(answered(status, "Idempotent-Replayed", "true")))
+            assertThat(settles(FINAL, answered(status))).as("%d", status).isFalse();
+            assertThat(settles(FINAL, answered(status, "Idempotent-Replayed", "true")))
                     .as("a replayed %d", status)
                     .isTrue();
         }
-        assertThat(REFUSED.settles(answered(400, "Idempotency-Refusal", "key-invalid")))
+        assertThat(settles(REFUSED, answered(400, "Idempotency-Refusal", "key-invalid")))
                 .isFalse();
-        assertThat(FINAL.settles(answered(409, "Idempotency-Refusal", "not-invented-yet")))
+        assertThat(settles(FINAL, answered(409, "Idempotency-Refusal", "not-invented-yet")))
                 .isFalse();
-        assertThat(FINAL.settles(answered(403, "Idempotent-Replayed", "true"))).isTrue();
+        assertThat(settles(FINAL, answered(403, "Idempotent-Replayed", "true"))).isTrue();
         for (int status : new int[] {400, 402, 409, 410, 412, 422, 424, 501}) {
-            assertThat(FINAL.settles(answered(status))).as("%d", status).isTrue();
+            assertThat(settles(FINAL, answered(status))).as("%d", status).isTrue();
         }
-        assertThat(REFUSED.settles(answered(409, "Idempotency-Refusal", "result-unavailable")))
+        assertThat(settles(REFUSED, answered(409, "Idempotency-Refusal", "result-unavailable")))
                 .isTrue();
-        assertThat(SUCCESS.settles(answered(200))).isTrue();
-        assertThat(RETRYABLE.settles(answered(500))).isFalse();
-        assertThat(IN_PROGRESS.settles(answered(409))).isFalse();
+        assertThat(settles(SUCCEEDED, answered(200))).isTrue();
+        assertThat(settles(RETRYABLE, answered(500))).isFalse();
+        assertThat(settles(IN_PROGRESS, answered(409))).isFalse();
     }
 
     /** A resumed call may have been carried out where it led. */
     @Test
     void storedRedirectThatWasNotFollowedSettlesNothing() {
         Observation seen = answered(307, "Idempotent-Replayed", "true");
-        assertThat(FINAL.settles(seen)).isTrue();
+        assertThat(settles(FINAL, seen)).isTrue();
         seen.redirectNotFollowed();
-        assertThat(FINAL.settles(seen)).isFalse();
+        assertThat(settles(FINAL, seen)).isFalse();
     }
 
     /** A 409 of the server half, whose marker was lost on the way, reads like one of the operation. */
     @Test
     void conflictSettlesNoDoubtUnlessItWasStored() {
         assertThat(of(answered(409), THROWN)).isEqualTo(FINAL);
-        assertThat(Outcome.of(answered(409), THROWN, STATUSES, true)).isEqualTo(UNDETERMINED);
-        assertThat(Outcome.of(answered(409, "Idempotent-Replayed", "true"), THROWN, STATUSES, true))
-                .isEqualTo(FINAL);
+        assertThat(inDoubt(answered(409))).isEqualTo(UNDETERMINED);
+        assertThat(inDoubt(answered(409, "Idempotent-Replayed", "true"))).isEqualTo(FINAL);
         Observation sentBefore = answered(409);
         sentBefore.mayHaveBeenSentBefore();
         assertThat(of(sentBefore, THROWN)).isEqualTo(UNDETERMINED);
@@ -237,9 +249,9 @@ class OutcomeTest {
         assertThat(of(seen, null)).isEqualTo(IN_PROGRESS);
         seen.mustNotBeSentAgain();
         assertThat(of(seen, null)).isEqualTo(REFUSED);
-        assertThat(REFUSED.leavesDoubt(seen)).isTrue();
-        assertThat(REFUSED.settles(seen)).isFalse();
-        assertThat(REFUSED.leavesDoubt(answered(422, "Idempotency-Refusal", "key-reused")))
+        assertThat(leavesDoubt(REFUSED, seen)).isTrue();
+        assertThat(settles(REFUSED, seen)).isFalse();
+        assertThat(leavesDoubt(REFUSED, answered(422, "Idempotency-Refusal", "key-reused")))
                 .isFalse();
     }
 }

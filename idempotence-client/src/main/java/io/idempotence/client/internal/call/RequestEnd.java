@@ -1,6 +1,15 @@
 package io.idempotence.client.internal.call;
 
-import io.idempotence.client.IdempotenceAttemptEvent;
+import static io.idempotence.client.AttemptOutcome.FINAL;
+import static io.idempotence.client.AttemptOutcome.IN_PROGRESS;
+import static io.idempotence.client.AttemptOutcome.NOT_SENT;
+import static io.idempotence.client.AttemptOutcome.REFUSED;
+import static io.idempotence.client.AttemptOutcome.REPLAYED;
+import static io.idempotence.client.AttemptOutcome.RETRYABLE;
+import static io.idempotence.client.AttemptOutcome.SUCCEEDED;
+import static io.idempotence.client.AttemptOutcome.UNDETERMINED;
+
+import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.http.Refusal;
@@ -9,29 +18,25 @@ import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** What happened to one attempt. */
-public enum Outcome {
-    /** A 2xx answer, and it could be read; or a value that needed no request. */
-    SUCCESS,
-    /** Certainly not sent: may be retried even without an ID. */
-    NOT_SENT,
-    /** Sent, with an unknown outcome: may be retried only with an ID. */
-    UNDETERMINED,
-    /** An answer that may be another one next time. */
-    RETRYABLE,
-    /** The server half says that the first attempt still runs: ask again within the same attempt. */
-    IN_PROGRESS,
-    /** Another refusal of the server half. */
-    REFUSED,
-    /** Everything else: the operation's own answer, or a failure on this side. */
-    FINAL;
-
+/**
+ * What one request of a call came to.
+ *
+ * @param outcome never {@link AttemptOutcome#REPLAYED}, which only listeners are told
+ * @param seen what the HTTP client saw
+ * @param value what the layers above it returned
+ * @param thrown what they threw, or null if they returned
+ */
+record RequestEnd(
+        AttemptOutcome outcome,
+        Observation seen,
+        @Nullable Object value,
+        @Nullable Throwable thrown) {
     /** Given by logins, gateways and containers without a look at the operation: also when it was executed before. */
     private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION =
             Set.of(301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451);
 
     /**
-     * The outcome of an exchange. The first line that applies counts:
+     * The end of a request. The first line that applies counts:
      *
      * <pre>
      * seen                                                         outcome
@@ -39,12 +44,12 @@ public enum Outcome {
      * no connection, and no earlier request by the same client     NOT_SENT
      * any other I/O failure before a status line                   UNDETERMINED
      * request out, nothing came back to us                         UNDETERMINED
-     * no request, a value                                          SUCCESS
+     * no request, a value                                          SUCCEEDED
      * no request, an exception                                     FINAL
      * refusal in-progress, and the request must not be sent again  REFUSED
      * refusal in-progress / other / unknown                        IN_PROGRESS / REFUSED / FINAL
      * refusal storage-unavailable, overloaded                      RETRYABLE
-     * 2xx, returned a value                                        SUCCESS
+     * 2xx, returned a value                                        SUCCEEDED
      * 2xx, threw because the body broke off                        UNDETERMINED
      * 2xx, threw for another reason                                FINAL
      * Idempotent-Replayed: true                                    FINAL
@@ -54,11 +59,22 @@ public enum Outcome {
      * </pre>
      *
      * @param seen what the HTTP client saw
-     * @param thrown what the layers above it made of it, or null if they returned
+     * @param value what the layers above it made of it, if they returned
+     * @param thrown what they made of it, or null if they returned
      * @param statuses the statuses to retry
      * @param inDoubt an earlier attempt may have been executed, so that a 409 may be a refusal whose marker was lost on its way
      */
-    public static Outcome of(Observation seen, @Nullable Throwable thrown, Set<Integer> statuses, boolean inDoubt) {
+    static RequestEnd of(
+            Observation seen,
+            @Nullable Object value,
+            @Nullable Throwable thrown,
+            Set<Integer> statuses,
+            boolean inDoubt) {
+        return new RequestEnd(outcome(seen, thrown, statuses, inDoubt), seen, value, thrown);
+    }
+
+    private static AttemptOutcome outcome(
+            Observation seen, @Nullable Throwable thrown, Set<Integer> statuses, boolean inDoubt) {
         IOException failure = seen.failure();
         if (failure != null) {
             if (IoFailures.isHopeless(failure)) {
@@ -71,14 +87,14 @@ public enum Outcome {
         }
         int status = seen.status();
         if (status == 0) {
-            return thrown == null ? SUCCESS : FINAL;
+            return thrown == null ? SUCCEEDED : FINAL;
         }
         if (seen.namesRefusal()) {
             return ofRefusal(seen.refusal(), seen.mayBeSentAgain());
         }
         if (status >= 200 && status < 300) {
             if (thrown == null) {
-                return SUCCESS;
+                return SUCCEEDED;
             }
             return seen.bodyFailure() != null ? UNDETERMINED : FINAL;
         }
@@ -91,7 +107,7 @@ public enum Outcome {
         return statuses.contains(status) ? RETRYABLE : FINAL;
     }
 
-    private static Outcome ofRefusal(Optional<Refusal> refusal, boolean mayBeSentAgain) {
+    private static AttemptOutcome ofRefusal(Optional<Refusal> refusal, boolean mayBeSentAgain) {
         if (refusal.isEmpty()) {
             return FINAL;
         }
@@ -103,27 +119,16 @@ public enum Outcome {
     }
 
     /** As listeners are told. */
-    IdempotenceAttemptEvent.Outcome told(Observation seen) {
-        if (seen.isReplayed() && (this == SUCCESS || this == FINAL)) {
-            return IdempotenceAttemptEvent.Outcome.REPLAYED;
-        }
-        return switch (this) {
-            case SUCCESS -> IdempotenceAttemptEvent.Outcome.SUCCEEDED;
-            case NOT_SENT -> IdempotenceAttemptEvent.Outcome.NOT_SENT;
-            case UNDETERMINED -> IdempotenceAttemptEvent.Outcome.UNDETERMINED;
-            case RETRYABLE -> IdempotenceAttemptEvent.Outcome.RETRYABLE;
-            case IN_PROGRESS -> IdempotenceAttemptEvent.Outcome.IN_PROGRESS;
-            case REFUSED -> IdempotenceAttemptEvent.Outcome.REFUSED;
-            case FINAL -> IdempotenceAttemptEvent.Outcome.FINAL;
-        };
+    AttemptOutcome reported() {
+        return seen.isReplayed() && (outcome == SUCCEEDED || outcome == FINAL) ? REPLAYED : outcome;
     }
 
     /** True if the operation may have been executed and the caller cannot tell. */
-    boolean leavesDoubt(Observation seen) {
-        return this == UNDETERMINED
+    boolean leavesDoubt() {
+        return outcome == UNDETERMINED
                 || seen.refusal().orElse(null) == Refusal.IN_PROGRESS
                 || seen.hasEarlierDoubt()
-                || (this == RETRYABLE && (seen.status() == 502 || seen.status() == 504));
+                || (outcome == RETRYABLE && (seen.status() == 502 || seen.status() == 504));
     }
 
     /**
@@ -132,15 +137,15 @@ public enum Outcome {
      * place) leaves open what an earlier attempt did. So does "another request": it says that our own attempts differed,
      * and the earlier one may have been executed.
      */
-    boolean settles(Observation seen) {
-        if (this == SUCCESS) {
+    boolean settles() {
+        if (outcome == SUCCEEDED) {
             return true;
         }
-        if (this == REFUSED) {
+        if (outcome == REFUSED) {
             return seen.refusal().map(r -> r == Refusal.RESULT_UNAVAILABLE).orElse(false);
         }
         int status = seen.status();
-        return this == FINAL
+        return outcome == FINAL
                 && status != 0
                 && !seen.namesRefusal()
                 && !seen.isRedirectNotFollowed()
