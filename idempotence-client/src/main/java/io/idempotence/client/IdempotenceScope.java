@@ -2,13 +2,13 @@ package io.idempotence.client;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
+import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.ThreadBound.Task;
 import java.time.Instant;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -37,84 +37,7 @@ import org.jspecify.annotations.Nullable;
  * carried} there. Calls made <em>by</em> a call, such as an interceptor fetching a token, are outside.
  */
 public final class IdempotenceScope {
-    private static final ThreadLocal<@Nullable IdempotenceScope> CURRENT = new ThreadLocal<>();
-
-    private final @Nullable IdempotenceScope outer;
-    private final @Nullable Saver saver;
-    private final @Nullable IdempotenceId resumed;
-    private final ScopeHistory history;
-    private volatile boolean asked;
-
-    /**
-     * Inside the scope of this thread.
-     *
-     * @param given the ID, or null if the call gets it as it would without this scope
-     * @param firstSentAt when a call that is in doubt was first sent under {@code given}, or null if none was
-     * @param saver gets the ID, or null
-     */
-    private IdempotenceScope(
-            @Nullable IdempotenceId given,
-            @Nullable Instant firstSentAt,
-            @Nullable Consumer<? super IdempotenceId> saver) {
-        this.outer = CURRENT.get();
-        this.saver = saver == null ? null : new Saver(saver);
-        this.resumed = firstSentAt == null ? null : given;
-        if (given == null) {
-            this.history = outer == null ? new ScopeHistory(null) : outer.history;
-        } else {
-            checkResumed(outer, given, firstSentAt == null ? "IdempotenceScope.with" : "IdempotenceScope.resume");
-            this.history = historyIn(outer, given);
-        }
-        if (firstSentAt != null) {
-            history.mayHaveBeenExecuted(firstSentAt);
-        }
-    }
-
-    /** The two would share the ID, so they share what is known of it. */
-    private static ScopeHistory historyIn(@Nullable IdempotenceScope outer, IdempotenceId given) {
-        for (IdempotenceScope scope = outer; scope != null; scope = scope.outer) {
-            if (scope.history.has(given)) {
-                return scope.history;
-            }
-        }
-        return new ScopeHistory(given);
-    }
-
-    private static void checkResumed(@Nullable IdempotenceScope innermost, IdempotenceId id, String giver) {
-        for (IdempotenceScope scope = innermost; scope != null; scope = scope.outer) {
-            if (scope.resumed != null && !scope.resumed.equals(id)) {
-                throw new IllegalStateException(giver + " has another ID than the IdempotenceScope.resume around it, so"
-                        + " nothing was sent; make the resumed call with the ID that is resumed, and other calls outside"
-                        + " of IdempotenceScope.resume");
-            }
-        }
-    }
-
-    /** Hands one ID over, once. Another thread that makes the same call waits until that is done. */
-    private static final class Saver {
-        private final Consumer<? super IdempotenceId> consumer;
-        private final ReentrantLock saving = new ReentrantLock();
-        private @Nullable IdempotenceId saved;
-
-        Saver(Consumer<? super IdempotenceId> consumer) {
-            this.consumer = consumer;
-        }
-
-        void save(IdempotenceId id) {
-            saving.lock();
-            try {
-                if (saved == null) {
-                    consumer.accept(id);
-                    saved = id;
-                } else if (!saved.equals(id)) {
-                    throw new IllegalStateException("this IdempotenceScope.saving has saved the ID of another call, so"
-                            + " nothing was sent; give each call its own IdempotenceScope.saving");
-                }
-            } finally {
-                saving.unlock();
-            }
-        }
-    }
+    private IdempotenceScope() {}
 
     /**
      * Work that may throw.
@@ -145,7 +68,7 @@ public final class IdempotenceScope {
      * @throws IllegalStateException inside {@link #resume} of another ID; {@code work} is not run
      */
     public static <T extends @Nullable Object, X extends Throwable> T with(IdempotenceId id, Work<T, X> work) throws X {
-        return inside(new IdempotenceScope(Objects.requireNonNull(id, "id"), null, null), work);
+        return CallScope.inside(CallScope.with(Objects.requireNonNull(id, "id")), work::run);
     }
 
     /**
@@ -183,7 +106,7 @@ public final class IdempotenceScope {
      */
     public static <T extends @Nullable Object, X extends Throwable> T saving(
             Consumer<? super IdempotenceId> saver, Work<T, X> work) throws X {
-        return inside(new IdempotenceScope(null, null, Objects.requireNonNull(saver, "saver")), work);
+        return CallScope.inside(CallScope.saving(Objects.requireNonNull(saver, "saver")), work::run);
     }
 
     /**
@@ -220,10 +143,10 @@ public final class IdempotenceScope {
      */
     public static <T extends @Nullable Object, X extends Throwable> T resume(
             IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {
-        IdempotenceScope scope = new IdempotenceScope(
-                Objects.requireNonNull(id, "id"), Objects.requireNonNull(firstSentAt, "firstSentAt"), null);
-        T result = inside(scope, Objects.requireNonNull(call, "call"));
-        if (!scope.asked) {
+        CallScope scope = CallScope.resuming(
+                Objects.requireNonNull(id, "id"), Objects.requireNonNull(firstSentAt, "firstSentAt"));
+        T result = CallScope.inside(scope, Objects.requireNonNull(call, "call")::run);
+        if (!scope.wasAsked()) {
             throw new IllegalStateException("nothing was asked: no call that carries an ID was made in this thread;"
                     + " make the same call again, with the same client");
         }
@@ -275,14 +198,14 @@ public final class IdempotenceScope {
 
     /** The scope and the request of the thread that made it. */
     private static final class Carrier {
-        private final @Nullable IdempotenceScope scope = CURRENT.get();
+        private final @Nullable CallScope scope = CallScope.current();
         private final @Nullable InboundRequest request =
                 InboundRequest.current().orElse(null);
 
-        <T extends @Nullable Object, X extends Throwable> T run(Work<T, X> work) throws X {
+        <T extends @Nullable Object, X extends Throwable> T run(Task<T, X> work) throws X {
             Runnable leave = request == null ? () -> {} : request.enter();
             try {
-                return inside(scope, work);
+                return CallScope.inside(scope, work);
             } finally {
                 leave.run();
             }
@@ -299,110 +222,5 @@ public final class IdempotenceScope {
     public static Executor carrying(Executor executor) {
         Objects.requireNonNull(executor, "executor");
         return task -> executor.execute(carried(task));
-    }
-
-    /**
-     * The innermost scope of this thread. For integrations.
-     *
-     * @return the scope, or empty outside of any
-     */
-    public static Optional<IdempotenceScope> current() {
-        return Optional.ofNullable(CURRENT.get());
-    }
-
-    /**
-     * Does work outside of every scope. For integrations: a call that is running hides its scope from the calls it makes.
-     *
-     * @param work anything
-     * @param <T> what it returns
-     * @param <X> what it throws
-     * @return what {@code work} returns
-     * @throws X what {@code work} throws
-     */
-    public static <T extends @Nullable Object, X extends Throwable> T outside(Work<T, X> work) throws X {
-        return inside(null, work);
-    }
-
-    /**
-     * Begins a call in this scope. For integrations. Thread-safe.
-     *
-     * @param call names the client and the method
-     * @param config the call's settings
-     * @param own the ID in the caller's header argument, or null if there is none
-     * @param usual makes the ID that the call would have without a scope or header
-     * @param alone keeps what is known of a call whose header argument is the ID of no scope
-     * @return the call, with its ID
-     * @throws IllegalStateException if another call took the ID, if {@code own} is not the ID that is resumed, or if an earlier call
-     *     under the ID is in doubt and {@link IdempotenceClientConfig#serverRetention()} will be over before this one's deadline
-     */
-    public ScopeHistory.Call begin(
-            String call,
-            IdempotenceClientConfig config,
-            @Nullable IdempotenceId own,
-            Supplier<IdempotenceId> usual,
-            ScopeHistory alone) {
-        ScopeHistory of = own == null ? history : historyOf(own, alone);
-        ScopeHistory.Call begun = of == alone ? alone.begin(config, own, usual) : of.begin(call, config, own, usual);
-        for (IdempotenceScope scope = this; scope != null; scope = scope.outer) {
-            if (scope.saver != null) {
-                scope.saver.save(begun.id());
-            }
-        }
-        for (IdempotenceScope scope = this; scope != null; scope = scope.outer) {
-            scope.asked = true;
-        }
-        return begun;
-    }
-
-    private ScopeHistory historyOf(IdempotenceId own, ScopeHistory alone) {
-        checkResumed(this, own, "the call's own Idempotency-Key header");
-        for (IdempotenceScope scope = this; scope != null; scope = scope.outer) {
-            if (scope.history.isOf(own)) {
-                return scope.history;
-            }
-        }
-        return alone;
-    }
-
-    /**
-     * Whether a call made here asks what became of an earlier one. For integrations.
-     *
-     * @return true inside {@link #resume}
-     */
-    public boolean isResumed() {
-        for (IdempotenceScope scope = this; scope != null; scope = scope.outer) {
-            if (scope.resumed != null) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /**
-     * Whether a call under this scope's ID may have been executed. For integrations.
-     *
-     * @return true if the next one begins in doubt
-     */
-    public boolean isInDoubt() {
-        return history.isInDoubt();
-    }
-
-    private static <T extends @Nullable Object, X extends Throwable> T inside(
-            @Nullable IdempotenceScope scope, Work<T, X> work) throws X {
-        IdempotenceScope outer = CURRENT.get();
-        set(scope);
-        try {
-            return work.run();
-        } finally {
-            set(outer);
-        }
-    }
-
-    private static void set(@Nullable IdempotenceScope scope) {
-        if (scope == null) {
-            CURRENT.remove();
-        } else {
-            CURRENT.set(scope);
-        }
     }
 }

@@ -1,6 +1,9 @@
 package io.idempotence.client;
 
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
@@ -20,12 +23,21 @@ import java.util.concurrent.CompletionStage;
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ImportOption.DoNotIncludeTests.class)
 class ArchitectureTest {
     @ArchTest
-    static final ArchRule clientKnowsNoHttpLibraryAndNoMachinery = noClasses()
+    static final ArchRule clientKnowsNoHttpLibraryAndOfTheMachineryOnlyTheScope = noClasses()
             .that()
             .resideInAPackage("io.idempotence.client")
             .should()
+            .dependOnClassesThat(resideInAnyPackage("io.idempotence.client.*..", "feign..", "okhttp3..", "okio..")
+                    .and(not(resideInAPackage("io.idempotence.client.internal.scope"))));
+
+    @ArchTest
+    static final ArchRule scopesAndExchangesKnowNoCalls = noClasses()
+            .that()
+            .resideInAnyPackage("io.idempotence.client.internal.scope", "io.idempotence.client.internal.http")
+            .should()
             .dependOnClassesThat()
-            .resideInAnyPackage("io.idempotence.client.*..", "feign..", "okhttp3..", "okio..");
+            .resideInAnyPackage(
+                    "io.idempotence.client", "io.idempotence.client.internal.call", "io.github.resilience4j..");
 
     @ArchTest
     static final ArchRule machineryKnowsNoHttpLibrary = noClasses()
@@ -63,9 +75,9 @@ class ArchitectureTest {
             .should(readTheWallClockOutsideOf(
                     "io.idempotence.client.internal.call.CallStateMachine.poll",
                     "io.idempotence.client.internal.call.RetryDecision.waitOrStop",
-                    "io.idempotence.client.ScopeHistory$Call.<init>",
-                    "io.idempotence.client.ScopeHistory$Call.sent",
-                    "io.idempotence.client.ScopeHistory.checkRetention"));
+                    "io.idempotence.client.internal.scope.ScopeHistory$Call.<init>",
+                    "io.idempotence.client.internal.scope.ScopeHistory$Call.sent",
+                    "io.idempotence.client.internal.call.LogicalCall.checkRetention"));
 
     /** The JDK's timer thread outlives a web application, and keeps the classes of the one that used it first. */
     @ArchTest

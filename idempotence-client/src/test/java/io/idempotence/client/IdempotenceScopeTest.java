@@ -7,6 +7,9 @@ import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceScope.Work;
+import io.idempotence.client.internal.call.LogicalCall;
+import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.ScopeHistory;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
@@ -42,7 +45,8 @@ class IdempotenceScopeTest {
     }
 
     private static ScopeHistory.Call begin(String call, Supplier<IdempotenceId> usual) {
-        return IdempotenceScope.current().orElseThrow().begin(call, CONFIG, null, usual, ScopeHistory.ofOneCall());
+        return CallScope.current()
+                .begin(call, since -> LogicalCall.checkRetention(CONFIG, since), null, usual, ScopeHistory.ofOneCall());
     }
 
     @Test
@@ -51,7 +55,7 @@ class IdempotenceScopeTest {
             IdempotenceScope.with(B, () -> assertThat(idFor("x")).isEqualTo(B));
             assertThat(idFor("y")).isEqualTo(A);
         });
-        assertThat(IdempotenceScope.current()).isEmpty();
+        assertThat(CallScope.current()).isNull();
     }
 
     @Test
@@ -60,7 +64,7 @@ class IdempotenceScopeTest {
                     throw new IOException("x");
                 }))
                 .isInstanceOf(IOException.class);
-        assertThat(IdempotenceScope.current()).isEmpty();
+        assertThat(CallScope.current()).isNull();
     }
 
     @Test
@@ -77,10 +81,9 @@ class IdempotenceScopeTest {
     @Test
     void outsideHidesTheScope() {
         IdempotenceScope.with(A, () -> {
-            boolean hidden =
-                    IdempotenceScope.outside(() -> IdempotenceScope.current().isEmpty());
+            boolean hidden = CallScope.outside(() -> CallScope.current() == null);
             assertThat(hidden).isTrue();
-            assertThat(IdempotenceScope.current()).isPresent();
+            assertThat(CallScope.current()).isNotNull();
         });
     }
 
@@ -90,8 +93,7 @@ class IdempotenceScopeTest {
         try {
             boolean none = IdempotenceScope.with(
                     A,
-                    () -> CompletableFuture.supplyAsync(
-                                    () -> IdempotenceScope.current().isEmpty(), pool)
+                    () -> CompletableFuture.supplyAsync(() -> CallScope.current() == null, pool)
                             .join());
             assertThat(none).isTrue();
         } finally {
@@ -105,7 +107,7 @@ class IdempotenceScopeTest {
         InboundRequest inbound = InboundRequest.of("inbound");
         Runnable leave = inbound.enter();
         try {
-            Callable<Boolean> here = () -> IdempotenceScope.current().isPresent()
+            Callable<Boolean> here = () -> CallScope.current() != null
                     && idFor("x").equals(A)
                     && InboundRequest.current().equals(Optional.of(inbound));
             IdempotenceScope.with(A, () -> {
@@ -117,7 +119,7 @@ class IdempotenceScopeTest {
                                 pool.submit(IdempotenceScope.carried(here)).get()))
                         .isTrue();
             });
-            assertThat(pool.submit(() -> IdempotenceScope.current().isPresent()
+            assertThat(pool.submit(() -> CallScope.current() != null
                                     || InboundRequest.current().isPresent())
                             .get())
                     .as("nothing stays behind on the pooled thread")
@@ -146,8 +148,8 @@ class IdempotenceScopeTest {
                         })
                         .run())
                 .isInstanceOf(IllegalArgumentException.class);
-        assertThat(unchecked(IdempotenceScope.carried(() -> IdempotenceScope.current())))
-                .isEmpty();
+        assertThat(unchecked(IdempotenceScope.carried(() -> CallScope.current())))
+                .isNull();
     }
 
     @Test
@@ -234,7 +236,7 @@ class IdempotenceScopeTest {
                             .toCompletableFuture()
                             .join())
                     .isEqualTo(A);
-            assertThat(IdempotenceScope.current()).isEmpty();
+            assertThat(CallScope.current()).isNull();
         } finally {
             timers.shutdownNow();
         }

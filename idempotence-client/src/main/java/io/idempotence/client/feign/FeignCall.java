@@ -10,11 +10,11 @@ import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientEvent.Result;
-import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.scope.CallScope;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -35,7 +35,7 @@ final class FeignCall {
 
     private final LogicalCall logical;
     private final ClientMethod method;
-    private final @Nullable IdempotenceScope scope;
+    private final @Nullable CallScope scope;
     private final @Nullable InboundRequest inbound;
     private final Thread opener = Thread.currentThread();
     private volatile boolean ranElsewhere;
@@ -53,7 +53,7 @@ final class FeignCall {
         this.method = method;
         this.logical = method.open();
         // Taken where the call opens: the attempts may run on another thread.
-        this.scope = IdempotenceScope.current().orElse(null);
+        this.scope = CallScope.current();
         this.inbound = InboundRequest.current().orElse(null);
     }
 

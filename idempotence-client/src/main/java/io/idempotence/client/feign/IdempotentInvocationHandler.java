@@ -2,8 +2,8 @@ package io.idempotence.client.feign;
 
 import feign.MethodMetadata;
 import io.idempotence.client.IdempotenceClientEvent.Result;
-import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.WeakIdentityMap;
 import io.idempotence.internal.Causes;
 import java.lang.reflect.InvocationHandler;
@@ -58,8 +58,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
                     call,
                     own,
                     key,
-                    () -> IdempotenceScope.<@Nullable Object, Throwable>outside(
-                            () -> delegate.invoke(proxy, method, key)));
+                    () -> CallScope.<@Nullable Object, Throwable>outside(() -> delegate.invoke(proxy, method, key)));
             return value instanceof CompletableFuture<?> layered && call.isOfALayer(layered)
                     ? endsAsTheCall(layered, call, own)
                     : value;

@@ -12,11 +12,11 @@ import feign.Request;
 import feign.RequestTemplate;
 import feign.Retryer;
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.client.internal.scope.ThreadBound.Task;
 import java.lang.reflect.Method;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
@@ -207,7 +207,7 @@ final class Installation {
 
     /** Runs {@code work} with {@code call} as the open one of this thread; calls nest. */
     @Nullable
-    Object whileOpen(FeignCall call, ClientMethod method, Object[] args, Work<@Nullable Object, Throwable> work)
+    Object whileOpen(FeignCall call, ClientMethod method, Object[] args, Task<@Nullable Object, Throwable> work)
             throws Throwable {
         return open.during(new OpenCall(call, method, args), work);
     }
@@ -235,7 +235,7 @@ final class Installation {
 
     /** Runs {@code work} with {@code attempt} as the current one of this thread; calls nest. */
     @Nullable
-    Object attempting(FeignAttempt attempt, Work<@Nullable Object, Throwable> work) throws Throwable {
+    Object attempting(FeignAttempt attempt, Task<@Nullable Object, Throwable> work) throws Throwable {
         return current.during(attempt, work);
     }
 

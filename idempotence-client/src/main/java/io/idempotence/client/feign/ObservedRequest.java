@@ -2,10 +2,10 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
+import io.idempotence.client.internal.scope.ThreadBound.Task;
 import java.io.IOException;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
@@ -73,7 +73,7 @@ final class ObservedRequest {
     }
 
     /** A client below that has the client half as well leaves this request alone. */
-    <T, X extends Exception> T sends(Work<T, X> sending) throws X {
+    <T, X extends Exception> T sends(Task<T, X> sending) throws X {
         OuterAttempt above = new OuterAttempt(request.httpMethod().name(), request.url(), call.logical(), seen);
         Watch watched = watch;
         return above.sends(

@@ -1,6 +1,6 @@
 package io.idempotence.client.okhttp;
 
-import io.idempotence.client.ScopeHistory;
+import io.idempotence.client.internal.scope.ScopeHistory;
 import java.io.IOException;
 import okhttp3.RequestBody;
 import org.jspecify.annotations.Nullable;

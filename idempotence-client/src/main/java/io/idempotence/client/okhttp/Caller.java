@@ -1,8 +1,8 @@
 package io.idempotence.client.okhttp;
 
 import io.idempotence.InboundRequest;
-import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.internal.call.OuterAttempt;
+import io.idempotence.client.internal.scope.CallScope;
 import java.util.Objects;
 import okhttp3.HttpUrl;
 import okhttp3.Request;
@@ -16,14 +16,14 @@ import org.jspecify.annotations.Nullable;
  * @param layerAbove another client half, which gives the ID and retries, and of which it is an attempt
  */
 record Caller(
-        @Nullable IdempotenceScope scope,
+        @Nullable CallScope scope,
         @Nullable InboundRequest inbound,
         @Nullable OuterAttempt layerAbove) {
     static final Caller NOBODY = new Caller(null, null, null);
 
     /** This thread, as the caller of {@code request}. */
     static Caller current(Request request) {
-        IdempotenceScope scope = IdempotenceScope.current().orElse(null);
+        CallScope scope = CallScope.current();
         InboundRequest inbound = InboundRequest.current().orElse(null);
         OuterAttempt sending = OuterAttempt.current();
         OuterAttempt above = sending != null && isSame(sending, request) ? sending : null;

@@ -4,12 +4,12 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceConfigException;
-import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.Watchdog;
+import io.idempotence.client.internal.scope.CallScope;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import okhttp3.Interceptor;
@@ -71,7 +71,7 @@ final class IdempotenceInterceptor implements Interceptor {
 
     /** As if there were no client half, but that calls made on the way are outside of the caller's scope. */
     private static Response withoutId(Chain chain, Request request) throws IOException {
-        return IdempotenceScope.<Response, IOException>outside(() -> chain.proceed(request));
+        return CallScope.<Response, IOException>outside(() -> chain.proceed(request));
     }
 
     /** Under the name of a host, settings are first looked at here. */
@@ -84,7 +84,7 @@ final class IdempotenceInterceptor implements Interceptor {
     }
 
     private static Response run(OkHttpCall call, Retry retry) throws Throwable {
-        return IdempotenceScope.<Response, Throwable>outside(() -> answer(CallLoop.run(call.logical(), retry, call)));
+        return CallScope.<Response, Throwable>outside(() -> answer(CallLoop.run(call.logical(), retry, call)));
     }
 
     private static Response answer(@Nullable Object value) {

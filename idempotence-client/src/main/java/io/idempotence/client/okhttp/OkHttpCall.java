@@ -8,7 +8,6 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent.Result;
-import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
@@ -16,6 +15,7 @@ import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
+import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
@@ -144,7 +144,7 @@ final class OkHttpCall implements ClientAdapter {
 
     /** Nothing of it is sent. An earlier call in doubt stays in doubt. */
     private void notMade(Request request, List<String> given) throws NotSendableException {
-        IdempotenceScope scope = caller.scope();
+        CallScope scope = caller.scope();
         boolean asks = scope != null && scope.isInDoubt() && (given.isEmpty() || scope.isResumed());
         if (asks || identity.history().isInDoubt()) {
             id(request, given, () -> {

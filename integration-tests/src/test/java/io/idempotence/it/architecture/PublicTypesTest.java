@@ -51,8 +51,6 @@ class PublicTypesTest {
                 OutcomeUnknown
                 RequestRefused
                 RetryBudget
-                ScopeHistory
-                ScopeHistory.Call
                 feign.FeignOutcomeUnknownException
                 feign.FeignRequestRefusedException
                 feign.IdempotenceCapability

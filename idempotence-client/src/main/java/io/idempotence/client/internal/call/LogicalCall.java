@@ -6,12 +6,12 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceClientListener;
-import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RetryBudget;
-import io.idempotence.client.ScopeHistory;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.WaitPreference;
+import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.internal.Causes;
 import java.time.Duration;
 import java.time.Instant;
@@ -125,7 +125,7 @@ public final class LogicalCall {
      * @param usual makes the ID of a call without header and scope
      */
     public IdempotenceId identify(
-            @Nullable IdempotenceScope scope,
+            @Nullable CallScope scope,
             Supplier<String> name,
             @Nullable IdempotenceId own,
             Supplier<IdempotenceId> usual) {
@@ -142,17 +142,29 @@ public final class LogicalCall {
      */
     public IdempotenceId identify(
             ScopeHistory alone,
-            @Nullable IdempotenceScope scope,
+            @Nullable CallScope scope,
             Supplier<String> name,
             @Nullable IdempotenceId own,
             Supplier<IdempotenceId> usual) {
-        ScopeHistory.Call begun =
-                scope == null ? alone.begin(config, own, usual) : scope.begin(name.get(), config, own, usual, alone);
+        ScopeHistory.Call begun = scope == null
+                ? alone.begin(since -> checkRetention(config, since), own, usual)
+                : scope.begin(name.get(), since -> checkRetention(config, since), own, usual, alone);
         // Two threads may begin the same call (hedging): it is one all the same.
         if (identified.compareAndSet(false, true)) {
             history = begun;
         }
         return begun.id();
+    }
+
+    /** An ID that the server half has forgotten would be a new one to it. */
+    public static void checkRetention(IdempotenceClientConfig config, Instant firstSentAt) {
+        Instant forgotten = firstSentAt.plus(config.serverRetention());
+        if (Instant.now().plus(config.deadline()).isAfter(forgotten)) {
+            throw new IllegalStateException("this ID was first sent at " + firstSentAt
+                    + ", and the server half may forget it at " + forgotten
+                    + " (idempotence.client.server-retention), so the call could be executed again;"
+                    + " look into the business data");
+        }
     }
 
     /** When the first request left, that of an earlier call in doubt if there was one; the opening of the call if none did. */

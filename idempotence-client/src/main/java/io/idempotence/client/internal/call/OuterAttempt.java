@@ -1,8 +1,8 @@
 package io.idempotence.client.internal.call;
 
-import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.client.internal.scope.ThreadBound.Task;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,7 +28,7 @@ public record OuterAttempt(String method, String url, LogicalCall call, Observat
      * @return what {@code request} returns
      * @throws X what {@code request} throws
      */
-    public <T, X extends Exception> T sends(Work<T, X> request) throws X {
+    public <T, X extends Exception> T sends(Task<T, X> request) throws X {
         return SENDING.during(this, request);
     }
 

@@ -1,4 +1,4 @@
-package io.idempotence.client;
+package io.idempotence.client.internal.scope;
 
 import io.idempotence.IdempotenceId;
 import java.time.Instant;
@@ -7,13 +7,14 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The calls that are made under one ID, and whether one of them may have been executed: then only a response about it ends that
- * doubt (promise P7). For integrations; business code has no use for it. Thread-safe.
+ * doubt (promise P7). Thread-safe.
  */
 public final class ScopeHistory {
     private final ReentrantLock taking = new ReentrantLock();
@@ -49,24 +50,21 @@ public final class ScopeHistory {
     /**
      * Begins a call that no scope knows.
      *
-     * @param config the call's settings
+     * @param check throws if a call in doubt that was first sent at the given time cannot be made again
      * @param own the ID in the caller's header, or null if there is none
      * @param usual makes the ID that it would have without one
      * @return the call, with its ID: that of the calls before, if there were any
-     * @throws IllegalStateException if an earlier call is in doubt and {@link IdempotenceClientConfig#serverRetention()} will be over
-     *     before this one's deadline
      */
-    public Call begin(IdempotenceClientConfig config, @Nullable IdempotenceId own, Supplier<IdempotenceId> usual) {
-        return begin("this call", config, own, usual);
+    public Call begin(Consumer<Instant> check, @Nullable IdempotenceId own, Supplier<IdempotenceId> usual) {
+        return begin("this call", check, own, usual);
     }
 
     /**
      * @param call names the client and the method
-     * @throws IllegalStateException if another method took the ID, or if a call under it may be executed twice
+     * @throws IllegalStateException if another method took the ID
      */
-    Call begin(
-            String call, IdempotenceClientConfig config, @Nullable IdempotenceId own, Supplier<IdempotenceId> usual) {
-        take(call, config, own == null ? usual : () -> own);
+    Call begin(String call, Consumer<Instant> check, @Nullable IdempotenceId own, Supplier<IdempotenceId> usual) {
+        take(call, check, own == null ? usual : () -> own);
         return newCall();
     }
 
@@ -93,8 +91,8 @@ public final class ScopeHistory {
         }
     }
 
-    private void take(String call, IdempotenceClientConfig config, Supplier<IdempotenceId> usual) {
-        checkRetention(config);
+    private void take(String call, Consumer<Instant> check, Supplier<IdempotenceId> usual) {
+        since().ifPresent(check);
         taking.lock();
         try {
             if (takenBy != null && !takenBy.equals(call)) {
@@ -105,21 +103,6 @@ public final class ScopeHistory {
             takenBy = call;
         } finally {
             taking.unlock();
-        }
-    }
-
-    /** An ID that the server half has forgotten would be a new one to it. */
-    private void checkRetention(IdempotenceClientConfig config) {
-        Instant firstSentAt = since().orElse(null);
-        if (firstSentAt == null) {
-            return;
-        }
-        Instant forgotten = firstSentAt.plus(config.serverRetention());
-        if (Instant.now().plus(config.deadline()).isAfter(forgotten)) {
-            throw new IllegalStateException("this ID was first sent at " + firstSentAt
-                    + ", and the server half may forget it at " + forgotten
-                    + " (idempotence.client.server-retention), so the call could be executed again;"
-                    + " look into the business data");
         }
     }
 
