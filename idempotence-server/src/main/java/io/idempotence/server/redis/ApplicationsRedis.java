@@ -16,7 +16,7 @@ import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.util.Pool;
 
 /** The application's own client, of any class. What it does about broken connections and redirections is its own affair. */
-final class ApplicationsRedis implements RedisCommands {
+final class ApplicationsRedis implements Redis {
     private final UnifiedJedis client;
     private final Runnable closeIdle = new AtMostOncePerSecond(() -> pools().forEach(Pool::clear), System::nanoTime);
 

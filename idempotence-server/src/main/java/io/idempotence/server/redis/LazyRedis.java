@@ -13,29 +13,29 @@ import org.jspecify.annotations.Nullable;
  * Connects at the first use, and again at a later one until that succeeds once. Meanwhile every call fails, and certainly writes
  * nothing.
  */
-final class LazyRedis implements RedisCommands {
+final class LazyRedis implements Redis {
     /** For so long a failure answers for the next calls, too: they would wait for the same server. */
     private static final long FAILURE_HOLDS_NANOS = Duration.ofSeconds(1).toNanos();
 
     private static final long WAIT_FOR_ANOTHER_NANOS = Duration.ofSeconds(1).toNanos();
 
     private final String name;
-    private final Supplier<RedisCommands> connector;
+    private final Supplier<Redis> connector;
     private final ReentrantLock connecting = new ReentrantLock();
-    private volatile @Nullable RedisCommands connected;
+    private volatile @Nullable Redis connected;
     private volatile @Nullable Failure failure;
     private boolean closed;
 
     private record Failure(StorageUnavailableException why, long nanoTime) {}
 
-    LazyRedis(String name, Supplier<RedisCommands> connector) {
+    LazyRedis(String name, Supplier<Redis> connector) {
         this.name = name;
         this.connector = connector;
     }
 
     @Override
     public String name() {
-        RedisCommands redis = connected;
+        Redis redis = connected;
         return redis == null ? name : redis.name();
     }
 
@@ -65,7 +65,7 @@ final class LazyRedis implements RedisCommands {
         connecting.lock();
         try {
             closed = true;
-            RedisCommands redis = connected;
+            Redis redis = connected;
             if (redis != null) {
                 redis.close();
             }
@@ -74,8 +74,8 @@ final class LazyRedis implements RedisCommands {
         }
     }
 
-    private RedisCommands connected() {
-        RedisCommands redis = connected;
+    private Redis connected() {
+        Redis redis = connected;
         if (redis != null) {
             return redis;
         }
@@ -95,12 +95,12 @@ final class LazyRedis implements RedisCommands {
         }
     }
 
-    private RedisCommands connect() {
+    private Redis connect() {
         if (closed) {
             throw notConnected("the storage is closed", null);
         }
         try {
-            RedisCommands redis = connector.get();
+            Redis redis = connector.get();
             connected = redis;
             failure = null;
             return redis;

@@ -12,16 +12,16 @@ import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /** Connections that were opened here: to a single server, to a primary that Sentinels watch, or to a Cluster. */
-final class PooledRedis implements RedisCommands {
+final class PooledRedis implements Redis {
     private final String name;
     private final RedisTopology topology;
-    private final @Nullable Replication replication;
+    private final @Nullable ReplicaWait replicaWait;
     private volatile long lastResponse = System.nanoTime();
 
-    PooledRedis(String name, RedisTopology topology, @Nullable Replication replication) {
+    PooledRedis(String name, RedisTopology topology, @Nullable ReplicaWait replicaWait) {
         this.name = name;
         this.topology = topology;
-        this.replication = replication;
+        this.replicaWait = replicaWait;
     }
 
     @Override
@@ -36,7 +36,7 @@ final class PooledRedis implements RedisCommands {
 
     @Override
     public Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
-        Replication wanted = replication;
+        ReplicaWait wanted = replicaWait;
         return wanted == null
                 ? run(script, key, args)
                 : run(script, key, args, (connection, call) -> executeAndWait(connection, call, wanted));
@@ -60,19 +60,19 @@ final class PooledRedis implements RedisCommands {
     /** Fails unless the user may do everything that records need, and more. */
     void checkRights(byte[] key, List<RedisCall> more) {
         List<RedisCall> all = new ArrayList<>(more);
-        if (replication != null) {
+        if (replicaWait != null) {
             // Waits for no replica.
             all.add(RedisCall.of(Protocol.Command.WAIT, "0", "1"));
         }
         UserRights.check(name, key, call -> execute(key, call), all);
     }
 
-    private interface Exchange {
+    private interface RoundTrip {
         Object on(Connection connection, RedisCall call);
     }
 
-    private Object run(LuaScript script, byte[] key, byte[][] args, Exchange exchange) {
-        return send(key, exchange, script.byName(key, args), script.withSource(key, args));
+    private Object run(LuaScript script, byte[] key, byte[][] args, RoundTrip roundTrip) {
+        return send(key, roundTrip, script.byName(key, args), script.withSource(key, args));
     }
 
     private Object execute(byte[] key, RedisCall call) {
@@ -84,7 +84,7 @@ final class PooledRedis implements RedisCommands {
     }
 
     /** One round trip. The connection waits for its answer as long as usual, and as long as the replicas may take. */
-    private static Object executeAndWait(Connection connection, RedisCall call, Replication wanted) {
+    private static Object executeAndWait(Connection connection, RedisCall call, ReplicaWait wanted) {
         int usual = connection.getSoTimeout();
         long wait = wanted.timeout().toMillis();
         connection.setSoTimeout(Math.toIntExact(usual + wait));
@@ -96,9 +96,9 @@ final class PooledRedis implements RedisCommands {
     }
 
     /** A connection to a server that is not the primary may lead to another one when it is opened again. */
-    private Object exchangeOn(Connection connection, Exchange exchange, RedisCall call) {
+    private Object askOn(Connection connection, RoundTrip roundTrip, RedisCall call) {
         try {
-            Object reply = exchange.on(connection, call);
+            Object reply = roundTrip.on(connection, call);
             lastResponse = System.nanoTime();
             return reply;
         } catch (JedisDataException e) {
@@ -121,7 +121,7 @@ final class PooledRedis implements RedisCommands {
      *
      * @param orIfUnknown is sent instead to a server that does not know the script
      */
-    private Object send(byte[] key, Exchange exchange, RedisCall call, RedisCall orIfUnknown) {
+    private Object send(byte[] key, RoundTrip roundTrip, RedisCall call, RedisCall orIfUnknown) {
         long begin = System.nanoTime();
         RedisCall next = call;
         JedisRedirectionException redirection = null;
@@ -133,7 +133,7 @@ final class PooledRedis implements RedisCommands {
             try (Connection connection = topology.connectionFor(key, redirection)) {
                 sent = true;
                 sentAt = System.nanoTime();
-                return exchangeOn(connection, exchange, next);
+                return askOn(connection, roundTrip, next);
             } catch (JedisNoScriptException e) {
                 next = orIfUnknown;
             } catch (JedisException e) {

@@ -14,7 +14,7 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
 final class RecordScan implements Iterator<List<RecordScan.Read>> {
     private static final String BEGIN = "0";
 
-    private final RedisCommands redis;
+    private final Redis redis;
     private final Deque<RedisServer> servers;
     private final String pattern;
     private final int pageSize;
@@ -24,7 +24,7 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
     /** A key and what the script answered: a {@link RuntimeException} if that was an error. */
     record Read(byte[] key, Object reply) {}
 
-    RecordScan(RedisCommands redis, List<RedisServer> servers, String pattern, int pageSize, LuaScript script) {
+    RecordScan(Redis redis, List<RedisServer> servers, String pattern, int pageSize, LuaScript script) {
         this.redis = redis;
         this.servers = new ArrayDeque<>(servers);
         this.pattern = pattern;

@@ -44,7 +44,7 @@ final class RedisConnector {
     private final JedisClientConfig clientConfig;
     private final @Nullable String primaryName;
     private final JedisClientConfig sentinelConfig;
-    private final @Nullable Replication replication;
+    private final @Nullable ReplicaWait replicaWait;
     private final boolean strict;
 
     RedisConnector(
@@ -53,7 +53,7 @@ final class RedisConnector {
             JedisClientConfig clientConfig,
             @Nullable String primaryName,
             JedisClientConfig sentinelConfig,
-            @Nullable Replication replication,
+            @Nullable ReplicaWait replicaWait,
             boolean strict) {
         this.addresses = addresses;
         this.pool = pool.clone();
@@ -63,7 +63,7 @@ final class RedisConnector {
         this.clientConfig = clientConfig;
         this.primaryName = primaryName;
         this.sentinelConfig = sentinelConfig;
-        this.replication = replication;
+        this.replicaWait = replicaWait;
         this.strict = strict;
     }
 
@@ -105,18 +105,18 @@ final class RedisConnector {
         return "Redis Cluster at " + addresses;
     }
 
-    RedisCommands connect() {
+    Redis connect() {
         if (primaryName != null) {
             return connectSentinel(primaryName);
         }
         return addresses.isCluster() ? connectCluster() : connectSingle();
     }
 
-    private RedisCommands connectSingle() {
+    private Redis connectSingle() {
         PooledConnectionProvider provider = opened(
                 name(), () -> new PooledConnectionProvider(addresses.places().get(0), clientConfig, pool));
         RedisTopology server = new RedisTopology.Primary(provider, pool.getMaxWaitDuration(), provider::close);
-        PooledRedis redis = new PooledRedis(name(), server, replication);
+        PooledRedis redis = new PooledRedis(name(), server, replicaWait);
         boolean inCluster = checked(redis, () -> {
             try {
                 redis.checkRights(NEVER_WRITTEN, List.of());
@@ -139,10 +139,10 @@ final class RedisConnector {
         return redis;
     }
 
-    private RedisCommands connectSentinel(String primaryName) {
+    private Redis connectSentinel(String primaryName) {
         SentineledConnectionProvider provider = opened(name(), () -> sentineled(primaryName));
         RedisTopology primary = new RedisTopology.Primary(provider, pool.getMaxWaitDuration(), provider::close);
-        PooledRedis redis = new PooledRedis(name(), primary, replication);
+        PooledRedis redis = new PooledRedis(name(), primary, replicaWait);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of());
             lookAt(redis.name(), primary.servers());
@@ -161,12 +161,12 @@ final class RedisConnector {
                 LISTEN_AGAIN.toMillis());
     }
 
-    private RedisCommands connectCluster() {
+    private Redis connectCluster() {
         ClusterConnectionProvider provider = opened(
                 clusterName(),
                 () -> new ClusterConnectionProvider(new LinkedHashSet<>(addresses.places()), clientConfig, pool));
         RedisTopology cluster = new ClusterTopology(provider, pool.getMaxWaitDuration());
-        PooledRedis redis = new PooledRedis(clusterName(), cluster, replication);
+        PooledRedis redis = new PooledRedis(clusterName(), cluster, replicaWait);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of(RedisCall.of(Protocol.Command.ASKING)));
             lookAt(redis.name(), cluster.servers());
@@ -182,7 +182,7 @@ final class RedisConnector {
         }
     }
 
-    private static <T> T checked(RedisCommands redis, Supplier<T> check) {
+    private static <T> T checked(Redis redis, Supplier<T> check) {
         try {
             return check.get();
         } catch (StorageUnavailableException e) {

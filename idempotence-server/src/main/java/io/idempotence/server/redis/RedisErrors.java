@@ -93,7 +93,7 @@ final class RedisErrors {
         if (Causes.has(e, NoSuchElementException.class)) {
             return "no free connection in the pool in time";
         }
-        if (e instanceof Replication.TooFewException) {
+        if (e instanceof ReplicaWait.TooFewException) {
             return Objects.requireNonNullElse(e.getMessage(), "too few replicas have the write");
         }
         String message = Objects.requireNonNullElse(e.getMessage(), "");

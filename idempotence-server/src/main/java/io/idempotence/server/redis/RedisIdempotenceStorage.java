@@ -72,12 +72,12 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
     private static final byte[] APPLIED = {'C'};
     private static final byte[] NOT_APPLIED = {'R'};
 
-    private final RedisCommands redis;
+    private final Redis redis;
     private final AtomicBoolean closed = new AtomicBoolean();
 
     private final Duration slowCall;
 
-    private RedisIdempotenceStorage(RedisCommands redis, Duration slowCall) {
+    private RedisIdempotenceStorage(Redis redis, Duration slowCall) {
         this.redis = redis;
         this.slowCall = slowCall;
     }
@@ -173,7 +173,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
                             number(retention),
                             request.takeOver() ? TAKE_OVER : REFUSE));
         } catch (StorageUnavailableException e) {
-            if (e.getCause() instanceof Replication.TooFewException tooFew
+            if (e.getCause() instanceof ReplicaWait.TooFewException tooFew
                     && claimResult(request, tooFew.answer()) instanceof ClaimResult.Claimed stored) {
                 throw givingBack(stored, retention, String.valueOf(e.getMessage()), tooFew);
             }
@@ -418,7 +418,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
         private JedisClientConfig client;
         private @Nullable String primaryName;
         private JedisClientConfig sentinelClient = RedisConnector.defaultClientConfig();
-        private @Nullable Replication replication;
+        private @Nullable ReplicaWait replicaWait;
         private boolean strict;
         private boolean lazyStart;
 
@@ -490,7 +490,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
          * @throws IllegalArgumentException if one is out of range
          */
         public Builder waitForReplicas(int replicas, Duration timeout) {
-            this.replication = new Replication(replicas, timeout);
+            this.replicaWait = new ReplicaWait(replicas, timeout);
             return this;
         }
 
@@ -528,10 +528,10 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
          */
         public RedisIdempotenceStorage build() {
             RedisConnector connector =
-                    new RedisConnector(addresses, pool, client, primaryName, sentinelClient, replication, strict);
+                    new RedisConnector(addresses, pool, client, primaryName, sentinelClient, replicaWait, strict);
             return new RedisIdempotenceStorage(
                     lazyStart ? new LazyRedis(connector.name(), connector::connect) : connector.connect(),
-                    replication == null ? SLOW_CALL : SLOW_CALL.plus(replication.timeout()));
+                    replicaWait == null ? SLOW_CALL : SLOW_CALL.plus(replicaWait.timeout()));
         }
     }
 }

@@ -9,7 +9,7 @@ import java.util.List;
  * <p>Every method throws the driver's own exception when Redis may have executed the command, and {@link NothingWrittenException}
  * when it certainly has written nothing.
  */
-interface RedisCommands extends AutoCloseable {
+interface Redis extends AutoCloseable {
     /** Which servers these are, for messages; no credentials. */
     String name();
 
@@ -19,7 +19,7 @@ interface RedisCommands extends AutoCloseable {
     /**
      * The same, for a write that counts only when replicas have it, where that was asked for.
      *
-     * @throws Replication.TooFewException if Redis wrote, and too few replicas are known to have it
+     * @throws ReplicaWait.TooFewException if Redis wrote, and too few replicas are known to have it
      */
     Object runReplicated(LuaScript script, byte[] key, byte[]... args);
 

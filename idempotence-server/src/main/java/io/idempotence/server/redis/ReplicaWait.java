@@ -6,8 +6,8 @@ import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.exceptions.JedisException;
 
 /** How many replicas must have a write before it counts, and how long they may take. */
-record Replication(int replicas, Duration timeout) {
-    Replication {
+record ReplicaWait(int replicas, Duration timeout) {
+    ReplicaWait {
         if (replicas < 1 || replicas > 100) {
             throw new IllegalArgumentException("replicas must be 1 to 100, got " + replicas);
         }
