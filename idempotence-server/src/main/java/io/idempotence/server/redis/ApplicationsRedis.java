@@ -31,13 +31,13 @@ final class ApplicationsRedis implements Redis {
 
     @Override
     public Object run(LuaScript script, byte[] key, byte[]... args) {
-        RedisCall byName = script.byName(key, args);
+        RedisCall byName = RedisCall.evalsha(script, key, args);
         Watched watched = new Watched(byName.command(), 0);
         try {
             return send(key, byName, watched);
         } catch (JedisNoScriptException e) {
             // The last sending was refused. Whether another one before it was executed cannot be told.
-            RedisCall withSource = script.withSource(key, args);
+            RedisCall withSource = RedisCall.eval(script, key, args);
             return send(key, withSource, new Watched(withSource.command(), watched.written - 1));
         }
     }
@@ -48,14 +48,13 @@ final class ApplicationsRedis implements Redis {
     }
 
     @Override
-    public boolean delete(byte[] key) {
-        RedisCall call = RedisCall.delete(key);
-        return (Long) send(key, call, new Watched(call.command(), 0)) > 0;
+    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+        return new RecordScan(this, servers(), pattern, pageSize, read);
     }
 
     @Override
-    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
-        return new RecordScan(this, servers(), pattern, pageSize, read);
+    public String reason(RuntimeException e) {
+        return JedisErrors.reason(e);
     }
 
     /** Nothing here is its own. */

@@ -50,13 +50,13 @@ final class LazyRedis implements Redis {
     }
 
     @Override
-    public boolean delete(byte[] key) {
-        return connected().delete(key);
+    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+        return connected().scan(pattern, pageSize, read);
     }
 
     @Override
-    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
-        return connected().scan(pattern, pageSize, read);
+    public String reason(RuntimeException e) {
+        return JedisErrors.reason(e);
     }
 
     /** A connection that is just being opened is closed when it is open. */

@@ -9,7 +9,6 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import redis.clients.jedis.Protocol;
 
 /** A script on one key. Redis knows it by its SHA-1 until it restarts, fails over or is told to forget. */
 final class LuaScript {
@@ -50,14 +49,14 @@ final class LuaScript {
         }
     }
 
-    /** Runs it on a server that knows it; {@code NOSCRIPT} where the server does not. */
-    RedisCall byName(byte[] key, byte[]... args) {
-        return RedisCall.script(Protocol.Command.EVALSHA, sha1, key, args);
+    /** For {@code EVAL}, which also makes the server know it. Shared: not to be changed. */
+    byte[] source() {
+        return source;
     }
 
-    /** Runs it on every server, and makes the server know it. */
-    RedisCall withSource(byte[] key, byte[]... args) {
-        return RedisCall.script(Protocol.Command.EVAL, source, key, args);
+    /** Its SHA-1 in hexadecimal digits, for {@code EVALSHA}. Shared: not to be changed. */
+    byte[] sha1() {
+        return sha1;
     }
 
     private static String hexSha1(byte[] source) {

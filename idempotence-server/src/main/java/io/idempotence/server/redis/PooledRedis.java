@@ -43,13 +43,13 @@ final class PooledRedis implements Redis {
     }
 
     @Override
-    public boolean delete(byte[] key) {
-        return (Long) execute(key, RedisCall.delete(key)) > 0;
+    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+        return new RecordScan(this, topology.primaries(), pattern, pageSize, read);
     }
 
     @Override
-    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
-        return new RecordScan(this, topology.primaries(), pattern, pageSize, read);
+    public String reason(RuntimeException e) {
+        return JedisErrors.reason(e);
     }
 
     @Override
@@ -72,7 +72,7 @@ final class PooledRedis implements Redis {
     }
 
     private Object run(LuaScript script, byte[] key, byte[][] args, RoundTrip roundTrip) {
-        return send(key, roundTrip, script.byName(key, args), script.withSource(key, args));
+        return send(key, roundTrip, RedisCall.evalsha(script, key, args), RedisCall.eval(script, key, args));
     }
 
     private Object execute(byte[] key, RedisCall call) {
@@ -112,7 +112,7 @@ final class PooledRedis implements Redis {
 
     /** Other connections were answered while this one was not: an overloaded server would be worse off with all of them anew. */
     private boolean isOnlySlow(JedisException e, long sentAt) {
-        return RedisErrors.isTimeout(e) && lastResponse - sentAt > 0;
+        return JedisErrors.isTimeout(e) && lastResponse - sentAt > 0;
     }
 
     /**
@@ -139,7 +139,7 @@ final class PooledRedis implements Redis {
             } catch (JedisException e) {
                 attempts++;
                 inDoubt |= sent && !(e instanceof JedisDataException);
-                if (sent && RedisErrors.connectionsAreStale(e) && !isOnlySlow(e, sentAt)) {
+                if (sent && JedisErrors.connectionsAreStale(e) && !isOnlySlow(e, sentAt)) {
                     topology.dropConnections();
                 }
                 if (!topology.anotherWay(e, attempts, System.nanoTime() - begin)) {

@@ -59,8 +59,8 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
         List<Read> reads = new ArrayList<>(keys.size());
         if (!keys.isEmpty()) {
             // With the source: commands that are sent together cannot be sent again one by one.
-            List<Object> replies =
-                    server.ask(keys.stream().map(key -> script.withSource(key)).toList());
+            List<Object> replies = server.ask(
+                    keys.stream().map(key -> RedisCall.eval(script, key)).toList());
             for (int i = 0; i < keys.size(); i++) {
                 byte[] key = keys.get(i);
                 Object reply = replies.get(i);

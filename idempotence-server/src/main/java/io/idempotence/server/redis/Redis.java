@@ -4,7 +4,7 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * The commands of Redis that records need: the seam between {@link RedisIdempotenceStorage} and a driver. Thread-safe.
+ * The Redis that the records are in, behind one driver. Thread-safe.
  *
  * <p>Every method throws the driver's own exception when Redis may have executed the command, and {@link NothingWrittenException}
  * when it certainly has written nothing.
@@ -23,11 +23,11 @@ interface Redis extends AutoCloseable {
      */
     Object runReplicated(LuaScript script, byte[] key, byte[]... args);
 
-    /** Deletes a key. */
-    boolean delete(byte[] key);
+    /** Walks over the keys of every primary, page by page, and runs a script on each key. */
+    Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript script);
 
-    /** Walks over the keys of every primary, page by page, and reads each key with a script. */
-    Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read);
+    /** Why a call failed, in words that hold no key and no password. */
+    String reason(RuntimeException e);
 
     /** Closes what was opened here. */
     @Override

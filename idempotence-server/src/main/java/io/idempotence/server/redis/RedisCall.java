@@ -19,16 +19,21 @@ final class RedisCall {
         return new RedisCall(command, Stream.of(arguments).map(RedisCall::bytes).toArray(byte[][]::new));
     }
 
-    /** {@code EVAL} or {@code EVALSHA} on one key. */
-    static RedisCall script(Protocol.Command command, byte[] script, byte[] key, byte[]... args) {
+    /** Runs a script on a server that knows it; {@code NOSCRIPT} where the server does not. */
+    static RedisCall evalsha(LuaScript script, byte[] key, byte[]... args) {
+        return script(Protocol.Command.EVALSHA, script.sha1(), key, args);
+    }
+
+    /** Runs a script on every server, and makes the server know it. */
+    static RedisCall eval(LuaScript script, byte[] key, byte[]... args) {
+        return script(Protocol.Command.EVAL, script.source(), key, args);
+    }
+
+    private static RedisCall script(Protocol.Command command, byte[] script, byte[] key, byte[]... args) {
         return new RedisCall(
                 command,
                 Stream.concat(Stream.of(script, bytes("1"), key), Stream.of(args))
                         .toArray(byte[][]::new));
-    }
-
-    static RedisCall delete(byte[] key) {
-        return new RedisCall(Protocol.Command.DEL, new byte[][] {key});
     }
 
     static byte[] bytes(String text) {

@@ -199,7 +199,7 @@ final class RedisConnector {
 
     private static StorageUnavailableException doesNotAnswer(String name, RuntimeException e) {
         return StorageUnavailableException.notSent(
-                name + " cannot be used: " + RedisErrors.reason(e)
+                name + " cannot be used: " + JedisErrors.reason(e)
                         + "; check that it runs, that the address is right, and the credentials",
                 e);
     }

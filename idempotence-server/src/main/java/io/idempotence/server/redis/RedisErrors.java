@@ -2,23 +2,22 @@ package io.idempotence.server.redis;
 
 import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.StorageUnavailableException;
-import java.net.SocketTimeoutException;
 import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
-import redis.clients.jedis.exceptions.JedisAccessControlException;
-import redis.clients.jedis.exceptions.JedisClusterOperationException;
-import redis.clients.jedis.exceptions.JedisConnectionException;
-import redis.clients.jedis.exceptions.JedisDataException;
 
-/** What the driver's exceptions mean. */
+/** What an exception of a call to Redis means, by the text of the error that Redis responded with, whatever the driver. */
 final class RedisErrors {
     private static final String CORRUPT = "IDEMCORRUPT ";
-    // Redis 6.2 puts the line of the script before the code, and a minus.
+    private static final String UNKNOWN_SCRIPT = "NOSCRIPT ";
+    /** An error response begins with its code; up to Redis 6.2 that of a script with its place, and then a minus. */
+    private static final Pattern RESPONSE = Pattern.compile("(?:[A-Z]+ |-|@user_script).*", Pattern.DOTALL);
+
     private static final Pattern CODE = Pattern.compile(
             "\\b(OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|CROSSSLOT|TRYAGAIN|MOVED|ASK|BUSY"
                     + "|NOPERM|NOAUTH|EXECABORT)\\b");
@@ -29,23 +28,13 @@ final class RedisErrors {
 
     /** Why a record cannot be read, if a script failed for that reason; otherwise null. */
     static @Nullable String corruption(Throwable e) {
-        String message = e.getMessage();
-        return e instanceof JedisDataException && message != null && message.startsWith(CORRUPT)
-                ? message.substring(CORRUPT.length())
-                : null;
+        String text = text(e);
+        return text.startsWith(CORRUPT) ? text.substring(CORRUPT.length()) : null;
     }
 
-    /**
-     * Whether the other connections that are open may be of no use either: the server was restarted, or is not the primary that
-     * takes writes. It will be again, or another server answers at its address by now; only a new connection shows which.
-     */
-    static boolean connectionsAreStale(Throwable e) {
-        return isNoPrimary(e) || (isConnectionFailure(e) && !isInterrupted(e));
-    }
-
-    /** No response within the time that the connection allows: the server is slow, or gone without a word. */
-    static boolean isTimeout(Throwable e) {
-        return Causes.has(e, SocketTimeoutException.class);
+    /** The server does not know the script, and has run nothing. */
+    static boolean isUnknownScript(Throwable e) {
+        return text(e).startsWith(UNKNOWN_SCRIPT);
     }
 
     /** The server answers, and is not, or not yet, the primary that takes writes. */
@@ -58,32 +47,27 @@ final class RedisErrors {
         return REPLICA.matcher(code(e)).matches();
     }
 
-    static boolean isInterrupted(Throwable e) {
-        return Causes.has(e, InterruptedException.class);
-    }
-
     /** Redis is well, and refuses this write because it is full. */
     static boolean isFull(Throwable e) {
         return code(e).equals("OOM");
     }
 
-    private static boolean isConnectionFailure(Throwable e) {
-        return e instanceof JedisClusterOperationException || Causes.has(e, JedisConnectionException.class);
+    static boolean isInterrupted(Throwable e) {
+        return Causes.has(e, InterruptedException.class);
     }
 
-    private static String code(Throwable e) {
-        String message = e.getMessage();
-        if (e instanceof JedisDataException && message != null) {
-            Matcher code = CODE.matcher(message);
-            if (code.find()) {
-                return code.group(1);
-            }
-        }
-        return "";
+    /** Whether this is an error that Redis responded with. */
+    static boolean isResponse(Throwable e) {
+        String text = text(e);
+        return text.startsWith(CORRUPT) || text.startsWith(UNKNOWN_SCRIPT) || !code(e).isEmpty();
     }
 
-    /** Why, in words that hold no key and no password. */
-    static String reason(Throwable e) {
+    /**
+     * Why, in words that hold no key and no password.
+     *
+     * @param ofDriver what an exception of the driver's own means, or null if that cannot be told
+     */
+    static String reason(Throwable e, Function<Throwable, @Nullable String> ofDriver) {
         if (e instanceof StorageUnavailableException) {
             return Objects.requireNonNullElse(e.getMessage(), "it was not connected to");
         }
@@ -94,29 +78,38 @@ final class RedisErrors {
             return "no free connection in the pool in time";
         }
         if (e instanceof ReplicaWait.TooFewException) {
-            return Objects.requireNonNullElse(e.getMessage(), "too few replicas have the write");
+            return text(e);
         }
-        String message = Objects.requireNonNullElse(e.getMessage(), "");
         Optional<String> right = UserRights.explained(e);
         if (right.isPresent()) {
             return right.get();
         }
-        if (Causes.has(e, JedisAccessControlException.class)) {
-            return "Redis denies the user or the password, or the user lacks a right";
+        String known = ofDriver.apply(e);
+        if (known != null) {
+            return known;
+        }
+        if (text(e).contains("can't run this command")) {
+            return "the Redis user lacks the right to a command";
         }
         if (Causes.has(e, SSLException.class)) {
             return "TLS failed; the JVM must trust the server's certificate, and the certificate must name the host";
         }
-        if (Causes.has(e, JedisConnectionException.class)) {
-            return "no connection, or no answer in time";
-        }
-        if (e instanceof JedisClusterOperationException) {
-            return "no node of the Cluster answers, or none is responsible";
-        }
-        if (message.contains("can't run this command")) {
-            return "the Redis user lacks the right to a command";
-        }
         String code = code(e);
         return code.isEmpty() ? e.getClass().getSimpleName() : "Redis responds " + code;
+    }
+
+    private static String code(Throwable e) {
+        String text = text(e);
+        if (RESPONSE.matcher(text).matches()) {
+            Matcher code = CODE.matcher(text);
+            if (code.find()) {
+                return code.group(1);
+            }
+        }
+        return "";
+    }
+
+    private static String text(Throwable e) {
+        return Objects.requireNonNullElse(e.getMessage(), "");
     }
 }

@@ -1,27 +1,10 @@
 package io.idempotence.server.redis;
 
-import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
-import io.idempotence.server.storage.ClaimResult;
-import io.idempotence.server.storage.CorruptRecordException;
-import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.Millis;
-import io.idempotence.server.storage.Resolution;
-import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
-import io.idempotence.server.storage.WriteResult;
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Iterator;
-import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Supplier;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.JedisClientConfig;
@@ -58,28 +41,9 @@ import redis.clients.jedis.UnifiedJedis;
  * <p>Defaults of the clients opened here: connect 500 ms, answer 1 s, wait for a free connection 500 ms, at most 64 connections per
  * server. A command is sent at most 3 times within 2 s in a Cluster.
  */
-public final class RedisIdempotenceStorage implements IdempotenceStorage {
-    private static final LuaScript CLAIM = LuaScript.load("claim.lua");
-    private static final LuaScript WRITE = LuaScript.load("write.lua");
-    private static final LuaScript FIND = LuaScript.load("find.lua");
-    private static final LuaScript RESOLVE = LuaScript.load("resolve.lua");
-
-    private static final int PAGE = 500;
-    private static final Duration SLOW_CALL = Duration.ofSeconds(1);
-
-    private static final byte[] REFUSE = {'0'};
-    private static final byte[] TAKE_OVER = {'1'};
-    private static final byte[] APPLIED = {'C'};
-    private static final byte[] NOT_APPLIED = {'R'};
-
-    private final Redis redis;
-    private final AtomicBoolean closed = new AtomicBoolean();
-
-    private final Duration slowCall;
-
-    private RedisIdempotenceStorage(Redis redis, Duration slowCall) {
-        this.redis = redis;
-        this.slowCall = slowCall;
+public final class RedisIdempotenceStorage extends RedisRecords {
+    private RedisIdempotenceStorage(Redis redis, Duration replicasMayTake) {
+        super(redis, replicasMayTake);
     }
 
     /**
@@ -155,257 +119,24 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
      * @return a storage on {@code client}
      */
     public static RedisIdempotenceStorage using(UnifiedJedis client) {
-        return new RedisIdempotenceStorage(new ApplicationsRedis(Objects.requireNonNull(client, "client")), SLOW_CALL);
-    }
-
-    @Override
-    public ClaimResult claim(ClaimRequest request) {
-        long lease = Millis.capped(request.lease());
-        long retention = Millis.capped(request.retention());
-        try {
-            return claimResult(
-                    request,
-                    runReplicated(
-                            "claim",
-                            CLAIM,
-                            request.key(),
-                            RecordHeader.claimed(request, lease, retention),
-                            number(retention),
-                            request.takeOver() ? TAKE_OVER : REFUSE));
-        } catch (StorageUnavailableException e) {
-            if (e.getCause() instanceof ReplicaWait.TooFewException tooFew
-                    && claimResult(request, tooFew.answer()) instanceof ClaimResult.Claimed stored) {
-                throw givingBack(stored, retention, String.valueOf(e.getMessage()), tooFew);
-            }
-            throw e;
-        }
+        return new RedisIdempotenceStorage(
+                new ApplicationsRedis(Objects.requireNonNull(client, "client")), Duration.ZERO);
     }
 
     /**
-     * Nothing runs under a claim that too few replicas have. Left on the primary it would show as abandoned, a false "outcome
-     * unknown"; one that was abandoned before is so again at once, as the next attempt must know that it takes over. No replica
-     * is waited for: they do not answer.
+     * Uses whatever driver the application has, through a class that sends three commands with it. Nothing is
+     * contacted until the first use, and nothing is closed here. The driver's timeouts, pools and what it sends again are the
+     * application's, and should be bounded.
+     *
+     * <p>Redis may have executed whatever failed, except where it is full. {@link IdempotenceStorage#list} reads each record in a
+     * round trip of its own. Waiting for replicas is for connections opened here: {@code WAIT} counts the writes of its own
+     * connection, and one that is shared would keep everybody waiting.
+     *
+     * @param commands a driver
+     * @return a storage on it
      */
-    private StorageUnavailableException givingBack(
-            ClaimResult.Claimed stored, long retention, String message, Throwable cause) {
-        Claim claim = stored.claim();
-        try {
-            if (stored.takenOver()) {
-                run(
-                        "renew",
-                        WRITE,
-                        claim.key(),
-                        RecordHeader.head('L', claim, 0).array(),
-                        number(1));
-            } else {
-                run(
-                        "release",
-                        WRITE,
-                        claim.key(),
-                        RecordHeader.head('R', claim, 0).array(),
-                        number(retention));
-            }
-            return StorageUnavailableException.givingBack(message, cause, true);
-        } catch (RuntimeException e) {
-            StorageUnavailableException refused = StorageUnavailableException.givingBack(message, cause, false);
-            refused.addSuppressed(e);
-            return refused;
-        }
-    }
-
-    private ClaimResult claimResult(ClaimRequest request, Object answer) {
-        if (!(answer instanceof List<?> reply)) {
-            return claimed(request, 1, false);
-        }
-        return switch (text(reply.get(0))) {
-            case "claimed" -> claimed(request, (Long) reply.get(1), (Long) reply.get(2) == 1);
-            case "in-progress" -> new ClaimResult.InProgress(Duration.ofMillis((Long) reply.get(1)));
-            case "completed" -> new ClaimResult.Completed((byte[]) reply.get(1));
-            case "mismatch" -> new ClaimResult.Mismatch();
-            case "abandoned" -> new ClaimResult.Abandoned((Long) reply.get(1));
-            case "unknown" -> new ClaimResult.Unknown();
-            default -> throw unreadable(reply);
-        };
-    }
-
-    private static ClaimResult claimed(ClaimRequest request, long fence, boolean takenOver) {
-        return new ClaimResult.Claimed(
-                new Claim(request.key(), request.fingerprint(), request.owner(), fence), takenOver);
-    }
-
-    @Override
-    public WriteResult complete(Claim claim, byte[] result, Duration retention) {
-        byte[] record = RecordHeader.head('C', claim, result.length).put(result).array();
-        return write("complete", claim, record, Millis.checked("retention", retention));
-    }
-
-    @Override
-    public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
-        byte[] record = RecordHeader.head('D', claim, result.length).put(result).array();
-        return write("complete provisionally", claim, record, Millis.checked("retention", retention));
-    }
-
-    @Override
-    public WriteResult release(Claim claim, Duration retention) {
-        byte[] record = RecordHeader.head('R', claim, 0).array();
-        return write("release", claim, record, Millis.checked("retention", retention));
-    }
-
-    @Override
-    public WriteResult markUnknown(Claim claim, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        byte[] record =
-                RecordHeader.head('U', claim, Long.BYTES).putLong(millis).array();
-        return write("mark unknown", claim, record, millis);
-    }
-
-    @Override
-    public WriteResult renew(Claim claim, Duration lease) {
-        byte[] record = RecordHeader.head('L', claim, 0).array();
-        return write("renew", claim, record, Millis.checked("lease", lease));
-    }
-
-    @Override
-    public Optional<IdempotenceRecord> find(StorageKey key) {
-        return header(key, (List<?>) run("find", FIND, key));
-    }
-
-    private static Optional<IdempotenceRecord> header(StorageKey key, List<?> reply) {
-        return RecordHeader.read(key, (byte[]) reply.get(0), (Long) reply.get(1), (Long) reply.get(2));
-    }
-
-    /** {@inheritDoc} Walks with {@code SCAN} over every primary, 500 keys a step, and reads each step's records in one more. */
-    @Override
-    public Stream<IdempotenceRecord> list(String namespace) {
-        String pattern = StorageKey.prefix(namespace) + "*";
-        Iterator<List<RecordScan.Read>> scan = listing(() -> redis.scan(pattern, PAGE, FIND));
-        return Stream.iterate(0, page -> listing(scan::hasNext), page -> page + 1)
-                .flatMap(page -> listing(() -> records(scan.next())).stream());
-    }
-
-    private static List<IdempotenceRecord> records(List<RecordScan.Read> page) {
-        List<IdempotenceRecord> records = new ArrayList<>(page.size());
-        page.forEach(read -> record(read).ifPresent(records::add));
-        return records;
-    }
-
-    private static Optional<IdempotenceRecord> record(RecordScan.Read read) {
-        if (read.reply() instanceof RuntimeException error) {
-            if (RedisErrors.corruption(error) == null) {
-                throw error;
-            }
-            return Optional.empty();
-        }
-        try {
-            return header(new StorageKey(RedisCall.text(read.key())), (List<?>) read.reply());
-        } catch (CorruptRecordException e) {
-            return Optional.empty();
-        }
-    }
-
-    private <T> T listing(Supplier<T> step) {
-        return calling("list", step);
-    }
-
-    @Override
-    public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
-        byte[] millis = number(Millis.checked("retention", retention));
-        Object done = resolution == Resolution.APPLIED
-                ? run("resolve", RESOLVE, key, APPLIED, number(fence), millis, ClaimResult.noResult())
-                : run("resolve", RESOLVE, key, NOT_APPLIED, number(fence), millis);
-        return (Long) done == 1;
-    }
-
-    @Override
-    public boolean delete(StorageKey key) {
-        return calling("delete", () -> redis.delete(bytes(key)));
-    }
-
-    /** One second, and the time that replicas may take. */
-    @Override
-    public Duration slowCall() {
-        return slowCall;
-    }
-
-    @Override
-    public void close() {
-        if (closed.compareAndSet(false, true)) {
-            redis.close();
-        }
-    }
-
-    /** Names the servers; no credentials. */
-    @Override
-    public String toString() {
-        return "RedisIdempotenceStorage[" + redis.name() + "]";
-    }
-
-    private WriteResult write(String action, Claim claim, byte[] record, long millis) {
-        Object answer = runReplicated(action, WRITE, claim.key(), record, number(millis));
-        if (answer instanceof List<?> reply) {
-            return new WriteResult.Fenced((byte[]) reply.get(1));
-        }
-        return switch (((Long) answer).intValue()) {
-            case 1 -> new WriteResult.Done();
-            case 2 -> new WriteResult.StoredAfterLoss();
-            case 3 -> new WriteResult.Lost();
-            case 4 -> new WriteResult.Fenced(null);
-            default -> throw unreadable(List.of(answer));
-        };
-    }
-
-    private Object run(String action, LuaScript script, StorageKey key, byte[]... args) {
-        return calling(action, () -> redis.run(script, bytes(key), args));
-    }
-
-    /** A claim that no replica has could be lost with its primary: then the storage has not said yes. */
-    private Object runReplicated(String action, LuaScript script, StorageKey key, byte[]... args) {
-        return calling(action, () -> redis.runReplicated(script, bytes(key), args));
-    }
-
-    private <T> T calling(String action, Supplier<T> call) {
-        try {
-            return call.get();
-        } catch (NothingWrittenException e) {
-            throw translated(action, e.reason(), true);
-        } catch (RuntimeException e) {
-            throw translated(action, e, false);
-        }
-    }
-
-    /** Whatever the driver throws, the record's state is not known: fail closed (P6). */
-    private RuntimeException translated(String action, RuntimeException e, boolean nothingWritten) {
-        String corruption = RedisErrors.corruption(e);
-        if (corruption != null) {
-            return new CorruptRecordException("a record in " + redis.name() + " cannot be read: " + corruption);
-        }
-        if (RedisErrors.isInterrupted(e)) {
-            Thread.currentThread().interrupt();
-        }
-        String message = redis.name() + " could not " + action + ": " + RedisErrors.reason(e);
-        if (!nothingWritten) {
-            return new StorageUnavailableException(message, e);
-        }
-        return RedisErrors.isFull(e)
-                ? StorageUnavailableException.refused(message, e)
-                : StorageUnavailableException.notSent(message, e);
-    }
-
-    private static byte[] bytes(StorageKey key) {
-        return key.value().getBytes(StandardCharsets.UTF_8);
-    }
-
-    private static byte[] number(long value) {
-        return Long.toString(value).getBytes(StandardCharsets.US_ASCII);
-    }
-
-    private static String text(@Nullable Object bytes) {
-        return new String((byte[]) bytes, StandardCharsets.US_ASCII);
-    }
-
-    private IllegalStateException unreadable(List<?> reply) {
-        return new IllegalStateException(
-                redis.name() + " answered a script with " + reply.size() + " unknown elements");
+    public static IdempotenceStorage over(RedisCommands commands) {
+        return new RedisRecords(new DriverRedis(Objects.requireNonNull(commands, "commands")), Duration.ZERO);
     }
 
     /**
@@ -531,7 +262,7 @@ public final class RedisIdempotenceStorage implements IdempotenceStorage {
                     new RedisConnector(addresses, pool, client, primaryName, sentinelClient, replicaWait, strict);
             return new RedisIdempotenceStorage(
                     lazyStart ? new LazyRedis(connector.name(), connector::connect) : connector.connect(),
-                    replicaWait == null ? SLOW_CALL : SLOW_CALL.plus(replicaWait.timeout()));
+                    replicaWait == null ? Duration.ZERO : replicaWait.timeout());
         }
     }
 }

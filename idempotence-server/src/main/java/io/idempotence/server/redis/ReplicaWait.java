@@ -3,7 +3,6 @@ package io.idempotence.server.redis;
 import java.time.Duration;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisDataException;
-import redis.clients.jedis.exceptions.JedisException;
 
 /** How many replicas must have a write before it counts, and how long they may take. */
 record ReplicaWait(int replicas, Duration timeout) {
@@ -29,7 +28,7 @@ record ReplicaWait(int replicas, Duration timeout) {
     void check(Object reply, Object written) {
         if (reply instanceof JedisDataException error) {
             throw new TooFewException(
-                    "how many replicas have the write cannot be told: " + RedisErrors.reason(error), written);
+                    "how many replicas have the write cannot be told: " + JedisErrors.reason(error), written);
         }
         long had = (Long) reply;
         if (had < replicas) {
@@ -38,7 +37,7 @@ record ReplicaWait(int replicas, Duration timeout) {
     }
 
     /** Redis wrote, and too few replicas are known to have it. */
-    static final class TooFewException extends JedisException {
+    static final class TooFewException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
         private final transient Object answer;

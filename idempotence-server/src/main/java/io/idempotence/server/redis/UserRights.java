@@ -32,9 +32,9 @@ final class UserRights {
      */
     static void check(String name, byte[] key, Function<RedisCall, Object> send, List<RedisCall> more) {
         UserRights rights = new UserRights(send);
-        if (rights.attempt(PROBE.withSource(key)) instanceof List<?> denied) {
+        if (rights.attempt(RedisCall.eval(PROBE, key)) instanceof List<?> denied) {
             denied.forEach(command -> rights.missing.add("+" + RedisCall.text(command)));
-            rights.attempt(PROBE.byName(key));
+            rights.attempt(RedisCall.evalsha(PROBE, key));
         }
         more.forEach(rights::attempt);
         if (!rights.missing.isEmpty()) {

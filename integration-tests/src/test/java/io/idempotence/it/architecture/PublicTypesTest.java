@@ -100,6 +100,8 @@ class PublicTypesTest {
                 jdbc.JdbcIdempotenceStorage
                 jdbc.JdbcIdempotenceStorage.Builder
                 metrics.IdempotenceMetrics
+                redis.RedisCommands
+                redis.RedisCommands.Page
                 redis.RedisIdempotenceStorage
                 redis.RedisIdempotenceStorage.Builder
                 servlet.BodyForm

@@ -1,0 +1,114 @@
+package io.idempotence.server.redis;
+
+import io.idempotence.internal.Causes;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+
+/** A driver of the application's choice. */
+final class DriverRedis implements Redis {
+    private final RedisCommands commands;
+
+    DriverRedis(RedisCommands commands) {
+        this.commands = commands;
+    }
+
+    @Override
+    public String name() {
+        return "Redis (the application's driver)";
+    }
+
+    @Override
+    public Object run(LuaScript script, byte[] key, byte[]... args) {
+        try {
+            return commands.evalsha(script.sha1(), key, args);
+        } catch (RuntimeException e) {
+            RuntimeException why = ofRedis(e);
+            if (!RedisErrors.isUnknownScript(why)) {
+                throw certain(why);
+            }
+        }
+        try {
+            return commands.eval(script.source(), key, args);
+        } catch (RuntimeException e) {
+            throw certain(ofRedis(e));
+        }
+    }
+
+    @Override
+    public Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
+        return run(script, key, args);
+    }
+
+    @Override
+    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript script) {
+        return new Walk(pattern, pageSize, script);
+    }
+
+    @Override
+    public String reason(RuntimeException e) {
+        return RedisErrors.reason(e, driver -> null);
+    }
+
+    /** Nothing here is its own. */
+    @Override
+    public void close() {}
+
+    /** The error that Redis responded with, if that is what happened. */
+    private static RuntimeException ofRedis(RuntimeException thrown) {
+        return Causes.of(thrown)
+                .filter(RedisErrors::isResponse)
+                .filter(RuntimeException.class::isInstance)
+                .map(RuntimeException.class::cast)
+                .findFirst()
+                .orElse(thrown);
+    }
+
+    /** A driver may have sent a command before the one that failed. But a full Redis must not be taken for one that is down. */
+    private static RuntimeException certain(RuntimeException e) {
+        return RedisErrors.isFull(e) ? new NothingWrittenException(e) : e;
+    }
+
+    private final class Walk implements Iterator<List<RecordScan.Read>> {
+        private static final String END = "0";
+
+        private final String pattern;
+        private final int pageSize;
+        private final LuaScript script;
+        private String cursor = END;
+        private boolean over;
+
+        Walk(String pattern, int pageSize, LuaScript script) {
+            this.pattern = pattern;
+            this.pageSize = pageSize;
+            this.script = script;
+        }
+
+        @Override
+        public boolean hasNext() {
+            return !over;
+        }
+
+        @Override
+        public List<RecordScan.Read> next() {
+            if (over) {
+                throw new NoSuchElementException("every key was visited");
+            }
+            RedisCommands.Page page = commands.scan(cursor, pattern, pageSize);
+            List<RecordScan.Read> reads = new ArrayList<>(page.keys().size());
+            page.keys().forEach(key -> reads.add(new RecordScan.Read(key, read(key))));
+            cursor = page.next();
+            over = cursor.equals(END);
+            return reads;
+        }
+
+        private Object read(byte[] key) {
+            try {
+                return run(script, key);
+            } catch (RuntimeException e) {
+                return e;
+            }
+        }
+    }
+}
