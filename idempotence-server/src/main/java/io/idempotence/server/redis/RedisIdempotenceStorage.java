@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.internal.OptionalDependency;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.net.URI;
@@ -93,6 +94,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * @throws IllegalArgumentException if {@code addresses} is malformed
      */
     public static Builder builder(String addresses) {
+        requireJedis();
         return new Builder(RedisAddresses.parse(addresses), RedisConnector.defaultClientConfig());
     }
 
@@ -104,6 +106,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * @throws IllegalArgumentException if {@code uri} is not of that form
      */
     public static Builder builder(URI uri) {
+        requireJedis();
         return new Builder(RedisUri.place(uri), RedisUri.clientConfig(uri));
     }
 
@@ -124,7 +127,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * Uses whatever driver the application has, through a class that sends three commands with it. Nothing is
+     * Uses whatever driver the application has, through a class that sends three commands with it. Works without Jedis. Nothing is
      * contacted until the first use, and nothing is closed here. The driver's timeouts, pools and what it sends again are the
      * application's, and should be bounded.
      *
@@ -137,6 +140,14 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      */
     public static IdempotenceStorage over(RedisCommands commands) {
         return new RedisRecords(new DriverRedis(Objects.requireNonNull(commands, "commands")), Duration.ZERO);
+    }
+
+    private static void requireJedis() {
+        OptionalDependency.require(
+                RedisIdempotenceStorage.class,
+                "redis.clients.jedis.UnifiedJedis",
+                "connections to Redis need redis.clients:jedis 6.0 or later; add it, or give the driver there is to"
+                        + " RedisIdempotenceStorage.over(...)");
     }
 
     /**

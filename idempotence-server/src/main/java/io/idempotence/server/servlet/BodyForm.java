@@ -1,5 +1,7 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.internal.OptionalDependency;
+
 /**
  * What of a request body counts when two requests under one ID are compared. Method, path, query and media type always count; a
  * gzip coding and the boundary of a multipart body never do. Implementations are thread-safe and pure: equal input, equal output,
@@ -31,8 +33,13 @@ public interface BodyForm {
      * member twice in one object, or is nested deeper than 200, counts byte by byte.
      *
      * @return a form for callers that write the same JSON in another order when they retry
+     * @throws IllegalStateException if there is no Gson, which reads the JSON
      */
     static BodyForm canonicalJson() {
+        OptionalDependency.require(
+                BodyForm.class,
+                "com.google.gson.stream.JsonReader",
+                "BodyForm.canonicalJson() needs com.google.code.gson:gson 2.11 or later; add it, or compare bytes()");
         return new CanonicalJson();
     }
 }
