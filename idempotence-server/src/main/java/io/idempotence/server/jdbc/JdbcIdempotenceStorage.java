@@ -1,32 +1,15 @@
 package io.idempotence.server.jdbc;
 
 import io.idempotence.server.IdempotentExecution;
-import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
-import io.idempotence.server.storage.ClaimResult;
-import io.idempotence.server.storage.CorruptRecordException;
-import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Millis;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
-import io.idempotence.server.storage.StoredRecord;
-import io.idempotence.server.storage.StoredRecord.Phase;
-import io.idempotence.server.storage.WriteResult;
 import java.sql.Connection;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
-import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A storage in PostgreSQL 10, MySQL 8, MariaDB 10.5 or H2 2, each or later. Thread-safe. One daemon thread deletes expired rows, see
@@ -48,22 +31,14 @@ import org.slf4j.LoggerFactory;
  * failure is retried first. The time of a statement is bounded by {@link Builder#statementTimeout}; how long to wait for a free
  * connection is the pool's to say, and should be bounded. Messages carry neither keys nor passwords.
  */
-public final class JdbcIdempotenceStorage implements IdempotenceStorage {
-    private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
-    private static final int MAX_TRIES = 20;
-    private static final int PAGE = 200;
+public final class JdbcIdempotenceStorage extends JdbcRecords {
     private static final int MAX_LIMIT = 10_000;
 
-    private final Database database;
-    private final Tables tables;
-    private final boolean inTransaction;
     private final @Nullable ExpiredRows expiredRows;
 
     private JdbcIdempotenceStorage(
             Database database, Tables tables, boolean inTransaction, @Nullable Duration cleanUpEvery) {
-        this.database = database;
-        this.tables = tables;
-        this.inTransaction = inTransaction;
+        super(database, tables, inTransaction);
         this.expiredRows = cleanUpEvery == null ? null : new ExpiredRows(cleanUpEvery, this::deleteExpired);
     }
 
@@ -75,256 +50,6 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
      */
     public static Builder builder(DataSource dataSource) {
         return new Builder(dataSource);
-    }
-
-    @Override
-    public ClaimResult claim(ClaimRequest asked) {
-        // Whoever broke off before its business transaction committed has done nothing: taking over is safe.
-        ClaimRequest request = new ClaimRequest(
-                asked.key(),
-                asked.fingerprint(),
-                asked.owner(),
-                asked.lease(),
-                asked.retention(),
-                asked.takeOver() || (inTransaction && !asked.toGiveBack()));
-        Sql.Parameters parameters = id(request.key())
-                .with("owner", request.owner().toBytes())
-                .with("fingerprint", request.fingerprint().toBytes())
-                .with("lease", Millis.capped(request.lease()))
-                .with("retention", Millis.capped(request.retention()));
-        return run("claim", session -> {
-            boolean claimed = false;
-            Row seen = null;
-            if (sql().dialect() == Dialect.POSTGRESQL) {
-                seen = session.query(sql().claim, parameters, Row::only);
-                claimed = seen.claimed();
-            } else if (!inTransaction) {
-                // In transaction the mark is looked at first: an insert that looks itself would wait for open
-                // transactions.
-                claimed = session.insert(sql().claim, parameters);
-            }
-            return claimed
-                    ? new ClaimResult.Claimed(
-                            new Claim(request.key(), request.fingerprint(), request.owner(), 1), false)
-                    : step(
-                            session,
-                            request.key(),
-                            seen,
-                            true,
-                            (before, now) -> StoredRecord.claim(before, request, now));
-        });
-    }
-
-    @Override
-    public WriteResult complete(Claim claim, byte[] result, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return finish(
-                "complete",
-                claim,
-                Phase.COMPLETED,
-                result,
-                millis,
-                (before, now) -> StoredRecord.complete(before, claim, result, now + millis));
-    }
-
-    @Override
-    public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return finish(
-                "complete provisionally",
-                claim,
-                Phase.PROVISIONAL,
-                result,
-                millis,
-                (before, now) -> StoredRecord.completeProvisionally(before, claim, result, now + millis));
-    }
-
-    @Override
-    public WriteResult release(Claim claim, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return finish(
-                "release",
-                claim,
-                Phase.RELEASED,
-                null,
-                millis,
-                (before, now) -> StoredRecord.release(before, claim, now + millis));
-    }
-
-    @Override
-    public WriteResult markUnknown(Claim claim, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return finish(
-                "mark unknown",
-                claim,
-                Phase.UNKNOWN,
-                null,
-                millis,
-                (before, now) -> StoredRecord.markUnknown(before, claim, now, now + millis));
-    }
-
-    @Override
-    public WriteResult renew(Claim claim, Duration lease) {
-        long millis = Millis.checked("lease", lease);
-        return write(
-                "renew",
-                claim,
-                sql().renew,
-                of(claim).with("lease", millis),
-                (before, now) -> StoredRecord.renew(before, claim, now + millis));
-    }
-
-    private WriteResult finish(
-            String action,
-            Claim claim,
-            Phase phase,
-            byte @Nullable [] result,
-            long retention,
-            Transition<WriteResult> otherwise) {
-        Sql.Parameters parameters = of(claim)
-                .with("state", Row.letter(phase))
-                .with("fingerprint", claim.fingerprint().toBytes())
-                .with("result", result)
-                .with("unknown", phase == Phase.UNKNOWN ? 1 : 0)
-                .with("retention", retention);
-        return write(action, claim, sql().finish, parameters, otherwise);
-    }
-
-    /** One statement for the holder of a live claim. Only where it changed nothing the row is read, to say why. */
-    private WriteResult write(
-            String action, Claim claim, Sql own, Sql.Parameters parameters, Transition<WriteResult> otherwise) {
-        return run(
-                action,
-                session -> session.update(own, parameters) == 1
-                        ? new WriteResult.Done()
-                        : step(session, claim.key(), null, false, otherwise));
-    }
-
-    /** Checks first, so that no work has to while it holds a connection. */
-    private <T> T run(String action, Database.Work<T> work) {
-        tables.statements();
-        return database.run(action, work);
-    }
-
-    private Statements sql() {
-        return tables.statements();
-    }
-
-    /** What becomes of a record. */
-    @FunctionalInterface
-    private interface Transition<A> {
-        StoredRecord.Step<A> from(@Nullable StoredRecord before, long now);
-    }
-
-    /**
-     * Reads the record, decides, and replaces it if it is still as it was read. What was decided by the clock stays right: a lease or a
-     * retention that is over comes back only by a change of the row.
-     *
-     * @param seen what was read already, or null
-     * @param settled whether an execution that was committed counts as completed, whatever its record says
-     */
-    private <A> A step(Session session, StorageKey key, @Nullable Row seen, boolean settled, Transition<A> transition)
-            throws SQLException {
-        Sql.Parameters id = id(key);
-        Row row = seen;
-        for (int tried = 0; tried < MAX_TRIES; tried++) {
-            if (row == null) {
-                row = session.query(sql().look, id, Row::only);
-            }
-            StoredRecord before = settled ? row.settled() : row.stored();
-            if (before != null
-                    && (before.phase() == Phase.COMPLETED || before.phase() == Phase.PROVISIONAL)
-                    && before.result() == null) {
-                throw Row.corrupt("it is completed and has no result");
-            }
-            StoredRecord.Step<A> step = transition.from(before, row.now());
-            StoredRecord after = step.after();
-            if (after == null || after == before || store(session, key, row, after)) {
-                return step.answer();
-            }
-            row = null;
-        }
-        throw new StorageUnavailableException(
-                "the database could not keep up: a record changed " + MAX_TRIES + " times while it was looked at",
-                null);
-    }
-
-    private boolean store(Session session, StorageKey key, Row row, StoredRecord after) throws SQLException {
-        return row.exists()
-                ? session.update(sql().replace, row.replacedBy(after).with("id", key.value())) == 1
-                : session.insert(sql().insert, Row.parameters(after).with("id", key.value()));
-    }
-
-    @Override
-    public Optional<IdempotenceRecord> find(StorageKey key) {
-        Row row = run("find", session -> session.query(sql().find, id(key), Row::only));
-        return Optional.ofNullable(row.settled()).map(record -> record.seenAt(key, row.now()));
-    }
-
-    @Override
-    public Stream<IdempotenceRecord> list(String namespace) {
-        String prefix = StorageKey.prefix(namespace);
-        // The character after the colon: every key with the prefix is less.
-        String end = prefix.substring(0, prefix.length() - 1) + ';';
-        return Stream.iterate(
-                        Optional.of(page(prefix, end)),
-                        Optional::isPresent,
-                        before -> before.flatMap(Page::last).map(last -> page(last, end)))
-                .flatMap(page -> page.orElseThrow().records().stream());
-    }
-
-    private Page page(String after, String end) {
-        Sql.Parameters parameters =
-                new Sql.Parameters().with("after", after).with("end", end).with("limit", PAGE);
-        return run("list", session -> session.query(sql().list, parameters, Page::read));
-    }
-
-    /**
-     * Some records, in the order of their keys.
-     *
-     * @param last the key that the next page begins after, empty if this is the last page
-     */
-    private record Page(List<IdempotenceRecord> records, Optional<String> last) {
-        static Page read(ResultSet rows) throws SQLException {
-            List<IdempotenceRecord> records = new ArrayList<>();
-            String last = "";
-            int seen = 0;
-            while (rows.next()) {
-                seen++;
-                last = rows.getString("id");
-                Row row = Row.read(rows);
-                try {
-                    StoredRecord record = row.settled();
-                    if (record != null) {
-                        records.add(record.seenAt(new StorageKey(last), row.now()));
-                    }
-                } catch (CorruptRecordException e) {
-                    LOG.debug("a record is left out of a list: {}", e.getMessage());
-                }
-            }
-            return new Page(records, seen < PAGE ? Optional.empty() : Optional.of(last));
-        }
-    }
-
-    @Override
-    public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return run(
-                "resolve",
-                session -> step(
-                        session,
-                        key,
-                        null,
-                        true,
-                        (before, now) -> StoredRecord.resolve(before, fence, resolution, now, now + millis)));
-    }
-
-    @Override
-    public boolean delete(StorageKey key) {
-        return run("delete", session -> {
-            int marks = inTransaction ? session.update(sql().deleteMark, id(key)) : 0;
-            return marks + session.update(sql().delete, id(key)) > 0;
-        });
     }
 
     /**
@@ -393,38 +118,19 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
         if (!inTransaction) {
             throw new IllegalStateException("build the storage with inTransaction() to mark executions applied");
         }
+        AppliedMark mark = new AppliedMark(key, fence);
         try {
             if (connection.getAutoCommit()) {
                 throw new IllegalStateException(
                         "markApplied belongs into the business transaction, but the connection has auto-commit on");
             }
-            boolean marked =
-                    database.on(connection, sql().dialect(), session -> mark(session, id(key).with("fence", fence)));
-            if (!marked) {
+            if (!database.on(connection, sql().dialect(), session -> mark.set(session, sql()))) {
                 throw new ExecutionOvertakenException(
                         "this execution lost its claim, or another one of the same ID was applied; roll back");
             }
         } catch (SQLException e) {
             throw Database.unavailable("mark an execution applied", e);
         }
-    }
-
-    /** The look holds no lock on the record, which others must be able to read and renew. The primary key of the marks decides. */
-    private boolean mark(Session session, Sql.Parameters parameters) throws SQLException {
-        boolean held = session.query(sql().held, parameters, rows -> {
-            boolean found = rows.next();
-            if (found) {
-                parameters
-                        .with("fingerprint", rows.getBytes("fingerprint"))
-                        .with("expiresAt", rows.getLong("expires_at"));
-            }
-            return found;
-        });
-        // A mark in the way may be that of an earlier life of this ID, whose retention is over.
-        return held
-                && (session.insert(sql().mark, parameters)
-                        || (session.update(sql().forgetExpiredMark, parameters) == 1
-                                && session.insert(sql().mark, parameters)));
     }
 
     /** Half of the statement timeout, at least one second. */
@@ -449,22 +155,12 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
                 + (inTransaction ? ", in transaction]" : "]");
     }
 
-    private static Sql.Parameters id(StorageKey key) {
-        return new Sql.Parameters().with("id", key.value());
-    }
-
-    private static Sql.Parameters of(Claim claim) {
-        return id(claim.key()).with("owner", claim.owner().toBytes()).with("fence", claim.fence());
-    }
-
     /**
      * Builds a {@link JdbcIdempotenceStorage}. Not thread-safe. Defaults: table {@code idempotence_record}, applied table
      * {@code idempotence_applied}, both must exist; statement timeout 2 s; not in transaction; cleanup every 5 minutes; eager start.
      */
     public static final class Builder {
         private static final Duration CLEAN_UP_EVERY = Duration.ofMinutes(5);
-        /** A request that cannot get a connection holds its thread for so long. */
-        private static final Duration LONG_WAIT = Duration.ofSeconds(5);
 
         private final DataSource dataSource;
         private TableName table = new TableName("idempotence_record");
@@ -592,26 +288,13 @@ public final class JdbcIdempotenceStorage implements IdempotenceStorage {
             Lenders lenders = Lenders.of(dataSource);
             lenders.refuseTransactionAware();
             Database database = new Database(dataSource, statementTimeout);
-            Tables tables = new Tables(
-                    database, table, appliedTable, inTransaction, createIfMissing, () -> warnOfLongWaits(lenders));
+            Tables tables =
+                    new Tables(database, table, appliedTable, inTransaction, createIfMissing, lenders::warnOfLongWaits);
             if (!lazyStart) {
                 tables.check();
             }
             return new JdbcIdempotenceStorage(
                     database, tables, inTransaction, cleanUpEvery.isZero() ? null : cleanUpEvery);
-        }
-
-        private static void warnOfLongWaits(Lenders lenders) {
-            lenders.waitMillis().ifPresent(millis -> {
-                if (millis == 0 || millis > LONG_WAIT.toMillis()) {
-                    LOG.warn(
-                            "the pool's connectionTimeout is {} ms: while the database is out of reach or the pool exhausted, each"
-                                    + " request holds its thread that long; set it to {} ms or less, or give the records a"
-                                    + " small pool of their own",
-                            millis,
-                            LONG_WAIT.toMillis());
-                }
-            });
         }
     }
 }

@@ -1,14 +1,20 @@
 package io.idempotence.server.jdbc;
 
 import java.lang.reflect.Method;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.OptionalLong;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The {@code DataSource} of the application and those that it wraps, as far as they can be seen. */
 record Lenders(List<Object> chain) {
+    private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
+    /** A request that cannot get a connection holds its thread for so long. */
+    private static final Duration LONG_WAIT = Duration.ofSeconds(5);
+
     private static final int MOST = 10;
     private static final List<String> GETTERS_OF_THE_NEXT = List.of("getTargetDataSource", "getDataSource");
 
@@ -43,13 +49,20 @@ record Lenders(List<Object> chain) {
         }
     }
 
-    /** How long HikariCP, if it is one, lets a caller wait for a connection. */
-    OptionalLong waitMillis() {
-        return chain.stream()
+    /** HikariCP's {@code connectionTimeout}, if it is one of them. */
+    void warnOfLongWaits() {
+        chain.stream()
                 .map(one -> ask(one, "getConnectionTimeout"))
                 .filter(Long.class::isInstance)
-                .mapToLong(Long.class::cast)
-                .findFirst();
+                .map(Long.class::cast)
+                .findFirst()
+                .filter(millis -> millis == 0 || millis > LONG_WAIT.toMillis())
+                .ifPresent(millis -> LOG.warn(
+                        "the pool's connectionTimeout is {} ms: while the database is out of reach or the pool exhausted, each"
+                                + " request holds its thread that long; set it to {} ms or less, or give the records a"
+                                + " small pool of their own",
+                        millis,
+                        LONG_WAIT.toMillis()));
     }
 
     private static @Nullable Object ask(Object one, String getter) {

@@ -1,0 +1,31 @@
+package io.idempotence.server.jdbc;
+
+import io.idempotence.server.storage.StorageKey;
+import java.sql.SQLException;
+
+/** The mark of an execution that is committed together with its business data, at most one for each ID. */
+record AppliedMark(StorageKey key, long fence) {
+    /**
+     * Sets it, in the transaction of the session. The look holds no lock on the record, which others must be able to read and renew. The
+     * primary key of the marks decides.
+     *
+     * @return false if the claim is no longer held, or another execution was applied
+     */
+    boolean set(Session session, Statements sql) throws SQLException {
+        Sql.Parameters parameters = new Sql.Parameters().with("id", key.value()).with("fence", fence);
+        boolean held = session.query(sql.held, parameters, rows -> {
+            boolean found = rows.next();
+            if (found) {
+                parameters
+                        .with("fingerprint", rows.getBytes("fingerprint"))
+                        .with("expiresAt", rows.getLong("expires_at"));
+            }
+            return found;
+        });
+        // A mark in the way may be that of an earlier life of this ID, whose retention is over.
+        return held
+                && (session.insert(sql.mark, parameters)
+                        || (session.update(sql.forgetExpiredMark, parameters) == 1
+                                && session.insert(sql.mark, parameters)));
+    }
+}

@@ -1,0 +1,265 @@
+package io.idempotence.server.jdbc;
+
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Millis;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.StoredRecord;
+import io.idempotence.server.storage.StoredRecord.Phase;
+import io.idempotence.server.storage.WriteResult;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** Records in a database: what each call does to the row of an ID. */
+abstract class JdbcRecords implements IdempotenceStorage {
+    private static final int MAX_TRIES = 20;
+
+    final Database database;
+    final Tables tables;
+    final boolean inTransaction;
+
+    JdbcRecords(Database database, Tables tables, boolean inTransaction) {
+        this.database = database;
+        this.tables = tables;
+        this.inTransaction = inTransaction;
+    }
+
+    @Override
+    public ClaimResult claim(ClaimRequest asked) {
+        // Whoever broke off before its business transaction committed has done nothing: taking over is safe.
+        ClaimRequest request = new ClaimRequest(
+                asked.key(),
+                asked.fingerprint(),
+                asked.owner(),
+                asked.lease(),
+                asked.retention(),
+                asked.takeOver() || (inTransaction && !asked.toGiveBack()));
+        Sql.Parameters parameters = id(request.key())
+                .with("owner", request.owner().toBytes())
+                .with("fingerprint", request.fingerprint().toBytes())
+                .with("lease", Millis.capped(request.lease()))
+                .with("retention", Millis.capped(request.retention()));
+        return run("claim", session -> {
+            boolean claimed = false;
+            Row seen = null;
+            if (sql().dialect() == Dialect.POSTGRESQL) {
+                seen = session.query(sql().claim, parameters, Row::only);
+                claimed = seen.claimed();
+            } else if (!inTransaction) {
+                // In transaction the mark is looked at first: an insert that looks itself would wait for open
+                // transactions.
+                claimed = session.insert(sql().claim, parameters);
+            }
+            return claimed
+                    ? new ClaimResult.Claimed(
+                            new Claim(request.key(), request.fingerprint(), request.owner(), 1), false)
+                    : step(
+                            session,
+                            request.key(),
+                            seen,
+                            true,
+                            (before, now) -> StoredRecord.claim(before, request, now));
+        });
+    }
+
+    @Override
+    public WriteResult complete(Claim claim, byte[] result, Duration retention) {
+        long millis = Millis.checked("retention", retention);
+        return finish(
+                "complete",
+                claim,
+                Phase.COMPLETED,
+                result,
+                millis,
+                (before, now) -> StoredRecord.complete(before, claim, result, now + millis));
+    }
+
+    @Override
+    public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
+        long millis = Millis.checked("retention", retention);
+        return finish(
+                "complete provisionally",
+                claim,
+                Phase.PROVISIONAL,
+                result,
+                millis,
+                (before, now) -> StoredRecord.completeProvisionally(before, claim, result, now + millis));
+    }
+
+    @Override
+    public WriteResult release(Claim claim, Duration retention) {
+        long millis = Millis.checked("retention", retention);
+        return finish(
+                "release",
+                claim,
+                Phase.RELEASED,
+                null,
+                millis,
+                (before, now) -> StoredRecord.release(before, claim, now + millis));
+    }
+
+    @Override
+    public WriteResult markUnknown(Claim claim, Duration retention) {
+        long millis = Millis.checked("retention", retention);
+        return finish(
+                "mark unknown",
+                claim,
+                Phase.UNKNOWN,
+                null,
+                millis,
+                (before, now) -> StoredRecord.markUnknown(before, claim, now, now + millis));
+    }
+
+    @Override
+    public WriteResult renew(Claim claim, Duration lease) {
+        long millis = Millis.checked("lease", lease);
+        return write(
+                "renew",
+                claim,
+                sql().renew,
+                of(claim).with("lease", millis),
+                (before, now) -> StoredRecord.renew(before, claim, now + millis));
+    }
+
+    private WriteResult finish(
+            String action,
+            Claim claim,
+            Phase phase,
+            byte @Nullable [] result,
+            long retention,
+            Transition<WriteResult> otherwise) {
+        Sql.Parameters parameters = of(claim)
+                .with("state", Row.letter(phase))
+                .with("fingerprint", claim.fingerprint().toBytes())
+                .with("result", result)
+                .with("unknown", phase == Phase.UNKNOWN ? 1 : 0)
+                .with("retention", retention);
+        return write(action, claim, sql().finish, parameters, otherwise);
+    }
+
+    /** One statement for the holder of a live claim. Only where it changed nothing the row is read, to say why. */
+    private WriteResult write(
+            String action, Claim claim, Sql own, Sql.Parameters parameters, Transition<WriteResult> otherwise) {
+        return run(
+                action,
+                session -> session.update(own, parameters) == 1
+                        ? new WriteResult.Done()
+                        : step(session, claim.key(), null, false, otherwise));
+    }
+
+    /** Checks first, so that no work has to while it holds a connection. */
+    final <T> T run(String action, Database.Work<T> work) {
+        tables.statements();
+        return database.run(action, work);
+    }
+
+    final Statements sql() {
+        return tables.statements();
+    }
+
+    /** What becomes of a record. */
+    @FunctionalInterface
+    private interface Transition<A> {
+        StoredRecord.Step<A> from(@Nullable StoredRecord before, long now);
+    }
+
+    /**
+     * Reads the record, decides, and replaces it if it is still as it was read. What was decided by the clock stays right: a lease or a
+     * retention that is over comes back only by a change of the row.
+     *
+     * @param seen what was read already, or null
+     * @param settled whether an execution that was committed counts as completed, whatever its record says
+     */
+    private <A> A step(Session session, StorageKey key, @Nullable Row seen, boolean settled, Transition<A> transition)
+            throws SQLException {
+        Sql.Parameters id = id(key);
+        Row row = seen;
+        for (int tried = 0; tried < MAX_TRIES; tried++) {
+            if (row == null) {
+                row = session.query(sql().look, id, Row::only);
+            }
+            StoredRecord before = settled ? row.settled() : row.stored();
+            if (before != null
+                    && (before.phase() == Phase.COMPLETED || before.phase() == Phase.PROVISIONAL)
+                    && before.result() == null) {
+                throw Row.corrupt("it is completed and has no result");
+            }
+            StoredRecord.Step<A> step = transition.from(before, row.now());
+            StoredRecord after = step.after();
+            if (after == null || after == before || store(session, key, row, after)) {
+                return step.answer();
+            }
+            row = null;
+        }
+        throw new StorageUnavailableException(
+                "the database could not keep up: a record changed " + MAX_TRIES + " times while it was looked at",
+                null);
+    }
+
+    private boolean store(Session session, StorageKey key, Row row, StoredRecord after) throws SQLException {
+        return row.exists()
+                ? session.update(sql().replace, row.replacedBy(after).with("id", key.value())) == 1
+                : session.insert(sql().insert, Row.parameters(after).with("id", key.value()));
+    }
+
+    @Override
+    public Optional<IdempotenceRecord> find(StorageKey key) {
+        Row row = run("find", session -> session.query(sql().find, id(key), Row::only));
+        return Optional.ofNullable(row.settled()).map(record -> record.seenAt(key, row.now()));
+    }
+
+    @Override
+    public Stream<IdempotenceRecord> list(String namespace) {
+        String prefix = StorageKey.prefix(namespace);
+        // The character after the colon: every key with the prefix is less.
+        String end = prefix.substring(0, prefix.length() - 1) + ';';
+        return Stream.iterate(
+                        Optional.of(page(prefix, end)),
+                        Optional::isPresent,
+                        before -> before.flatMap(RecordPage::last).map(last -> page(last, end)))
+                .flatMap(page -> page.orElseThrow().records().stream());
+    }
+
+    private RecordPage page(String after, String end) {
+        Sql.Parameters parameters =
+                new Sql.Parameters().with("after", after).with("end", end).with("limit", RecordPage.SIZE);
+        return run("list", session -> session.query(sql().list, parameters, RecordPage::read));
+    }
+
+    @Override
+    public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
+        long millis = Millis.checked("retention", retention);
+        return run(
+                "resolve",
+                session -> step(
+                        session,
+                        key,
+                        null,
+                        true,
+                        (before, now) -> StoredRecord.resolve(before, fence, resolution, now, now + millis)));
+    }
+
+    @Override
+    public boolean delete(StorageKey key) {
+        return run("delete", session -> {
+            int marks = inTransaction ? session.update(sql().deleteMark, id(key)) : 0;
+            return marks + session.update(sql().delete, id(key)) > 0;
+        });
+    }
+
+    private static Sql.Parameters id(StorageKey key) {
+        return new Sql.Parameters().with("id", key.value());
+    }
+
+    private static Sql.Parameters of(Claim claim) {
+        return id(claim.key()).with("owner", claim.owner().toBytes()).with("fence", claim.fence());
+    }
+}
