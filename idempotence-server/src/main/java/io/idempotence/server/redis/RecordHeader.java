@@ -15,7 +15,6 @@ import java.util.Optional;
 /** The first bytes of a record, as laid out in {@code record.lua}. */
 final class RecordHeader {
     private static final byte FORMAT = 2;
-    private static final byte PREVIOUS_FORMAT = 1;
     private static final int FENCE_AT = 2;
     private static final int BYTES = 54;
     private static final int BYTES_WITH_LEASE = BYTES + Long.BYTES;
@@ -25,16 +24,14 @@ final class RecordHeader {
     private RecordHeader() {}
 
     /**
-     * {@code ttlMillis} and {@code nowMillis} are the server's; a record without time to live counts as living 100 years, and so
-     * does its lease.
+     * A record without time to live counts as living 100 years, and so does its lease.
      */
-    static Optional<IdempotenceRecord> read(StorageKey key, byte[] head, long ttlMillis, long nowMillis) {
+    static Optional<IdempotenceRecord> read(StorageKey key, byte[] head, long ttlMillis) {
         if (ttlMillis == NO_KEY) {
             return Optional.empty();
         }
-        if (head.length > 0 && head[0] != FORMAT && head[0] != PREVIOUS_FORMAT) {
-            throw corrupt(
-                    "its format is " + (head[0] & 0xff) + ", this version reads " + PREVIOUS_FORMAT + " and " + FORMAT);
+        if (head.length > 0 && head[0] != FORMAT) {
+            throw corrupt("its format is " + (head[0] & 0xff) + ", this version reads " + FORMAT);
         }
         if (head.length < BYTES) {
             throw corrupt("it is too short");
@@ -54,10 +51,7 @@ final class RecordHeader {
         Duration retentionLeft = ttlMillis < 0 ? FOR_EVER : Duration.ofMillis(ttlMillis);
         Duration leaseLeft = Duration.ZERO;
         if (state == 'P' || state == 'T' || state == 'U') {
-            long millis = buffer.getLong(BYTES);
-            leaseLeft = head[0] == PREVIOUS_FORMAT
-                    ? Duration.ofMillis(millis - nowMillis)
-                    : retentionLeft.minusMillis(millis);
+            leaseLeft = retentionLeft.minusMillis(buffer.getLong(BYTES));
         }
         RecordState shown = switch (state) {
             case 'C', 'D' -> RecordState.COMPLETED;

@@ -34,7 +34,7 @@ import redis.clients.jedis.UnifiedJedis;
  * address. No connection that was opened before is used again, and the call is sent once more on a new one.
  *
  * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
- * time del ping}, and {@code select} for a database other than 0; an operator's also {@code scan}, and in a Cluster with replicas
+ * del ping}, and {@code select} for a database other than 0; an operator's also {@code scan}, and in a Cluster with replicas
  * {@code info}, or each of them lists its records again. A Cluster's user needs {@code cluster asking} besides, everybody {@code
  * wait} with {@link Builder#waitForReplicas}, and {@code info} with {@link Builder#strict}. A right that an application needs and lacks
  * is found at start, {@code ping} excepted: without it idle connections are closed.

@@ -164,7 +164,7 @@ class RedisRecords implements IdempotenceStorage {
     }
 
     private static Optional<IdempotenceRecord> header(StorageKey key, List<?> reply) {
-        return RecordHeader.read(key, (byte[]) reply.get(0), (Long) reply.get(1), (Long) reply.get(2));
+        return RecordHeader.read(key, (byte[]) reply.get(0), (Long) reply.get(1));
     }
 
     /** {@inheritDoc} Walks with {@code SCAN} over every primary, 500 keys a step, and reads each step's records in one more. */

@@ -1,9 +1,8 @@
 -- Looks at a record without changing it. Short, because a walk sends it with every key.
 -- KEYS[1] the record
--- Returns its first 63 bytes, its PTTL (-2: there is none), Redis TIME in ms.
+-- Returns its first 63 bytes and its PTTL (-2: there is none).
 local head = redis.pcall('GETRANGE', KEYS[1], 0, 62)
 if type(head) == 'table' then
   return string.find(head.err, 'WRONGTYPE', 1, true) and redis.error_reply('IDEMCORRUPT it is not a string') or head
 end
-local time = redis.call('TIME')
-return {head, redis.call('PTTL', KEYS[1]), time[1] * 1000 + math.floor(time[2] / 1000)}
+return {head, redis.call('PTTL', KEYS[1])}

@@ -5,7 +5,6 @@
 --   P, T  u64: the lease is over when no more than these ms are left to live
 --   U     u64: how many ms were left to live when it became unknown
 --   C, D  the result
--- Format 1 has the ms of Redis TIME in those two places, and is read for services that run side by side with an older version.
 
 -- What is answered for a key that holds no string; any other error is answered as it is.
 local function unreadable(failed)
@@ -15,8 +14,8 @@ end
 -- What is answered for a string that is no record; nil for one that is. Of a completed one the first bytes are enough.
 local function corrupt(record)
   local format, state = string.byte(record), string.sub(record, 2, 2)
-  if format and format ~= 1 and format ~= 2 then
-    return redis.error_reply('IDEMCORRUPT its format is ' .. format .. ', this version reads 1 and 2')
+  if format and format ~= 2 then
+    return redis.error_reply('IDEMCORRUPT its format is ' .. format .. ', this version reads 2')
   end
   if #record < 54 then
     return redis.error_reply('IDEMCORRUPT it is too short')
@@ -29,10 +28,6 @@ end
 -- How many ms of its lease a record in state P, T or U has left; not more than 0 if it is over.
 local function lease_left(key, record)
   local millis = struct.unpack('>I8', record, 55)
-  if string.byte(record) == 1 then
-    local time = redis.call('TIME')
-    return millis - time[1] * 1000 - math.floor(time[2] / 1000)
-  end
   local ttl = redis.call('PTTL', key)
   -- Somebody removed its time to live: its lease cannot be told, and a live one must not be taken over.
   return ttl < 0 and 1000 or ttl - millis

@@ -20,5 +20,4 @@ try('set', key, '', 'XX', 'PX', 1)
 try('pexpire', key, 1)
 try('pttl', key)
 try('del', key)
-try('time')
 return denied

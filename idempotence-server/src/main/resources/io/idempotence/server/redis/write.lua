@@ -21,7 +21,7 @@ local record = redis.pcall('GET', key)
 local text = type(record) == 'string' and record or ''
 local own = string.sub(text, 3, 22) == string.sub(value, 3, 22)
 local format, state = string.byte(text), string.sub(text, 2, 2)
-if own and #text == 62 and (state == 'P' or state == 'T') and (format == 2 or format == 1) then
+if own and #text == 62 and (state == 'P' or state == 'T') and format == 2 then
   if op == 'L' then
     local ttl = redis.call('PTTL', key)
     if ttl < 0 then

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The records of {@code redis-format-1.txt} and its like, and what every version must make of them: services of two versions
+ * The records of {@code redis-format-2.txt} and its like, and what every version must make of them: services of two versions
  * run side by side while the newer one is rolled out.
  */
 public final class Formats {
