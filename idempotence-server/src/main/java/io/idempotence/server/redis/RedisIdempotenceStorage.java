@@ -14,12 +14,11 @@ import redis.clients.jedis.UnifiedJedis;
 /**
  * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads
  * besides the driver's own: those of its connection pools and, with {@link Builder#sentinel}, one that listens to each Sentinel.
- * Works with Jedis 6.0, 7.0 and 8.0.
+ * Works with Jedis 6.0, 7.0 and 8.0, which is an optional dependency to be added, and through {@link #over} with any driver.
  *
  * <p>One key per ID, a binary string; its time to live is the retention, and tells how old a claim is: change it by hand on no claim that
- * may still run. Each call is one script on that key, one round trip (two when
- * the server does not know the script yet). The time is the server's. A completed record costs about 190 bytes of the server's memory
- * beside the result.
+ * may still run. Each call is one script on that key, one round trip (two when the server does not know the script yet). The time is the
+ * server's. A completed record costs about 190 bytes of the server's memory beside the result.
  *
  * <p>Promise P2 holds as long as the primary keeps its data: an asynchronous failover, an eviction or a restart without
  * persistence can lose a claim. Run Redis with {@code maxmemory-policy noeviction} and {@code appendonly yes}. A server out of memory
