@@ -42,7 +42,7 @@ public final class ClaimedExecution implements IdempotentExecution {
     private final AtomicBoolean alarmed = new AtomicBoolean();
     private final AtomicBoolean finished = new AtomicBoolean();
     private final AtomicBoolean replaceable = new AtomicBoolean();
-    private final AtomicBoolean held = new AtomicBoolean();
+    private final AtomicReference<UnsettledResults.@Nullable Hold> held = new AtomicReference<>();
     private volatile boolean endIsPending;
     private volatile @Nullable Verdict decided;
     private final AtomicReference<Effect> effect = new AtomicReference<>(Effect.UNDECLARED);
@@ -289,15 +289,30 @@ public final class ClaimedExecution implements IdempotentExecution {
      * instead of getting it. Without such a result it does nothing.
      */
     public void hold() {
-        if (replaceable.get() && held.compareAndSet(false, true)) {
-            engine.unsettled().add(claim.key());
+        if (replaceable.get()) {
+            end(held.getAndSet(engine.unsettled().hold(claim.key())));
+        }
+    }
+
+    /**
+     * The provisional result may be replaced, or not: attempts in this process are refused as in progress for one more second at
+     * most, unless {@link #hold} or {@link #settle} comes before. To be called once.
+     */
+    public void settleSoon() {
+        UnsettledResults.Hold hold = held.get();
+        if (hold != null) {
+            hold.endSoon();
         }
     }
 
     /** Attempts get the result that is recorded from now on. Ends {@link #finishProvisionally} and {@link #hold}; a second call does nothing. */
     public void settle() {
-        if (held.compareAndSet(true, false)) {
-            engine.unsettled().remove(claim.key());
+        end(held.getAndSet(null));
+    }
+
+    private static void end(UnsettledResults.@Nullable Hold hold) {
+        if (hold != null) {
+            hold.end();
         }
     }
 

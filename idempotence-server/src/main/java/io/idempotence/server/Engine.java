@@ -17,7 +17,7 @@ import java.util.stream.Stream;
  * @param storage itself, for renewals and for what is repeated in the background
  * @param guard the way of request threads to the storage
  * @param writes ends that the storage could not take when they were due
- * @param unsettled the IDs whose results may be replaced in a moment
+ * @param unsettled the results that may be replaced in a moment
  * @param giveBacks of claims that may have been stored in vain; apart, because the ends of executions must not wait for them
  */
 record Engine(
@@ -27,7 +27,7 @@ record Engine(
         BackgroundTasks writes,
         BackgroundTasks giveBacks,
         Leases leases,
-        CountedKeys unsettled,
+        UnsettledResults unsettled,
         WaitingDuplicates waiters)
         implements AutoCloseable {
     private static final Duration AT_ONCE = Duration.ofMillis(1);
@@ -65,7 +65,7 @@ record Engine(
                 writes,
                 giveBacks,
                 leases,
-                new CountedKeys(),
+                new UnsettledResults(),
                 new WaitingDuplicates(
                         new BackgroundTasks(events, "idempotence-polls"),
                         new BackgroundTasks(events, "idempotence-timeouts"),

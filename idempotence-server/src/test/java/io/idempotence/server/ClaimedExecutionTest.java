@@ -313,11 +313,13 @@ class ClaimedExecutionTest {
         });
         execution.finishProvisionally(Verdict.KEEP, OWN);
         CompletableFuture<Decision> waiter = idempotence.claim(IdempotentCall.of(id), POLICY, Duration.ofMinutes(1));
-        execution.settle();
+        // The stack unwinds through the filters in front, and then the page begins.
+        execution.settleSoon();
+        during.add(claim());
         execution.hold();
         during.add(claim());
         assertThat(during)
-                .hasSize(2)
+                .hasSize(3)
                 .allSatisfy(
                         decision -> assertThat(refusal(Optional.of(decision))).isEqualTo(Refusal.IN_PROGRESS));
         long finds = storage.count(Call.FIND);
@@ -332,6 +334,16 @@ class ClaimedExecutionTest {
                         replay -> assertThat(replay.result()).isEqualTo(PAGE));
         execution.hold();
         assertReplays(PAGE);
+    }
+
+    @Test
+    void aFailureThatNoErrorPageFollowsIsGivenToDuplicatesSoon() {
+        ClaimedExecution execution = run();
+        execution.finishProvisionally(Verdict.KEEP, OWN);
+        execution.settleSoon();
+        assertThat(refusal(Optional.of(claim()))).isEqualTo(Refusal.IN_PROGRESS);
+        await().until(() -> claim() instanceof Decision.Replay);
+        assertReplays(OWN);
     }
 
     @Test

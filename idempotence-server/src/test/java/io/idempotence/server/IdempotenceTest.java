@@ -320,7 +320,7 @@ class IdempotenceTest {
                 background,
                 background,
                 new Leases(background),
-                new CountedKeys(),
+                new UnsettledResults(),
                 nobody);
         return new ClaimedExecution(engine, IdempotentCall.of(id), claimed, left, policy);
     }

@@ -87,7 +87,7 @@ class LeasesTest {
                 background,
                 background,
                 leases,
-                new CountedKeys(),
+                new UnsettledResults(),
                 waiters);
         return new ClaimedExecution(
                 engine,

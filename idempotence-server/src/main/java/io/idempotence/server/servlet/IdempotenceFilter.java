@@ -22,6 +22,8 @@ import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletRequestEvent;
+import jakarta.servlet.ServletRequestListener;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -163,6 +165,7 @@ public final class IdempotenceFilter implements Filter {
                 Stream.of(patterns).flatMap(UrlPattern::mappings).distinct().toArray(String[]::new);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, mapped);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
+        context.addListener(new RequestEnds());
         return registration;
     }
 
@@ -195,6 +198,7 @@ public final class IdempotenceFilter implements Filter {
         try {
             FilterRegistration registration = filter.getServletContext().getFilterRegistration(filter.getFilterName());
             registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ERROR), true, "/*");
+            filter.getServletContext().addListener(new RequestEnds());
         } catch (RuntimeException e) {
             throw new ServletException(
                     "the container does not let the idempotence filter '" + filter.getFilterName()
@@ -202,6 +206,24 @@ public final class IdempotenceFilter implements Filter {
                             + " with IdempotenceFilter.install(servletContext, idempotence, \"/payments/*\") before the application has"
                             + " started, in Spring Boot from a ServletContextInitializer bean instead of a FilterRegistrationBean",
                     e);
+        }
+    }
+
+    /** Tells the exchange of a request when an error page can no longer come. */
+    private static final class RequestEnds implements ServletRequestListener {
+        private static Optional<ProtectedRequest> exchange(ServletRequestEvent event) {
+            return Optional.ofNullable(
+                    (ProtectedRequest) event.getServletRequest().getAttribute(EXCHANGE));
+        }
+
+        @Override
+        public void requestInitialized(ServletRequestEvent event) {
+            exchange(event).ifPresent(ProtectedRequest::dispatchBegins);
+        }
+
+        @Override
+        public void requestDestroyed(ServletRequestEvent event) {
+            exchange(event).ifPresent(ProtectedRequest::dispatchesEnded);
         }
     }
 

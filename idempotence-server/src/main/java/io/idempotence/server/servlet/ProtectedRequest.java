@@ -387,6 +387,7 @@ final class ProtectedRequest {
                 // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.
                 endUnseen();
             }
+            dispatchesEnded();
         }
 
         @Override
@@ -415,9 +416,32 @@ final class ProtectedRequest {
             execution.finish(Verdict.KEEP, StoredResponse.unavailable());
             throw e;
         } finally {
-            // A container runs the error page after this, and errorPage holds the result again.
-            execution.settle();
+            letGo();
             content.close();
+        }
+    }
+
+    /** The filters in front return before an error page begins, and nobody says whether one will. */
+    private void letGo() {
+        if (awaitsErrorPage) {
+            execution.settleSoon();
+        } else {
+            execution.settle();
+        }
+    }
+
+    /** The container begins another dispatch of the request; in Jetty, it has ended the one before. */
+    void dispatchBegins() {
+        if (awaitsErrorPage) {
+            execution.hold();
+            execution.settleSoon();
+        }
+    }
+
+    /** The container has ended the request, in Jetty its dispatch: what is recorded is final unless {@link #dispatchBegins}. */
+    void dispatchesEnded() {
+        if (awaitsErrorPage) {
+            execution.settle();
         }
     }
 
@@ -487,7 +511,7 @@ final class ProtectedRequest {
             exception.addSuppressed(e);
             return false;
         } finally {
-            execution.settle();
+            letGo();
             content.close();
         }
     }

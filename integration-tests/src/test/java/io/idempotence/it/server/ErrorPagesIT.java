@@ -9,12 +9,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.it.container.UndertowServer;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterRegistration;
+import jakarta.servlet.ServletContext;
 import java.net.http.HttpResponse;
+import java.util.EnumSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -102,6 +108,64 @@ class ErrorPagesIT extends FilterTestBase {
         assertSameAnswer(first.join(), call(server));
         assertThat(pages).hasValue(1);
         assertThat(runs).hasValue(1);
+    }
+
+    /** A page, behind a filter that takes its time after the handler has sent an error. */
+    private void assertDuplicateWhileFiltersReturnGetsThePage(
+            ServletServer.Starter starter, BiConsumer<ServletContext, IdempotenceFilter> mapping) throws Exception {
+        errorPage = "/error";
+        AtomicInteger pages = new AtomicInteger();
+        CountDownLatch returning = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        IdempotenceFilter filter = IdempotenceFilter.builder(idempotence()).build();
+        ServletServer server = start(
+                starter,
+                (request, response) -> {
+                    if (request.getDispatcherType() == DispatcherType.ERROR) {
+                        response.getWriter().print("page " + pages.incrementAndGet());
+                    } else {
+                        response.sendError(422, "no such account");
+                    }
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        chain.doFilter(request, response);
+                        if (returning.getCount() > 0) {
+                            returning.countDown();
+                            awaitLatch(goOn);
+                        }
+                    });
+                    mapping.accept(context, filter);
+                });
+        CompletableFuture<HttpResponse<byte[]>> first =
+                Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
+        returning.await();
+        HttpResponse<byte[]> duplicate;
+        try {
+            duplicate = Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{\"amount\":5}"))
+                    .get(5, TimeUnit.SECONDS);
+        } finally {
+            goOn.countDown();
+        }
+        assertThat(refusal(duplicate)).isEqualTo("in-progress");
+        assertThat(text(first.join())).isEqualTo("page 1");
+        assertSameAnswer(first.join(), call(server));
+        assertThat(pages).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P4: a duplicate that comes while filters in front return gets the error page that follows")
+    void aDuplicateThatComesBetweenAFailureAndItsErrorPageGotTheFailure() throws Exception {
+        assertDuplicateWhileFiltersReturnGetsThePage(container, (context, filter) -> filter.install(context));
+        assertDuplicateWhileFiltersReturnGetsThePage(container, (context, filter) -> {
+            FilterRegistration.Dynamic mapped = context.addFilter("mapped", filter);
+            mapped.setAsyncSupported(true);
+            mapped.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
+        });
+        if (!ServletServer.isServlet61()) {
+            assertDuplicateWhileFiltersReturnGetsThePage(
+                    UndertowServer::start, (context, filter) -> filter.install(context));
+        }
     }
 
     @Test
