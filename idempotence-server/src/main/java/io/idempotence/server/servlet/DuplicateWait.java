@@ -11,6 +11,7 @@ import jakarta.servlet.ServletResponse;
 import jakarta.servlet.ServletResponseWrapper;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.Set;
@@ -84,7 +85,7 @@ final class DuplicateWait {
         @Nullable
         Decision await(IdempotenceId id, CompletableFuture<Decision> decision) {
             if (withoutThread && !decision.isDone()) {
-                dispatchWhenDecided(id, request, request.startAsync(request, response), decision);
+                dispatchWhenDecided(id, request, response, decision);
                 return null;
             }
             return blocking(decision);
@@ -158,21 +159,52 @@ final class DuplicateWait {
     }
 
     private void dispatchWhenDecided(
-            IdempotenceId id, HttpServletRequest request, AsyncContext async, CompletableFuture<Decision> decision) {
+            IdempotenceId id,
+            HttpServletRequest request,
+            HttpServletResponse response,
+            CompletableFuture<Decision> decision) {
+        AsyncContext async = request.startAsync(request, response);
         // The wait itself ends in time. A container that gave up would respond with nothing at all, as in a success.
         async.setTimeout(0);
         Leaving leaving = new Leaving(decision);
         async.addListener(leaving);
         decision.thenAccept(decided -> {
             if (!leaving.gone) {
-                try {
-                    request.setAttribute(DECIDED, new Decided(this, id, decided));
-                    async.dispatch();
-                } catch (IllegalStateException e) {
-                    LOG.debug("A caller that waited is gone", e);
-                }
+                dispatch(async, request, response, new Decided(this, id, decided));
             }
         });
+    }
+
+    /** Whatever happens, the request ends here or in its dispatch: no timeout would end it. */
+    private static void dispatch(
+            AsyncContext async, HttpServletRequest request, HttpServletResponse response, Decided decided) {
+        try {
+            request.setAttribute(DECIDED, decided);
+        } catch (Throwable e) {
+            // A listener of the application, say.
+            fail(async, response, e);
+            return;
+        }
+        try {
+            async.dispatch();
+        } catch (IllegalStateException e) {
+            LOG.debug("A caller that waited is gone", e);
+        } catch (Throwable e) {
+            fail(async, response, e);
+        }
+    }
+
+    private static void fail(AsyncContext async, HttpServletResponse response, Throwable why) {
+        LOG.error(
+                "A duplicate that waited cannot be dispatched to get its response; it gets a 500, and may be retried",
+                why);
+        try {
+            response.sendError(HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
+        } catch (IOException | RuntimeException e) {
+            LOG.warn("The container did not take the error of a duplicate that waited", e);
+        } finally {
+            async.complete();
+        }
     }
 
     /** What was decided while a request waited, to be given in the ASYNC dispatch that follows. */
