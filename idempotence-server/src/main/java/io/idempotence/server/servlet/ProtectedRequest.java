@@ -409,11 +409,18 @@ final class ProtectedRequest {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
+        Verdict byPolicy = Verdict.UNKNOWN;
         try {
-            end();
+            DeferredResponse deferred = buffer.deferred();
+            byPolicy = byPolicy(deferred);
+            if (!gave(finish(byPolicy, deferred), buffer, response.target())) {
+                buffer.deliver();
+            }
         } catch (Throwable e) {
-            // An ended execution must not stay claimed. What the handler did is done.
-            execution.finish(Verdict.KEEP, StoredResponse.unavailable());
+            // The container has recycled the response, say, perhaps before its status was read. An ended execution must
+            // not
+            // stay claimed.
+            execution.finish(byPolicy, StoredResponse.unavailable());
             throw e;
         } finally {
             letGo();
@@ -453,17 +460,11 @@ final class ProtectedRequest {
         content.close();
     }
 
-    private void end() {
-        DeferredResponse deferred = buffer.deferred();
+    private Verdict byPolicy(@Nullable DeferredResponse deferred) {
         int status = deferred instanceof DeferredResponse.Failure failure ? failure.status() : response.getStatus();
         Verdict byPolicy = execution.byStatus(status);
-        if (gaveUp && byPolicy == Verdict.RELEASE) {
-            // The container responded for a handler that has not: its work may still be running.
-            byPolicy = Verdict.UNKNOWN;
-        }
-        if (!gave(finish(byPolicy, deferred), buffer, response.target())) {
-            buffer.deliver();
-        }
+        // The container responded for a handler that has not: its work may still be running.
+        return gaveUp && byPolicy == Verdict.RELEASE ? Verdict.UNKNOWN : byPolicy;
     }
 
     private Optional<Decision> finish(Verdict byPolicy, @Nullable DeferredResponse deferred) {

@@ -2,10 +2,12 @@ package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
@@ -17,6 +19,8 @@ import jakarta.servlet.FilterConfig;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.UncheckedIOException;
@@ -25,8 +29,10 @@ import java.net.http.HttpTimeoutException;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Enumeration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -38,6 +44,7 @@ class BrokenEndsIT extends FilterTestBase {
     /** A response that throws what it likes, as one does that its container has recycled. */
     private static final class Recycled extends HttpServletResponseWrapper {
         volatile boolean recycled;
+        final AtomicInteger statusReads = new AtomicInteger();
 
         Recycled(HttpServletResponse response) {
             super(response);
@@ -53,7 +60,7 @@ class BrokenEndsIT extends FilterTestBase {
 
         @Override
         public int getStatus() {
-            if (recycled) {
+            if (recycled && statusReads.decrementAndGet() < 0) {
                 throw new IllegalStateException("recycled");
             }
             return super.getStatus();
@@ -114,6 +121,70 @@ class BrokenEndsIT extends FilterTestBase {
                 BrokenEndsIT::recyclable);
         assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
         assertEndedAsUnknown(server);
+    }
+
+    @Test
+    void handlerThatReturnedWhenItsResponseWasGoneIsNotTakenForOneThatSucceeded() {
+        ServletServer server = serveBehind(
+                (request, response) -> {
+                    response.setStatus(503);
+                    recycle(request);
+                },
+                BrokenEndsIT::recyclable);
+        assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
+        assertEndedAsUnknown(server);
+    }
+
+    @Test
+    void statusThatWasReadBeforeTheResponseWasGoneCounts() {
+        ServletServer server = serveBehind(
+                (request, response) -> {
+                    response.setStatus(201);
+                    ((Recycled) request.getAttribute("response")).statusReads.set(1);
+                    recycle(request);
+                },
+                BrokenEndsIT::recyclable);
+        assertThat(post(server.uri("/p"), id, "").statusCode()).isEqualTo(500);
+        assertThat(refusal(post(server.uri("/p"), id, ""))).isEqualTo("result-unavailable");
+        assertThat(runs).hasValue(1);
+    }
+
+    /** A request that takes no attribute while nothing is dispatched. */
+    private static final class ReadOnlyBetweenDispatches extends HttpServletRequestWrapper {
+        ReadOnlyBetweenDispatches(HttpServletRequest request) {
+            super(request);
+        }
+
+        @Override
+        public void setAttribute(String name, Object value) {
+            if (isAsyncStarted()) {
+                throw new UnsupportedOperationException("as the test asks");
+            }
+            super.setAttribute(name, value);
+        }
+    }
+
+    @Test
+    void duplicateThatWaitedWhoseDispatchFailsIsNotLeftWaiting() throws Exception {
+        CountDownLatch goOn = new CountDownLatch(1);
+        ServletServer server = serveBehind(
+                (request, response) -> {
+                    await().until(() -> goOn.getCount() == 0);
+                    answer(response, 201, "done");
+                },
+                context -> inFront(
+                        context,
+                        (request, response, chain) ->
+                                chain.doFilter(new ReadOnlyBetweenDispatches((HttpServletRequest) request), response)));
+        CompletableFuture<HttpResponse<byte[]>> first = Http.sendAsync(Http.request("POST", server.uri("/p"), id, ""));
+        await().until(() -> runs.get() == 1);
+        CompletableFuture<HttpResponse<byte[]>> waits =
+                Http.sendAsync(Http.request("POST", server.uri("/p"), id, "", "Prefer", "wait=9"));
+        await().until(() -> events.contains(IdempotenceEvent.IN_PROGRESS));
+        goOn.countDown();
+        assertThat(first.get(10, TimeUnit.SECONDS).statusCode()).isEqualTo(201);
+        assertThat(waits.get(10, TimeUnit.SECONDS).statusCode()).isEqualTo(500);
+        assertThat(replayed(post(server.uri("/p"), id, ""))).isTrue();
     }
 
     @Test
