@@ -94,7 +94,7 @@ enum FormRules {
         return name.startsWith("io.undertow.") ? UNDERTOW : null;
     }
 
-    private boolean isJetty() {
+    boolean isJetty() {
         return this == JETTY_12_1 || this == JETTY_12_0;
     }
 

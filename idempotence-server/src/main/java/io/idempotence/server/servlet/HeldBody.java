@@ -111,6 +111,27 @@ final class HeldBody {
         return Collections.unmodifiableMap(all);
     }
 
+    /**
+     * Keeps the parameters of a form that nobody has read for an error page, which comes after the body was let go. Jetty itself lets
+     * it go before.
+     */
+    void keepForm(HttpServletRequest request) {
+        FormRules rules = FormRules.of(request);
+        if (form == null && !isOfContainer() && rules != null && !rules.isJetty() && rules.parses(request)) {
+            try {
+                parameters(request, Map.of(), rules);
+            } catch (FormRules.MalformedFormException e) {
+                // The failure that the page is about is not that of its form.
+                form = Map.of();
+            }
+        }
+    }
+
+    /** Whether there are parameters that the container does not have. */
+    boolean hasForm() {
+        return form != null && !form.isEmpty();
+    }
+
     /** A container reads a form once: for its parameters, or for the handler. */
     private byte[] unread() {
         return formIsParsed ? new byte[0] : content.body();

@@ -56,6 +56,12 @@ final class HeldRequest extends HttpServletRequestWrapper {
         return current;
     }
 
+    /** The request of an error page, with the form that the container cannot parse any more. */
+    static HttpServletRequest ofErrorPage(HttpServletRequest request, HeldBody body) {
+        FormRules rules = FormRules.of(request);
+        return rules != null && body.hasForm() ? new FormRequest(request, body, rules) : request;
+    }
+
     // ---- body and parameters
 
     @Override
@@ -171,7 +177,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
                         && method.getDeclaringClass() != ServletRequestWrapper.class);
     }
 
-    /** The parameters of a held form, for the request of a filter in front. */
+    /** The parameters of a held form, for the request of a filter in front or of an error page. */
     private static final class FormRequest extends HttpServletRequestWrapper {
         private final HeldBody body;
         private final FormRules rules;

@@ -74,7 +74,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are all
  * recorded as the client sees them. Filters of others, in front and behind, see the requests and responses that they see without this
- * filter. Mapped by the application itself instead of by {@code install}, it lets a response that an asynchronous handler dispatches
+ * filter, except that a filter in front no longer finds the parameters of a form after its {@code doFilter} has returned. Mapped by the application itself instead of by {@code install}, it lets a response that an asynchronous handler dispatches
  * leave before it is recorded, and does not see requests that a filter in front dispatches later: it cannot know what it is mapped to.
  *
  * <p>Request bodies and responses are held in memory, up to their caps, and together up to {@link Builder#maxMemory}. Thread-safe.
@@ -258,7 +258,7 @@ public final class IdempotenceFilter implements Filter {
             chain.doFilter(request, response);
         } else if (request.getDispatcherType() == DispatcherType.ASYNC) {
             exchange.asyncDispatch(chain, http, answer);
-        } else if (request.getDispatcherType() == DispatcherType.ERROR && exchange.awaitsErrorPage()) {
+        } else if (request.getDispatcherType() == DispatcherType.ERROR) {
             exchange.errorPage(chain, http, answer);
         } else {
             chain.doFilter(request, response);

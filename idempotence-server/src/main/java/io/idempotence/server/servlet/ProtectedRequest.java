@@ -413,6 +413,9 @@ final class ProtectedRequest {
         try {
             DeferredResponse deferred = buffer.deferred();
             byPolicy = byPolicy(deferred);
+            if (deferred instanceof DeferredResponse.Failure) {
+                body.keepForm(container());
+            }
             if (!gave(finish(byPolicy, deferred), buffer, response.target())) {
                 buffer.deliver();
             }
@@ -505,6 +508,7 @@ final class ProtectedRequest {
             return false;
         }
         try {
+            body.keepForm(container());
             return endedInsteadOf(exception);
         } catch (Throwable e) {
             // The container has recycled the response, say. An ended execution must not stay claimed.
@@ -532,7 +536,7 @@ final class ProtectedRequest {
         return gave;
     }
 
-    boolean awaitsErrorPage() {
+    private boolean awaitsErrorPage() {
         if (buffer.passesThrough() && buffer.deferred() instanceof DeferredResponse.Failure) {
             // Sent in a dispatch that this filter does not see.
             finish();
@@ -540,9 +544,14 @@ final class ProtectedRequest {
         return awaitsErrorPage;
     }
 
-    /** Runs the application's error page in an ERROR dispatch, and records it in place of the error. */
-    void errorPage(FilterChain chain, HttpServletRequest request, HttpServletResponse response)
+    /** Runs the application's error page in an ERROR dispatch, and records it in place of the error if that was recorded. */
+    void errorPage(FilterChain chain, HttpServletRequest arrived, HttpServletResponse response)
             throws IOException, ServletException {
+        HttpServletRequest request = HeldRequest.ofErrorPage(arrived, body);
+        if (!awaitsErrorPage()) {
+            chain.doFilter(request, response);
+            return;
+        }
         awaitsErrorPage = false;
         execution.hold();
         try {

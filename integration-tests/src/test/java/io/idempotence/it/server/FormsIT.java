@@ -2,19 +2,24 @@ package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.post;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -112,6 +117,59 @@ class FormsIT extends FilterTestBase {
         });
         assertThat(text(post(server.uri("/p"), id, "a=<b>", "Content-Type", FORM)))
                 .isEqualTo("a=<b>");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"asked", "not asked", "released", "thrown", "read"})
+    void formParametersVanishedOnErrorPages(String how) {
+        errorPage = "/error";
+        Handler handler = (request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ERROR) {
+                response.getWriter().print("a=" + request.getParameter("a") + " q=" + request.getParameter("q"));
+                return;
+            }
+            switch (how) {
+                case "asked" -> assertThat(request.getParameter("a")).isEqualTo("1");
+                case "read" -> request.getInputStream().readAllBytes();
+                case "thrown" -> throw new IllegalStateException("as the test asks");
+                default -> {}
+            }
+            response.sendError(how.equals("released") ? 503 : 422);
+        };
+        List<ServletServer.Starter> starters = ServletServer.isServlet61()
+                ? List.of(container)
+                : List.<ServletServer.Starter>of(container, UndertowServer::start);
+        for (ServletServer.Starter starter : starters) {
+            ServletServer without = start(starter, handler, context -> {});
+            Idempotence idempotence = idempotence();
+            ServletServer with = start(starter, handler, context -> IdempotenceFilter.install(context, idempotence));
+            String expected = text(post(without.uri("/p?q=2"), id, "a=1&b=2", "Content-Type", FORM));
+            // Jetty drops a form that the handler has not asked for.
+            if (how.equals("asked")) {
+                assertThat(expected).isEqualTo("a=1 q=2");
+            }
+            assertThat(text(post(with.uri("/p?q=2"), id, "a=1&b=2", "Content-Type", FORM)))
+                    .isEqualTo(expected);
+        }
+    }
+
+    @Test
+    void filterInFrontThatReadsAFormBeforeTheHandlerStillHasItAfterwards() {
+        Idempotence idempotence = idempotence();
+        List<String> seen = new CopyOnWriteArrayList<>();
+        ServletServer server =
+                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
+                    inFront(context, (request, response, chain) -> {
+                        seen.add("before " + request.getParameter("a"));
+                        chain.doFilter(request, response);
+                        seen.add("after " + request.getParameter("a"));
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", FORM)))
+                .isEqualTo("1");
+        await().until(() -> seen.size() == 2);
+        assertThat(seen).containsExactly("before 1", "after 1");
     }
 
     @Test
