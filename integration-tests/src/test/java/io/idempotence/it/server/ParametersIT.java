@@ -9,6 +9,7 @@ import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.MultipartConfigElement;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.function.BiPredicate;
+import java.util.function.Consumer;
 import org.assertj.core.api.SoftAssertions;
 import org.junit.jupiter.api.Test;
 
@@ -156,6 +158,36 @@ class ParametersIT extends FilterTestBase {
                 }
             }
         });
+    }
+
+    /** What docs/filters.md advises: the container parses the parts before the handler could set an encoding. */
+    @Test
+    void textOfPartsHasTheEncodingThatTheApplicationSetsInAdvance() {
+        multipart = new MultipartConfigElement("");
+        Handler handler = (request, response) -> answer(response, 200, request.getParameter("a"));
+        Idempotence idempotence = idempotence();
+        Consumer<ServletContext> utf8 = context -> context.setRequestCharacterEncoding("UTF-8");
+        Consumer<ServletContext> inFront = context -> inFront(context, (request, response, chain) -> {
+            request.setCharacterEncoding("UTF-8");
+            chain.doFilter(request, response);
+        });
+        List<ServletServer.Starter> starters = ServletServer.isServlet61()
+                ? List.of(container)
+                : List.<ServletServer.Starter>of(container, UndertowServer::start);
+        String body = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nRen\u00e9\r\n--b--\r\n";
+        for (ServletServer.Starter starter : starters) {
+            // Undertow decodes parts without a look at the application's default.
+            for (Consumer<ServletContext> setting : starter == container ? List.of(utf8, inFront) : List.of(inFront)) {
+                ServletServer server = start(starter, handler, context -> {
+                    setting.accept(context);
+                    IdempotenceFilter.install(context, idempotence);
+                });
+                String key = UUID.randomUUID().toString();
+                assertThat(text(Http.post(
+                                server.uri("/p"), key, body, "Content-Type", "multipart/form-data; boundary=b")))
+                        .isEqualTo("Ren\u00e9");
+            }
+        }
     }
 
     /** Tomcat 10.1 leaves parameters beyond its limit out, and this filter refuses the form: see FormsIT. */
