@@ -28,6 +28,8 @@ public final class TomcatServer implements ServletServer {
         connector.setProperty("address", "127.0.0.1");
         connector.setPort(0);
         connector.setAllowTrace(true);
+        // A refused body beyond this resets the connection, and its caller may lose the response.
+        connector.setProperty("maxSwallowSize", "-1");
         connector.setProperty("compression", compressing ? "on" : "off");
         connector.addUpgradeProtocol(new Http2Protocol());
         tomcat.setConnector(connector);
