@@ -17,6 +17,8 @@ final class HttpClients {
     static final String OKHTTP = "feign.okhttp.OkHttpClient";
     static final String HC5 = "feign.hc5.ApacheHttp5Client";
     private static final String JAVA11 = "feign.http2client.Http2Client";
+    private static final String JAVA11_RESENDS = "jdk.httpclient.enableAllMethodRetry";
+    private static final String PROXIED = "feign.Client$Proxied";
     private static final Set<String> DEFAULT = Set.of("feign.Client$Default", "feign.DefaultClient");
     private static final Set<String> WITH_READS_THAT_END = Set.of(OKHTTP, HC5);
     private static final Set<String> KNOWN = Set.of(OKHTTP, HC5, "feign.hc5.AsyncApacheHttp5Client", JAVA11);
@@ -24,10 +26,26 @@ final class HttpClients {
     /** They fail where a header was cut. HttpURLConnection and Apache HttpClient take what there is for all of them. */
     private static final Set<String> WITH_WHOLE_HEADERS = Set.of(OKHTTP, JAVA11);
 
+    /** Each hands a request to the client inside of it exactly once. Any other client around one may do so again after a failure. */
+    private static final Set<String> HANDING_ON_ONCE = Set.of(
+            "feign.AsyncClient$Default",
+            "feign.DefaultAsyncClient",
+            "feign.AsyncClient$Pseudo",
+            "feign.micrometer.MeteredClient",
+            "feign.micrometer.MeteredAsyncClient",
+            "feign.micrometer.MicrometerObservationCapability",
+            "feign.metrics4.MeteredClient",
+            "feign.metrics4.MeteredAsyncClient",
+            "feign.metrics5.MeteredClient",
+            "feign.metrics5.MeteredAsyncClient",
+            "org.springframework.cloud.openfeign.loadbalancer.FeignBlockingLoadBalancerClient");
+
+    private static final Set<HttpMethod> NEVER_RESENT = Set.of(HttpMethod.POST, HttpMethod.PATCH);
     private static final int MOST_WRAPPERS = 16;
 
     private final Object client;
     private final Object sending;
+    private final boolean handedOnOnce;
 
     /** What an HTTP client makes of a redirect. */
     enum Follows {
@@ -38,20 +56,30 @@ final class HttpClients {
         NOT
     }
 
-    private HttpClients(Object client, Object sending) {
+    private HttpClients(Object client, Object sending, boolean handedOnOnce) {
         this.client = client;
         this.sending = sending;
+        this.handedOnOnce = handedOnOnce;
     }
 
     /** @param client Feign's, synchronous or asynchronous */
     static HttpClients of(Object client) {
         Object sending = client;
         Object inside = inside(client);
+        boolean handedOnOnce = true;
         for (int i = 0; inside != null && i < MOST_WRAPPERS; i++) {
+            handedOnOnce &= HANDING_ON_ONCE.contains(declaredName(sending));
             sending = inside;
             inside = inside(sending);
         }
-        return new HttpClients(client, sending);
+        return new HttpClients(client, sending, handedOnOnce);
+    }
+
+    /** The name of the class, or of that in which it is a lambda. */
+    private static String declaredName(Object client) {
+        String name = client.getClass().getName();
+        int lambda = name.indexOf("$$Lambda");
+        return lambda < 0 ? name : name.substring(0, lambda);
     }
 
     /** The only client that {@code client} holds; null if there is none, more than one, or no way to look. */
@@ -133,12 +161,23 @@ final class HttpClients {
     }
 
     /**
-     * HttpURLConnection, under Feign's default client, sends a request a second time when a kept connection breaks, and reports the
-     * second failure only: always if it has no body, and also with one if it was told to hold that back. A client that is not
-     * known may be one around it.
+     * True if a failure to connect means that nothing left: the client cannot have sent the request before by itself, or its failure
+     * tells of that, as those of OkHttp do. HttpURLConnection sends a request again when a kept connection breaks, unless it streams a
+     * body; Apache HttpClient repeats methods that HTTP calls idempotent, and java.net.http all of them if told to. A client that is
+     * not known may do what it likes.
      */
-    boolean mayResendSilently(boolean hasBody) {
-        return hasBody ? buffers(sending) : !is(OKHTTP);
+    boolean sendsOnce(Request request) {
+        if (!handedOnOnce) {
+            return false;
+        }
+        if (isDefault(sending) || is(PROXIED)) {
+            byte[] body = request.body();
+            return body != null && body.length > 0 && streams(sending);
+        }
+        if (is(JAVA11) && System.getProperty(JAVA11_RESENDS) != null) {
+            return false;
+        }
+        return is(OKHTTP) || (isKnown() && NEVER_RESENT.contains(request.httpMethod()));
     }
 
     private boolean is(String name) {

@@ -142,8 +142,7 @@ final class ObservedRequest {
     /** No response. Returns what is thrown for it. */
     IOException failed(IOException thrown) {
         IOException failure = watch == null ? thrown : watch.reason(thrown);
-        byte[] body = request.body();
-        if (httpClient.mayResendSilently(body != null && body.length > 0)) {
+        if (!httpClient.sendsOnce(request)) {
             seen.mayHaveBeenSentBefore();
         }
         seen.failed(failure);

@@ -21,7 +21,6 @@ import feign.RequestTemplate;
 import feign.Response;
 import feign.RetryableException;
 import feign.Retryer;
-import feign.Target.HardCodedTarget;
 import feign.codec.DecodeException;
 import feign.codec.EncodeException;
 import io.github.resilience4j.retry.MaxRetriesExceededException;
@@ -38,7 +37,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.net.ConnectException;
-import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -221,7 +219,7 @@ class EndOfACallTest extends FeignTestBase {
     void scopeRemembersThatItsCallEndedInDoubt() {
         Orders orders = orders(
                 fast().maxAttempts(1).build(),
-                b -> b.client(losing(new SocketTimeoutException(), new ConnectException(), new ConnectException())));
+                b -> b.client(losing(new SocketTimeoutException(), new ConnectException())));
         IdempotenceScope.with(JOB, () -> {
             FeignOutcomeUnknownException first =
                     catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
@@ -230,7 +228,8 @@ class EndOfACallTest extends FeignTestBase {
             assertThat(second.firstSentAt()).isEqualTo(first.firstSentAt());
         });
         // Another scope knows nothing of it.
-        assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> orders.create("x")))
+        Orders refused = refused(fast().maxAttempts(1).build());
+        assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> refused.create("x")))
                 .isExactlyInstanceOf(RetryableException.class);
     }
 
@@ -288,15 +287,9 @@ class EndOfACallTest extends FeignTestBase {
         return events.get(events.size() - 1).requests();
     }
 
-    private static String nobody() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return "http://localhost:" + socket.getLocalPort();
-        }
-    }
-
     /** It did not go there. */
     @Test
-    void callThatWasRedirectedToAnotherOriginMayBeMadeAgainInItsScope() throws IOException {
+    void callThatWasRedirectedToAnotherOriginMayBeMadeAgainInItsScope() {
         server.answer(Reply.status(307).header("Location", nobody() + "/orders"));
         Orders orders = orders();
         IdempotenceScope.with(JOB, () -> {
@@ -309,9 +302,8 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void connectionRefusedIsNotSentSoACallWithAnIdIsRepeatedAndNothingIsUnknown() throws IOException {
-        Orders orders = IdempotentFeign.install(feign.Feign.builder(), fast().build())
-                .target(new HardCodedTarget<>(Orders.class, "orders", nobody()));
+    void connectionRefusedIsNotSentSoACallWithAnIdIsRepeatedAndnothingIsUnknown() {
+        Orders orders = refused(fast().build());
         assertThatThrownBy(() -> orders.create("x"))
                 .isExactlyInstanceOf(RetryableException.class)
                 .hasCauseInstanceOf(ConnectException.class);
@@ -383,11 +375,7 @@ class EndOfACallTest extends FeignTestBase {
 
     @Test
     void exceptionOfACallThatWasNotSentTellsTheIdAndThatOfACallWithoutOneDoesNot() {
-        Orders refused = orders(
-                fast().build(),
-                b -> b.client((request, options) -> {
-                    throw new ConnectException("refused");
-                }));
+        Orders refused = refused(fast().build());
         assertThat(IdempotentFeign.idOf(endOf(refused)))
                 .isPresent()
                 .isEqualTo(events.get(0).id());
@@ -860,11 +848,7 @@ class EndOfACallTest extends FeignTestBase {
 
     @Test
     void resumedCallThatIsNotSentIsAsUnknownAsBefore() {
-        Orders orders = orders(
-                fast().build(),
-                b -> b.client((request, options) -> {
-                    throw new ConnectException("refused");
-                }));
+        Orders orders = refused(fast().build());
         assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders.create("x")))
                 .isInstanceOf(FeignOutcomeUnknownException.class);
         // In a scope of the caller's own it may be the first one.

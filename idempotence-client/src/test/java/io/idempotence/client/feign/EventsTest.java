@@ -13,7 +13,6 @@ import io.idempotence.client.metrics.IdempotenceClientMetrics;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.LongSummaryStatistics;
@@ -94,11 +93,7 @@ class EventsTest extends FeignTestBase {
                 b -> b.client((request, options) -> {
                     throw new SocketTimeoutException();
                 }));
-        Orders nobody = orders(
-                fast().maxAttempts(1).build(),
-                b -> b.client((request, options) -> {
-                    throw new ConnectException();
-                }));
+        Orders nobody = refused(fast().maxAttempts(1).build());
         assertThatThrownBy(() -> lost.create("x")).isInstanceOf(FeignException.class);
         assertThatThrownBy(() -> nobody.create("x")).isInstanceOf(FeignException.class);
         server.answer(

@@ -7,6 +7,9 @@ import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -60,6 +63,25 @@ abstract class FeignTestBase {
 
     Orders target(Feign.Builder builder) {
         return builder.target(new HardCodedTarget<>(Orders.class, "orders", server.url()));
+    }
+
+    /** A client whose connections are refused. */
+    static Orders refused(IdempotenceClientConfig config) {
+        return refused(config, builder -> builder);
+    }
+
+    static Orders refused(IdempotenceClientConfig config, UnaryOperator<Feign.Builder> before) {
+        return IdempotentFeign.install(before.apply(Feign.builder()), config)
+                .target(new HardCodedTarget<>(Orders.class, "orders", nobody()));
+    }
+
+    /** An address that refuses connections. */
+    static String nobody() {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return "http://localhost:" + socket.getLocalPort();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     static Request.Options readTimeout(long millis) {

@@ -20,7 +20,6 @@ import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
-import java.net.ConnectException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -281,12 +280,9 @@ class OneCallOneIdTest extends FeignTestBase {
         ExecutorService threads = Executors.newCachedThreadPool();
         Orders reached = orders(
                 fast().build(), b -> b.invocationHandlerFactory((target, dispatch) -> hedging(dispatch, threads)));
-        Orders refused = orders(
+        Orders refused = refused(
                 fast().maxAttempts(1).build(),
-                b -> b.client((request, options) -> {
-                            throw new ConnectException();
-                        })
-                        .invocationHandlerFactory((target, dispatch) -> hedging(dispatch, threads)));
+                b -> b.invocationHandlerFactory((target, dispatch) -> hedging(dispatch, threads)));
         try {
             reached.create("x");
             assertThat(new HashSet<>(server.ids())).hasSize(1);

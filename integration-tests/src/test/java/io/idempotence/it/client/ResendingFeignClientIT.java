@@ -1,0 +1,190 @@
+package io.idempotence.it.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import feign.AsyncClient;
+import feign.AsyncFeign;
+import feign.BaseBuilder;
+import feign.Client;
+import feign.Feign;
+import feign.FeignException;
+import feign.Request;
+import feign.Response;
+import feign.hc5.ApacheHttp5Client;
+import feign.http2client.Http2Client;
+import feign.micrometer.MeteredClient;
+import feign.micrometer.MicrometerObservationCapability;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.it.wire.RawServer;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.micrometer.observation.ObservationRegistry;
+import java.io.IOException;
+import java.net.Proxy;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * HTTP clients that send a request more than once by themselves and report the last failure only: the first sending is executed and
+ * its response lost, the second one finds nobody. Such a call is in doubt. A connection that is refused at the first sending is not.
+ */
+class ResendingFeignClientIT {
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+
+    @AfterEach
+    void stopThreads() {
+        threads.shutdownNow();
+    }
+
+    private static Client streaming() {
+        return new Client.Default(null, null);
+    }
+
+    /** As Spring Cloud's load balancer with retries: the next instance after a failure. */
+    private record FailingOver(Client delegate) implements Client {
+        @Override
+        public Response execute(Request request, Request.Options options) throws IOException {
+            try {
+                return delegate.execute(request, options);
+            } catch (IOException e) {
+                return delegate.execute(request, options);
+            }
+        }
+    }
+
+    private enum Resending {
+        WRAPPER,
+        LAMBDA,
+        MEASURED,
+        OF_OKHTTP;
+
+        Client client() {
+            return switch (this) {
+                case WRAPPER -> new FailingOver(streaming());
+                case LAMBDA -> new FailingOver(streaming())::execute;
+                case MEASURED -> new MeteredClient(new FailingOver(streaming()), new SimpleMeterRegistry());
+                case OF_OKHTTP -> new FailingOver(new feign.okhttp.OkHttpClient());
+            };
+        }
+    }
+
+    private static Orders orders(BaseBuilder<?, ?> builder, String url) {
+        return WireMockTestBase.target(
+                WireMockTestBase.install(
+                        builder.options(WireMockTestBase.readTimeout(20_000)),
+                        IdempotenceClientConfig.builder().maxAttempts(1).build()),
+                url);
+    }
+
+    /** How a call ends whose first sending is lost, while every later one is refused. */
+    private static Throwable endAfterALostResponse(BaseBuilder<?, ?> builder, Function<Orders, Object> call) {
+        AtomicInteger executed = new AtomicInteger();
+        AtomicReference<RawServer> itself = new AtomicReference<>();
+        try (RawServer server = RawServer.start((request, socket) -> {
+            executed.incrementAndGet();
+            itself.get().stopListening();
+        })) {
+            itself.set(server);
+            Throwable end = catchThrowable(() -> call.apply(orders(builder, server.url())));
+            assertThat(executed).hasValue(1);
+            return end;
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void executedCallWhoseSecondSendingIsRefusedIsNotReportedAsNotSent(Resending resending) {
+        assertThat(endAfterALostResponse(Feign.builder().client(resending.client()), orders -> orders.create("x")))
+                .isInstanceOf(OutcomeUnknown.class);
+        assertThat(endAfterALostResponse(Feign.builder().client(resending.client()), Orders::tick))
+                .isInstanceOf(OutcomeUnknown.class);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void executedFutureWhoseSecondSendingIsRefusedIsNotReportedAsNotSent(Resending resending) {
+        assertThat(endAfterALostResponse(
+                        AsyncFeign.builder().client(new AsyncClient.Default<>(resending.client(), threads)),
+                        orders -> orders.create("x")))
+                .isInstanceOf(OutcomeUnknown.class);
+        assertThat(endAfterALostResponse(
+                        AsyncFeign.builder().client(new AsyncClient.Default<>(resending.client(), threads)),
+                        Orders::tick))
+                .isInstanceOf(OutcomeUnknown.class);
+    }
+
+    @Test
+    void executedFutureThatItsClientSendsAgainIsNotReportedAsNotSent() {
+        AsyncClient<Object> once = new AsyncClient.Default<>(streaming(), threads);
+        AsyncClient<Object> twice = (request, options, context) -> once.execute(request, options, context)
+                .handle((response, thrown) -> thrown == null
+                        ? CompletableFuture.completedFuture(response)
+                        : once.execute(request, options, context))
+                .thenCompose(next -> next);
+        assertThat(endAfterALostResponse(AsyncFeign.builder().client(twice), orders -> orders.create("x")))
+                .isInstanceOf(OutcomeUnknown.class);
+    }
+
+    /** Its default strategy repeats methods that HTTP calls idempotent. */
+    @Test
+    void executedPutThatApacheHttpClientSendsAgainIsNotReportedAsNotSent() throws IOException {
+        try (CloseableHttpClient resending = HttpClients.createDefault()) {
+            assertThat(endAfterALostResponse(
+                            Feign.builder().client(new ApacheHttp5Client(resending)),
+                            orders -> orders.protectedPut("x")))
+                    .isInstanceOf(OutcomeUnknown.class);
+        }
+    }
+
+    private static void assertNotSent(BaseBuilder<?, ?> builder, Function<Orders, Object> call) {
+        assertThat(catchThrowable(() -> call.apply(orders(builder, WireMockTestBase.nobody()))))
+                .isInstanceOf(FeignException.class)
+                .isNotInstanceOf(OutcomeUnknown.class);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void refusedConnectionIsStillReportedAsNotSentByEachClientThatSendsOnce(FeignHttpClient client) throws IOException {
+        try (FeignHttpClient.Running running = client.start()) {
+            assertNotSent(running.builder(), orders -> orders.create("x"));
+        }
+    }
+
+    private enum SendingOnce {
+        MEASURED,
+        MEASURED_TWICE,
+        OBSERVED,
+        OVER_A_PROXY;
+
+        Client client() {
+            MicrometerObservationCapability observing =
+                    new MicrometerObservationCapability(ObservationRegistry.create());
+            return switch (this) {
+                case MEASURED -> new MeteredClient(streaming(), new SimpleMeterRegistry());
+                case MEASURED_TWICE -> new MeteredClient(MEASURED.client(), new SimpleMeterRegistry());
+                case OBSERVED -> observing.enrich((Client) new Http2Client());
+                case OVER_A_PROXY -> new Client.Proxied(null, null, Proxy.NO_PROXY);
+            };
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void refusedConnectionIsStillReportedAsNotSentByClientsThatOnlyMeasure(SendingOnce once) {
+        assertNotSent(Feign.builder().client(once.client()), orders -> orders.create("x"));
+        assertNotSent(
+                AsyncFeign.builder().client(new AsyncClient.Default<>(once.client(), threads)),
+                orders -> orders.create("x"));
+    }
+}
