@@ -593,7 +593,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The statuses that are retried. A status left out is a final answer, even 502 and 504.
+         * The statuses that are retried. A status left out ends the call: as unknown, if it is a 5xx except 500, 501, 503 and 505.
          *
          * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
          * @return this builder

@@ -408,14 +408,32 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {500, 502, 504})
-    void statusThatIsLeftOutOfThoseToTryAgainIsFinalEvenOfAGateway(int status) {
+    @ValueSource(ints = {429, 500})
+    void statusThatIsLeftOutOfThoseToRetryIsFinal(int status) {
         server.answer(Reply.status(status));
         Orders orders = orders(fast().statuses(418, 503).build());
         assertThatThrownBy(() -> orders.create("x"))
-                .isInstanceOf(FeignException.FeignServerException.class)
+                .isInstanceOf(FeignException.class)
                 .isNotInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(FAILED, 1, 1);
+    }
+
+    /** It was the plain exception of the status, which reads as the provider's own response. */
+    @ParameterizedTest
+    @ValueSource(ints = {502, 504, 520, 524, 598})
+    void errorOfAGatewayIsInDoubtAlsoIfItIsNotRetried(int status) {
+        server.answer(Reply.status(status));
+        Orders orders = orders(fast().statuses(418, 503).build());
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1, 1);
+    }
+
+    @Test
+    void errorOfAGatewaySettlesNoEarlierDoubt() {
+        server.answer(Reply.ok("lost"), Reply.status(520));
+        Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 2, 2);
     }
 
     @Test

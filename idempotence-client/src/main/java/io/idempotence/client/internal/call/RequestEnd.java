@@ -33,7 +33,7 @@ record RequestEnd(
         @Nullable Throwable thrown) {
     /** Given by logins, gateways and containers without a look at the operation: also when it was executed before. */
     private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION =
-            Set.of(301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451);
+            Set.of(301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451, 500, 503);
 
     /**
      * The end of a request. The first line that applies counts:
@@ -128,7 +128,7 @@ record RequestEnd(
         return outcome == UNDETERMINED
                 || seen.refusal().orElse(null) == Refusal.IN_PROGRESS
                 || seen.hasEarlierDoubt()
-                || (outcome == RETRYABLE && (seen.status() == 502 || seen.status() == 504));
+                || seen.isGatewayError();
     }
 
     /**
@@ -149,6 +149,7 @@ record RequestEnd(
                 && status != 0
                 && !seen.namesRefusal()
                 && !seen.isRedirectNotFollowed()
+                && !seen.isGatewayError()
                 && (seen.isReplayed() || !OFTEN_BEFORE_THE_OPERATION.contains(status));
     }
 }

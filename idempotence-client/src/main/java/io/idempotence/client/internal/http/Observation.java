@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Written by the thread that talks, read by the one that decides; they may differ.
  */
 public final class Observation {
+    /** Those of the operation, or of a server half or container that has not called it. */
+    private static final Set<Integer> NOT_OF_A_GATEWAY = Set.of(500, 501, 503, 505);
+
     private volatile boolean open;
     private volatile int status;
     private volatile Map<String, Collection<String>> headers = Map.of();
@@ -28,7 +32,7 @@ public final class Observation {
     /** A request is about to leave. */
     public void started() {
         IOException before = failure;
-        if (open || status == 502 || status == 504 || (before != null && !IoFailures.certainlyNotSent(before))) {
+        if (open || isGatewayError() || (before != null && !IoFailures.certainlyNotSent(before))) {
             earlierDoubt = true;
         }
         open = true;
@@ -141,6 +145,14 @@ public final class Observation {
             }
         }
         return false;
+    }
+
+    /**
+     * True if the response may be that of a gateway that handed the request on, and has nothing to tell of what became of it: any 5xx
+     * that is not known to have another meaning, such as 502, 504, and those that are in no standard.
+     */
+    public boolean isGatewayError() {
+        return status >= 500 && !NOT_OF_A_GATEWAY.contains(status) && !isReplayed() && !namesRefusal();
     }
 
     /** The refusal, if the answer is an error that names one known to this version. */

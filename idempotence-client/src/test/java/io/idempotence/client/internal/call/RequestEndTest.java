@@ -32,6 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RequestEndTest {
     private static final Set<Integer> STATUSES =
@@ -176,6 +177,30 @@ class RequestEndTest {
         assertThat(of(new Observation(), null)).isEqualTo(SUCCEEDED);
         assertThat(of(new Observation(), THROWN)).isEqualTo(FINAL);
         assertThat(settles(FINAL, new Observation())).isFalse();
+    }
+
+    /** Gateways and content delivery networks invent their own: 520 to 527, 598 and others. */
+    @ParameterizedTest
+    @ValueSource(ints = {502, 504, 506, 507, 508, 511, 520, 522, 524, 527, 530, 598, 599})
+    void errorOfAGatewaySettlesNothingAndLeavesDoubt(int status) {
+        for (AttemptOutcome outcome : List.of(FINAL, RETRYABLE)) {
+            assertThat(settles(outcome, answered(status))).isFalse();
+            assertThat(leavesDoubt(outcome, answered(status))).isTrue();
+        }
+        Observation resent = answered(status);
+        resent.started();
+        assertThat(resent.hasEarlierDoubt()).isTrue();
+        Observation stored = answered(status, "Idempotent-Replayed", "true");
+        assertThat(settles(FINAL, stored)).isTrue();
+        assertThat(leavesDoubt(FINAL, stored)).isFalse();
+    }
+
+    /** Whoever gives it, it is the same status as where it is retried, and that settles nothing either. */
+    @ParameterizedTest
+    @ValueSource(ints = {500, 503})
+    void errorThatIsLeftOutOfThoseToRetrySettlesNothing(int status) {
+        assertThat(settles(FINAL, answered(status))).isFalse();
+        assertThat(leavesDoubt(FINAL, answered(status))).isFalse();
     }
 
     @Test
