@@ -43,6 +43,7 @@ final class AttemptBody extends RequestBody {
 
     @Override
     public void writeTo(BufferedSink sink) throws IOException {
+        seen.bodyTaken();
         try {
             body.writeTo(sink, givenUp);
         } finally {

@@ -63,7 +63,9 @@ final class OkHttpAttempt {
             if (mayHaveRun) {
                 seen.mayHaveBeenSentBefore();
             }
-            if (!isFaulty()) {
+            if (neverLeft()) {
+                seen.notSent(e);
+            } else if (!isFaulty()) {
                 seen.failed(e);
             }
             throw e;
@@ -101,6 +103,11 @@ final class OkHttpAttempt {
             }
             throw e;
         }
+    }
+
+    /** No exchange began. A transport of another kind than OkHttp's hides its exchanges, but it asks for the body. */
+    private boolean neverLeft() {
+        return first == null && body != null && body.length() != 0 && !body.isFaulty() && !seen.isBodyTaken();
     }
 
     /** True if its own body kept the request from being complete. */

@@ -80,7 +80,7 @@ record RequestEnd(
             if (IoFailures.isHopeless(failure)) {
                 return FINAL;
             }
-            return IoFailures.certainlyNotSent(failure) && !seen.hasEarlierDoubt() ? NOT_SENT : UNDETERMINED;
+            return seen.isNotSent() && !seen.hasEarlierDoubt() ? NOT_SENT : UNDETERMINED;
         }
         if (seen.isOpen()) {
             return UNDETERMINED;

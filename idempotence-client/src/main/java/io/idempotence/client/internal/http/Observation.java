@@ -25,6 +25,8 @@ public final class Observation {
     private volatile Map<String, Collection<String>> headers = Map.of();
     private volatile @Nullable IOException failure;
     private volatile @Nullable IOException bodyFailure;
+    private volatile boolean unsent;
+    private volatile boolean bodyTaken;
     private volatile boolean earlierDoubt;
     private volatile boolean once;
     private volatile boolean redirectRefused;
@@ -32,13 +34,14 @@ public final class Observation {
     /** A request is about to leave. */
     public void started() {
         IOException before = failure;
-        if (open || isGatewayError() || (before != null && !IoFailures.certainlyNotSent(before))) {
+        if (open || isGatewayError() || (before != null && !isNotSent())) {
             earlierDoubt = true;
         }
         open = true;
         status = 0;
         headers = Map.of();
         failure = null;
+        unsent = false;
         bodyFailure = null;
     }
 
@@ -53,6 +56,17 @@ public final class Observation {
     public void failed(IOException e) {
         failure = e;
         open = false;
+    }
+
+    /** As {@link #failed}, and it is certain that no byte of the request left. */
+    public void notSent(IOException e) {
+        unsent = true;
+        failed(e);
+    }
+
+    /** The body of the request is asked for its bytes: whoever does may send them. */
+    public void bodyTaken() {
+        bodyTaken = true;
     }
 
     /**
@@ -95,6 +109,17 @@ public final class Observation {
     /** The body broke off after the status line. */
     public void bodyFailed(IOException e) {
         bodyFailure = e;
+    }
+
+    /** True if the exchange failed and its request certainly did not leave. */
+    public boolean isNotSent() {
+        IOException e = failure;
+        return e != null && (unsent || IoFailures.certainlyNotSent(e));
+    }
+
+    /** True after {@link #bodyTaken}. */
+    public boolean isBodyTaken() {
+        return bodyTaken;
     }
 
     /** True while a request is out and nothing came back. */
