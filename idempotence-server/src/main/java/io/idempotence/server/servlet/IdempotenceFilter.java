@@ -94,6 +94,8 @@ public final class IdempotenceFilter implements Filter {
     /** Null if the application has mapped the filter itself: it cannot be told to what. */
     private volatile @Nullable List<UrlPattern> covered;
 
+    private volatile boolean seesRequestEnds;
+
     private IdempotenceFilter(Builder builder) {
         this.idempotence = builder.idempotence;
         this.config = builder.configuration();
@@ -165,7 +167,7 @@ public final class IdempotenceFilter implements Filter {
                 Stream.of(patterns).flatMap(UrlPattern::mappings).distinct().toArray(String[]::new);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, mapped);
         registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
-        context.addListener(new RequestEnds());
+        addListener(context);
         return registration;
     }
 
@@ -198,7 +200,11 @@ public final class IdempotenceFilter implements Filter {
         try {
             FilterRegistration registration = filter.getServletContext().getFilterRegistration(filter.getFilterName());
             registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ERROR), true, "/*");
-            filter.getServletContext().addListener(new RequestEnds());
+            // Undertow does not start listeners that are added once filters are initialised, and every request would
+            // fail.
+            if (!filter.getServletContext().getClass().getName().startsWith("io.undertow.")) {
+                addListener(filter.getServletContext());
+            }
         } catch (RuntimeException e) {
             throw new ServletException(
                     "the container does not let the idempotence filter '" + filter.getFilterName()
@@ -207,6 +213,11 @@ public final class IdempotenceFilter implements Filter {
                             + " started, in Spring Boot from a ServletContextInitializer bean instead of a FilterRegistrationBean",
                     e);
         }
+    }
+
+    private void addListener(ServletContext context) {
+        context.addListener(new RequestEnds());
+        seesRequestEnds = true;
     }
 
     /** Tells the exchange of a request when an error page can no longer come. */
@@ -404,7 +415,8 @@ public final class IdempotenceFilter implements Filter {
             throws IOException, ServletException {
         ProtectedRequest exchange;
         try {
-            exchange = new ProtectedRequest(execution, config, problems, covered != null, request, content, response);
+            exchange = new ProtectedRequest(
+                    execution, config, problems, covered != null, seesRequestEnds, request, content, response);
             request.setAttribute(EXCHANGE, exchange);
         } catch (Throwable e) {
             // A listener of the application, say. Nothing ran, and nobody else would end the execution.

@@ -40,6 +40,9 @@ final class ProtectedRequest {
     private final FilterConfiguration config;
     private final ProblemWriter problems;
     private final boolean seesDispatches;
+    /** Whether {@link #dispatchesEnded} is called. */
+    private final boolean seesRequestEnds;
+
     private final RequestContent content;
     private final HeldBody body;
     private final HandlerHeaders headers;
@@ -65,6 +68,7 @@ final class ProtectedRequest {
             FilterConfiguration config,
             ProblemWriter problems,
             boolean seesDispatches,
+            boolean seesRequestEnds,
             HttpServletRequest request,
             RequestContent content,
             HttpServletResponse response) {
@@ -72,6 +76,7 @@ final class ProtectedRequest {
         this.config = config;
         this.problems = problems;
         this.seesDispatches = seesDispatches;
+        this.seesRequestEnds = seesRequestEnds;
         this.content = content;
         this.headers = new HandlerHeaders(config.keptHeaders());
         this.body = new HeldBody(content, config.formLimits(), this::whenDispatched);
@@ -433,7 +438,7 @@ final class ProtectedRequest {
 
     /** The filters in front return before an error page begins, and nobody says whether one will. */
     private void letGo() {
-        if (awaitsErrorPage) {
+        if (awaitsErrorPage && seesRequestEnds) {
             execution.settleSoon();
         } else {
             execution.settle();

@@ -116,7 +116,13 @@ final class Matrix implements AutoCloseable {
         List<Future<List<Cell>>> filling = new ArrayList<>();
         for (Stack stack : Stack.all()) {
             for (HandlerKind kind : HandlerKind.values()) {
-                filling.add(cells.submit(() -> cellsOf(stack, kind)));
+                filling.add(cells.submit(() -> {
+                    try {
+                        return cellsOf(stack, kind);
+                    } catch (RuntimeException e) {
+                        throw new IllegalStateException("the cells of " + stack + ", " + kind, e);
+                    }
+                }));
             }
         }
         List<Cell> filled = new ArrayList<>();
@@ -143,6 +149,9 @@ final class Matrix implements AutoCloseable {
                 connection.send(request(stack, kind, id, ""));
                 RawResponse first = connection.receive();
                 RawResponse retry = retry(connection, registration, kind, request(stack, kind, id, ""));
+                if (retry.statusLine().contains(" 500 ") && !first.statusLine().contains(" 500 ")) {
+                    throw new IllegalStateException(registration + ": the retry got " + retry);
+                }
 
                 String next = UUID.randomUUID().toString();
                 MatrixApplication.Visits visitsOfPair = application.visits(next);
