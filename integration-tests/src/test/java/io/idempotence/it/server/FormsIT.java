@@ -144,7 +144,10 @@ class FormsIT extends FilterTestBase {
             ServletServer without = start(starter, handler, context -> {});
             Idempotence idempotence = idempotence();
             ServletServer with = start(starter, handler, context -> IdempotenceFilter.install(context, idempotence));
-            String expected = text(post(without.uri("/p?q=2"), id, "a=1&b=2", "Content-Type", FORM));
+            // Jetty runs no error page for an exception if the body has not arrived yet.
+            String expected = await().until(
+                            () -> text(post(without.uri("/p?q=2"), id, "a=1&b=2", "Content-Type", FORM)),
+                            page -> !page.isEmpty());
             // Jetty drops a form that the handler has not asked for.
             if (how.equals("asked")) {
                 assertThat(expected).isEqualTo("a=1 q=2");
