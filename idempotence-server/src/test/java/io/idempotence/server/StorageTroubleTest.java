@@ -712,7 +712,7 @@ class StorageTroubleTest {
             if (call != Call.COMPLETE) {
                 return;
             }
-            if (background && underWay.getCount() > 0) {
+            if (background && which.equals(key("first")) && underWay.getCount() > 0) {
                 underWay.countDown();
                 try {
                     goOn.await();
