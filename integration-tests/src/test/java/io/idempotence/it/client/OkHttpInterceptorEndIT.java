@@ -34,6 +34,7 @@ import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
+import okio.Buffer;
 import okio.BufferedSink;
 import org.junit.jupiter.api.Test;
 
@@ -191,18 +192,32 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
 
     // ---- interceptors that fail
 
-    /** Whether it let a request leave before, nobody can tell. */
+    /** It may have sent the request in a way of its own once it has the body. */
     @Test
-    void ioExceptionOfAnInterceptorAfterInstallCountsAsALostAnswer() {
+    void ioExceptionOfAnInterceptorBehindThatTookTheBodyLeavesDoubt() {
         OkHttpClient client = installed(
                 fast(),
                 builder -> builder.addInterceptor(chain -> {
+                    chain.request().body().writeTo(new Buffer());
                     throw new IOException("no token");
                 }));
         assertThatThrownBy(() -> send(client, order()))
                 .isInstanceOf(OkHttpOutcomeUnknownException.class)
                 .hasRootCauseMessage("no token");
         assertEnd(UNKNOWN, 3);
+    }
+
+    @Test
+    void ioExceptionOfAnInterceptorBehindThatTookNoBodyIsNotSent() {
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> {
+                    throw new IOException("no token");
+                }));
+        assertThatThrownBy(() -> send(client, order()))
+                .isInstanceOf(IOException.class)
+                .hasMessage("no token");
+        assertThat(received()).isEmpty();
     }
 
     @Test
