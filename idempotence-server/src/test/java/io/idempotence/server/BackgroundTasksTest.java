@@ -134,8 +134,7 @@ class BackgroundTasksTest {
     }
 
     @Test
-    @DisplayName(
-            "rule 5, T22: a completion that does not fit shows as abandoned; it is never released, and runs nothing again")
+    @DisplayName("T22: a completion that does not fit shows as abandoned; it is never released, and runs nothing again")
     void aCompletionThatDoesNotFitIsNeverReleased() {
         IdempotenceStorage memory = IdempotenceStorage.inMemory();
         FaultyStorage storage = new FaultyStorage(memory).before((call, key) -> {

@@ -436,7 +436,7 @@ class IdempotenceTest {
                 .until(() -> idempotence.execute(id, this::work).equals("run 1"));
     }
 
-    /** Rule 5, T22 */
+    /** T22 */
     @Test
     void aResultTheStorageMissedIsStillGivenAndRecordedLater() throws Exception {
         Idempotence idempotence = idempotence();

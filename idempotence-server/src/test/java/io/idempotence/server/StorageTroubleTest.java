@@ -273,7 +273,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("rule 5, T22: a completion that waits for the storage keeps its claim until it is written")
+    @DisplayName("T22: a completion that waits for the storage keeps its claim until it is written")
     void aPendingCompletionKeepsItsLease() throws Exception {
         AtomicBoolean down = new AtomicBoolean(true);
         storage.before((call, which) -> {

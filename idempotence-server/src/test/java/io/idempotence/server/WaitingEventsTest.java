@@ -24,7 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** The listener counts an answer to a duplicate that waited as it counts the same answer to one that did not. */
-@DisplayName("rule 17: what is counted of waiting duplicates")
+@DisplayName("what is counted of waiting duplicates")
 class WaitingEventsTest {
     private static final Duration LONG = Duration.ofMinutes(5);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
 /** Duplicates that wait for the first attempt to end, in its process and in another one, on a real Redis. */
-@DisplayName("rule 17: waiting duplicates")
+@DisplayName("waiting duplicates")
 class WaitingTest {
     private static final Duration LONG = Duration.ofMinutes(5);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();
@@ -189,7 +189,7 @@ class WaitingTest {
         assertRefused(there, Refusal.RESULT_UNAVAILABLE);
     }
 
-    /** Rule 2: a waiter that gives up removes nothing. */
+    /** A waiter that gives up removes nothing. */
     @Test
     void patienceEndsWithTheRefusalOfOneWhoDidNotWait() {
         Idempotence idempotence = idempotence();

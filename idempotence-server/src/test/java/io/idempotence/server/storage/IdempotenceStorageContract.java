@@ -489,7 +489,7 @@ public abstract class IdempotenceStorageContract {
 
     // ---- the late owner: T14
 
-    /** Rule 2: only the owner's token completes, renews or releases. */
+    /** Only the owner's token completes, renews or releases. */
     @Test
     void lateOwnerCanDoNothingToItsSuccessor() {
         Claim late = claim(SHORT);
@@ -676,7 +676,6 @@ public abstract class IdempotenceStorageContract {
 
     // ---- many at once
 
-    /** Rules 1 and 3 */
     @Test
     void ofAHundredConcurrentClaimsExactlyOneRuns() throws Exception {
         List<Callable<ClaimResult>> attempts = new ArrayList<>();
@@ -694,7 +693,7 @@ public abstract class IdempotenceStorageContract {
         assertThat(results).filteredOn(ClaimResult.InProgress.class::isInstance).hasSize(99);
     }
 
-    /** Rule 3: a claim is won by the storage's answer only. */
+    /** A claim is won by the storage's answer only. */
     @Test
     void ofManyConcurrentTakeOversExactlyOneRuns() throws Exception {
         claim(SHORT);

@@ -49,7 +49,7 @@ class ArchitectureTest {
     static final ArchRule serverKnowsNoClient =
             noClasses().that().resideInAPackage(SERVER).should().dependOnClassesThat(of("the client", CLIENT));
 
-    /** Rule 18: the storage's clock decides. Only the storage in memory has none but the host's. */
+    /** The storage's clock decides. Only the storage in memory has none but the host's. */
     @ArchTest
     static final ArchRule theServerNeverAsksTheHostForTheTime = noClasses()
             .that()

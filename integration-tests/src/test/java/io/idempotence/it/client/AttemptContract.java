@@ -54,8 +54,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * What the client half makes of everything that can happen to an attempt: each row of the table "What happened to an attempt" in
- * the client design, and fact 11. Extend it, say which HTTP client.
+ * What the client half makes of everything that can happen to an attempt, and of what the layers above make of a response. Subclasses
+ * name the HTTP client.
  */
 abstract class AttemptContract extends WireMockTestBase {
     private static final String CUT = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhal";
@@ -63,7 +63,7 @@ abstract class AttemptContract extends WireMockTestBase {
 
     // ---- no connection
 
-    /** Row 1: certainly not sent. */
+    /** Certainly not sent. */
     @Test
     void refusedConnectionIsRetriedAndNothingIsUnknown() {
         String nobody = nobody();
@@ -74,7 +74,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(FAILED, 3);
     }
 
-    /** Row 2: the same exception as a read timeout's, so nobody can tell them apart. */
+    /** The same exception as a read timeout's, so nobody can tell them apart. */
     @Test
     void connectTimeoutIsInDoubt() throws IOException {
         try (FullBacklog full = new FullBacklog()) {
@@ -102,7 +102,7 @@ abstract class AttemptContract extends WireMockTestBase {
 
     // ---- sent, and no answer
 
-    /** Row 2: read timeout. */
+    /** Read timeout. */
     @Test
     void answerLaterThanTheReadTimeoutIsAskedForAgain() {
         attempt(1, ok().withFixedDelay(20_000));
@@ -117,7 +117,7 @@ abstract class AttemptContract extends WireMockTestBase {
                 .isEqualTo(SUCCEEDED);
     }
 
-    /** Row 2: reset, unexpected end, and an answer that is none. */
+    /** Reset, unexpected end, and an answer that is none. */
     @ParameterizedTest
     @EnumSource
     void lostAnswerIsAskedForAgainWithTheSameId(Fault fault) {
@@ -128,7 +128,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(SUCCEEDED, 3);
     }
 
-    /** Row 2, at the end of the attempts. */
+    /** At the end of the attempts. */
     @ParameterizedTest
     @EnumSource
     void answerThatIsAlwaysLostIsUnknownAndTheExceptionCarriesTheId(Fault fault) {
@@ -142,7 +142,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(UNKNOWN, 3);
     }
 
-    /** Row 2, "retry only with an ID". */
+    /** "retry only with an ID". */
     @ParameterizedTest
     @EnumSource
     void lostAnswerOfACallWithoutAnIdIsTheUsualException(Fault fault) {
@@ -155,7 +155,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(FAILED, 1);
     }
 
-    /** Row 2: a body lost after a 2xx status line (fact 11: Feign makes of it a plain exception with status 200). */
+    /** A body lost after a 2xx status line (Feign makes of it a plain exception with status 200). */
     @Test
     void bodyCutAfterTheStatusLineIsAskedForAgain() {
         List<String> ids = new CopyOnWriteArrayList<>();
@@ -234,7 +234,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(UNKNOWN, 1);
     }
 
-    /** Fact 11: the exception of a lost body holds the request's headers where the answer's belong. */
+    /** The exception of a lost body holds the request's headers where the answer's belong. */
     @Test
     void headersOfTheRequestAreNotTakenForThoseOfTheAnswer() {
         attemptsUpTo(2, aResponse().withFault(Fault.MALFORMED_RESPONSE_CHUNK));
@@ -242,7 +242,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(SUCCEEDED, 3);
     }
 
-    /** Fact 12: clients repeat a request whose pooled connection was dropped; the ID makes that safe. */
+    /** Clients repeat a request whose pooled connection was dropped; the ID makes that safe. */
     @Test
     void requestThatTheClientRepeatsByItselfCarriesTheSameId() {
         Orders orders = orders();
@@ -256,7 +256,6 @@ abstract class AttemptContract extends WireMockTestBase {
 
     // ---- statuses
 
-    /** Row 3. */
     @ParameterizedTest
     @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
     void statusThatMayBeAnotherNextTimeIsTriedAgain(int status) {
@@ -267,7 +266,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(SUCCEEDED, 3);
     }
 
-    /** Row 3, without an ID. */
+    /** Without an ID. */
     @ParameterizedTest
     @ValueSource(ints = {425, 429, 500, 502, 503, 504})
     void statusThatMayBeAnotherNextTimeIsFinalWithoutAnId(int status) {
@@ -280,7 +279,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(FAILED, 1);
     }
 
-    /** Row 3, at the end of the attempts: nothing is in doubt, so it is the exception everybody knows. */
+    /** At the end of the attempts: nothing is in doubt, so it is the exception everybody knows. */
     @ParameterizedTest
     @ValueSource(ints = {408, 425, 429, 500, 503})
     void statusThatStaysIsTheUsualException(int status) {
@@ -294,7 +293,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(FAILED, 3);
     }
 
-    /** Row 3: a gateway that gave up says nothing about what is behind it. */
+    /** A gateway that gave up says nothing about what is behind it. */
     @ParameterizedTest
     @ValueSource(ints = {502, 504})
     void gatewayThatGivesUpLeavesTheOutcomeUnknown(int status) {
@@ -373,14 +372,14 @@ abstract class AttemptContract extends WireMockTestBase {
     void unavailableServerIsAskedAgainAfterTheTimeItNames(ResponseDefinitionBuilder unavailable) {
         attempt(1, unavailable);
         attempt(2, ok());
-        // A client that repeats the request by itself (fact 12) gets the same answer again.
+        // A client that repeats the request by itself gets the same answer again.
         assertThat(orders().create("x")).isEqualTo(OK);
         assertOneId();
         assertThat(attempts()).containsExactly("1", "2");
         assertEnd(SUCCEEDED, 2);
     }
 
-    /** Row 3, with everything that can stand beside it: with "try again", or with what says nothing. */
+    /** With everything that can stand beside it: with "try again", or with what says nothing. */
     @ParameterizedTest
     @MethodSource("io.idempotence.it.client.RetryAfterTable#soon")
     void everyStatusToTryAgainObeysTheTimeBesideIt(RetryAfterTable.Row row) {
@@ -641,7 +640,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(FAILED, 1);
     }
 
-    // ---- what the layers above make of an answer (fact 11)
+    // ---- what the layers above make of an answer
 
     /** Row "DecodeException"; but what Jackson throws is an IOException, of which Feign makes a plain exception. */
     @Test
@@ -667,7 +666,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(FAILED, 1);
     }
 
-    /** Fact 11: UNWRAP throws causes, which have no status. */
+    /** UNWRAP throws causes, which have no status. */
     @Test
     void unwrappedExceptionsAreTriedAgainLikeTheOthers() {
         attempt(1, status(503).withHeader("Retry-After-Ms", "1"));
@@ -686,7 +685,7 @@ abstract class AttemptContract extends WireMockTestBase {
         assertEnd(UNKNOWN, 3);
     }
 
-    /** Fact 11: what an error decoder throws neither hides a retryable status nor makes a final one retryable. */
+    /** What an error decoder throws neither hides a retryable status nor makes a final one retryable. */
     @Test
     void errorDecoderNeitherHidesNorForcesARetry() {
         class OrderException extends RuntimeException {
@@ -727,7 +726,7 @@ abstract class AttemptContract extends WireMockTestBase {
                 .hasRootCauseMessage("mine");
     }
 
-    /** Fact 11: a Response return type makes no exception of an error. */
+    /** A Response return type makes no exception of an error. */
     @Test
     void rawResponseIsTriedAgainAndTheLastOneIsTheCallers() throws IOException {
         attemptsUpTo(2, status(503));

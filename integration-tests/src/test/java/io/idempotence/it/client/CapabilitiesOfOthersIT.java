@@ -84,7 +84,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertThat(breaker.getMetrics().getNumberOfFailedCalls()).isEqualTo(failures);
     }
 
-    /** Facts 5 and 7: attempts are beneath the breaker. */
+    /** Attempts are beneath the breaker. */
     @Test
     void circuitBreakerBeforeOursCountsCalls() {
         attemptsUpTo(2, status(503));
@@ -229,7 +229,6 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertEnd(FAILED, 1);
     }
 
-    /** Fact 5. */
     @Test
     void retryBeforeOursKeepsTheIdAndIsOneCall() {
         requestsGet(status(404), status(404));
@@ -240,7 +239,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertEnd(SUCCEEDED, 3);
     }
 
-    /** Fact 5: it drops our handler. Each of its attempts is a call then, none without an ID. */
+    /** It drops our handler. Each of its attempts is a call then, none without an ID. */
     @Test
     void retryAfterOursNeverMakesACallWithoutAnId() {
         requestsGet(status(404), status(404));
@@ -270,7 +269,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertBreakerSaw(1, 0);
     }
 
-    /** Fact 5: it drops our handler, and tries nothing again itself. */
+    /** It drops our handler, and tries nothing again itself. */
     @Test
     void afterOursResilience4jLeavesAFutureItsIdAndOneAttempt() {
         async = true;

@@ -166,7 +166,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(ids()).containsExactly("mine-1", "mine-1", "mine-1");
     }
 
-    /** Fact 2: Feign writes CR and LF as they are. */
+    /** Feign writes CR and LF as they are. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -185,7 +185,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(received()).isEmpty();
     }
 
-    /** Fact 2: braces are template expressions to Feign. */
+    /** Braces are template expressions to Feign. */
     @ParameterizedTest
     @ValueSource(strings = {"{}", "{id}", "order-{body}-1", "a{b", "%7B1%7D"})
     void bracesInAnIdAreNotExpanded(String id) {
@@ -232,9 +232,9 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(ids()).containsExactly("\"inner\"", "\"outer\"");
     }
 
-    // ---- fact 1
+    // ---- attempts
 
-    /** Fact 1: interceptors run again on every attempt, and {@code header} appends. */
+    /** Interceptors run again on every attempt, and {@code header} appends. */
     @Test
     void interceptorThatMakesAnIdPerAttemptCannotGiveACallTwo() {
         attemptsUpTo(2, status(500));
@@ -257,7 +257,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertOneId();
     }
 
-    /** Fact 1: a retry around Feign's handler makes a new template each time. */
+    /** A retry around Feign's handler makes a new template each time. */
     @Test
     void retryBetweenProxyAndHandlerKeepsTheId() {
         requestsGet(status(404), status(404));
@@ -266,9 +266,9 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertOneId();
     }
 
-    // ---- facts 3, 4, 5, 7
+    // ---- Retryers, capabilities and handlers of others
 
-    /** Fact 3: Feign's own Retryer would make 5 x 3 requests. */
+    /** Feign's own Retryer would make 5 x 3 requests. */
     @Test
     void retryerOfFeignIsSwitchedOff() {
         alwaysGet(status(503).withHeader("Retry-After-Ms", "1"));
@@ -280,7 +280,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertEnd(FAILED, 3);
     }
 
-    /** Fact 4: Feign calls it by reflection, and on Feign 13.6 the newer types do not exist. */
+    /** Feign calls it by reflection, and on Feign 13.6 the newer types do not exist. */
     @Test
     void capabilityIsPublicAndNamesNoTypeThatOldFeignsLack() {
         assertThat(Modifier.isPublic(IdempotenceCapability.class.getModifiers()))
@@ -294,7 +294,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
                 .doesNotContain("feign.RequestInterceptors", "feign.MethodInterceptor");
     }
 
-    /** Facts 5 and 7: added before ours, a breaker counts calls and not attempts, and its fallback comes after the attempts. */
+    /** Added before ours, a breaker counts calls and not attempts, and its fallback comes after the attempts. */
     @Test
     void breakerAddedBeforeOursCountsCallsAndFallsBackAfterAllAttempts() {
         alwaysGet(status(503));
@@ -306,7 +306,6 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertOneId();
     }
 
-    /** Facts 5 and 7. */
     @Test
     void breakerAddedBeforeOursCountsARescuedCallAsSuccess() {
         attemptsUpTo(2, status(503));
@@ -318,7 +317,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     }
 
     /**
-     * Fact 5: added after ours, a capability that brings its own handler drops ours. Where the mistake is let through, no request goes
+     * Added after ours, a capability that brings its own handler drops ours. Where the mistake is let through, no request goes
      * out unprotected.
      */
     @Test
@@ -357,9 +356,9 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(wrapping.calls).hasValue(2);
     }
 
-    // ---- fact 6
+    // ---- threads
 
-    /** Fact 6: a thread-local alone would lose the call. */
+    /** A thread-local alone would lose the call. */
     @Test
     void hopToAPooledThreadKeepsIdAndScope() throws Exception {
         ExecutorService pool = Executors.newSingleThreadExecutor();
@@ -379,9 +378,8 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         }
     }
 
-    // ---- fact 8
+    // ---- default methods, methods of Object, nested calls
 
-    /** Fact 8. */
     @Test
     void defaultMethodOpensNoCallButEachCallInItDoes() {
         attemptsUpTo(1, status(500));
@@ -392,7 +390,6 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(events).hasSize(2);
     }
 
-    /** Fact 8. */
     @Test
     void methodsOfObjectOpenNoCallAndProxiesCompareByTheirTargets() {
         Orders one = orders();
@@ -406,9 +403,9 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(events).isEmpty();
     }
 
-    // ---- fact 10
+    // ---- bodies
 
-    /** Fact 10: an encoder runs on every attempt; another body under the same ID would be refused with 422. */
+    /** An encoder runs on every attempt; another body under the same ID would be refused with 422. */
     @Test
     void bodyWithATimeInItIsFrozenAtTheFirstAttempt() {
         attemptsUpTo(2, status(500));
@@ -421,7 +418,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         assertThat(bodies().get(0)).startsWith("{\"n\":1,");
     }
 
-    /** Fact 10, as feign-form does it. */
+    /** As feign-form does it. */
     @Test
     void randomBoundaryIsFrozenInBodyAndContentType() {
         attemptsUpTo(2, status(500));
@@ -474,7 +471,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
                 .hasSize(200);
     }
 
-    /** Fact 8: an interceptor that calls another service before each attempt, in twenty threads at once. */
+    /** An interceptor that calls another service before each attempt, in twenty threads at once. */
     @Test
     void nestedCallsOfTwentyThreadsKeepTheirIdsApart() throws Exception {
         provider.stubFor(post(urlEqualTo("/orders"))
@@ -540,7 +537,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         }
     }
 
-    // ---- fact 12: redirects
+    // ---- redirects
 
     @ParameterizedTest
     @ValueSource(ints = {307, 308})

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Redis is killed or full at a step of a request (promise P6, rule 5). */
+/** Redis is killed or full at a step of a request (promise P6). */
 class StorageFailureIT {
     private final String id = UUID.randomUUID().toString();
     private final AtomicInteger payments = new AtomicInteger();

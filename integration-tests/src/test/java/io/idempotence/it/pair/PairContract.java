@@ -292,7 +292,7 @@ abstract class PairContract extends RedisPairTestBase {
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
     }
 
-    /** Fact 10: what differs from attempt to attempt would be another request to the server half. */
+    /** What differs from attempt to attempt would be another request to the server half. */
     @Test
     void bodyEncodedAnewForEachAttemptIsOneRequestToTheServer() {
         AtomicInteger encoded = new AtomicInteger();
@@ -319,7 +319,6 @@ abstract class PairContract extends RedisPairTestBase {
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
     }
 
-    /** Rule 13 */
     @Test
     void lostAnswerThatWasTooLargeToKeepIsTypedAndNotPaidForAgain() {
         handler.set((request, response) -> {

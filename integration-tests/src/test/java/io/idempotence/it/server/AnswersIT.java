@@ -133,8 +133,7 @@ class AnswersIT extends FilterTestBase {
 
     @ParameterizedTest
     @EnumSource(Way.class)
-    @DisplayName(
-            "P4, rule 5: an answer that the container does not take is no empty success, and is recorded all the same")
+    @DisplayName("P4: an answer that the container does not take is no empty success, and is recorded all the same")
     void anAnswerThatIsNotTakenIsNoEmptySuccess(Way way) {
         ServletServer server = serveBehind((response, stream) -> response.resetBuffer(), way);
         HttpResponse<byte[]> first = call(server);
@@ -226,7 +225,7 @@ class AnswersIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"text/plain", "application/json", "text/html;charset=utf-8", "text/plain;charset=utf-16"})
-    @DisplayName("Rule 11: a first answer by writer is what it is without the filter")
+    @DisplayName("a first answer by writer is what it is without the filter")
     void firstAnswerByWriterIsWhatItIsWithoutTheFilter(String type) {
         Handler handler = (request, response) -> {
             response.setContentType(type);
@@ -244,7 +243,7 @@ class AnswersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 11: the first answer's headers are what they are without the filter")
+    @DisplayName("the first answer's headers are what they are without the filter")
     void firstAnswersHeadersAreWhatTheyAreWithoutTheFilter() {
         Handler handler = (request, response) -> {
             response.addHeader("X-One", "1");
@@ -269,7 +268,7 @@ class AnswersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 10: headers of one caller or one moment are not replayed")
+    @DisplayName("headers of one caller or one moment are not replayed")
     void headersOfOneCallerOrMomentAreNotReplayed() {
         ServletServer server = serve(
                 (request, response) -> {
@@ -291,7 +290,7 @@ class AnswersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 10: nobody can configure that headers of one caller, connection or moment are replayed")
+    @DisplayName("nobody can configure that headers of one caller, connection or moment are replayed")
     void headersThatMustNotBeReplayedCannotBeKept() {
         IdempotenceFilter.Builder filter = IdempotenceFilter.builder(idempotence());
         for (String name : List.of(
@@ -335,7 +334,7 @@ class AnswersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 11: the handler's own 503 reaches the client")
+    @DisplayName("the handler's own 503 reaches the client")
     void theHandlersOwn503ReachesTheClient() {
         ServletServer server = serve((request, response) -> {
             response.setHeader("Retry-After", "7");
@@ -348,7 +347,7 @@ class AnswersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 11: redirects are recorded as the client sees them")
+    @DisplayName("redirects are recorded as the client sees them")
     void redirectsReplay() {
         ServletServer server = serve((request, response) -> {
             if (!request.getRequestURI().equals("/see-other")) {

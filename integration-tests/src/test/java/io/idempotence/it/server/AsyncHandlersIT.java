@@ -46,10 +46,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rule 6: handlers that answer from another thread, later. */
+/** Handlers that answer from another thread, later. */
 class AsyncHandlersIT extends FilterTestBase {
     @Test
-    @DisplayName("Rule 6: async answers from another thread reach both callers")
+    @DisplayName("async answers from another thread reach both callers")
     void asyncAnswersFromAnotherThreadReachBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
@@ -66,7 +66,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 6: async completed before the servlet returns reaches both callers")
+    @DisplayName("async completed before the servlet returns reaches both callers")
     void asyncCompletedBeforeTheServletReturnsReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync(request, response);
@@ -80,7 +80,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 6: async dispatches reach both callers")
+    @DisplayName("async dispatches reach both callers")
     void asyncDispatchesReachBothCallers() {
         ServletServer server = serve(AsyncHandlersIT::dispatchTwice);
         HttpResponse<byte[]> first = call(server);
@@ -101,7 +101,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 6: a filter mapped to requests only still answers async dispatches")
+    @DisplayName("a filter mapped to requests only still answers async dispatches")
     void aFilterMappedToRequestsOnlyStillAnswersAsyncDispatches() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(AsyncHandlersIT::dispatchTwice, context -> {
@@ -126,7 +126,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 11: a request that a filter mapped by hand does not protect is not refused in its dispatches")
+    @DisplayName("a request that a filter mapped by hand does not protect is not refused in its dispatches")
     void aFilterMappedByHandLeavesTheDispatchesOfOthersAlone() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(AsyncHandlersIT::dispatchTwice, context -> mapByHand(context, idempotence, "/*"));
@@ -215,7 +215,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 6: async sendError reaches both callers")
+    @DisplayName("async sendError reaches both callers")
     void asyncSendErrorReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
@@ -235,7 +235,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 6: non blocking handlers reach both callers")
+    @DisplayName("non blocking handlers reach both callers")
     void nonBlockingHandlersReachBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
@@ -291,7 +291,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 6: what is written after complete in the same dispatch reaches both callers")
+    @DisplayName("what is written after complete in the same dispatch reaches both callers")
     void whatIsWrittenAfterCompleteInTheSameDispatchReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             request.startAsync().complete();
@@ -303,7 +303,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 6: async processing that a filter in front has started reaches both callers")
+    @DisplayName("async processing that a filter in front has started reaches both callers")
     void asyncProcessingThatAFilterInFrontHasStartedReachesBothCallers() {
         CountDownLatch dispatched = new CountDownLatch(1);
         Idempotence idempotence = idempotence();
@@ -364,7 +364,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 17: a duplicate whose async processing a filter in front has started waits all the same")
+    @DisplayName("a duplicate whose async processing a filter in front has started waits all the same")
     void duplicateWhoseAsyncProcessingAFilterInFrontHasStartedWaits() {
         CountDownLatch running = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
@@ -395,7 +395,7 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 5: a timeout of the container while the end is recorded does not make the handler fail")
+    @DisplayName("a timeout of the container while the end is recorded does not make the handler fail")
     void aTimeoutWhileTheEndIsRecordedDoesNotMakeTheHandlerFail() throws Exception {
         CountDownLatch timedOut = new CountDownLatch(1);
         CompletableFuture<Void> completed = new CompletableFuture<>();

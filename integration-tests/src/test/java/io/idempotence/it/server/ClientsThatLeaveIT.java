@@ -32,11 +32,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Clients that do not wait for their answer: rule 12. */
-@DisplayName("Clients that leave (rule 12)")
+/** Clients that do not wait for their answer. */
+@DisplayName("Clients that leave")
 class ClientsThatLeaveIT extends FilterTestBase {
     @Test
-    @DisplayName("Rule 12: a client that leaves does not make the handler fail")
+    @DisplayName("a client that leaves does not make the handler fail")
     void aClientThatLeavesDoesNotMakeTheHandlerFail() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
@@ -66,7 +66,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 12, P6: a client that leaves in the middle of its body has asked for nothing")
+    @DisplayName("P6: a client that leaves in the middle of its body has asked for nothing")
     void aClientThatLeavesBeforeItsBodyIsThereRunsNothing() throws Exception {
         ServletServer server = serve((request, response) -> answer(response, 201, text(request)));
         for (boolean reset : new boolean[] {true, false}) {
@@ -94,7 +94,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 12, P4: a client that leaves in the middle of its answer gets all of it from its next attempt")
+    @DisplayName("P4: a client that leaves in the middle of its answer gets all of it from its next attempt")
     void aClientThatLeavesDuringItsAnswerGetsItLater() throws Exception {
         String large = "x".repeat(8 << 20);
         ServletServer server =
@@ -118,7 +118,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("Rules 2, 12: an async handler whose HTTP/1.1 client leaves is not over while it works, nor run again")
+    @DisplayName("an async handler whose HTTP/1.1 client leaves is not over while it works, nor run again")
     void anAsyncHandlerWhoseClientLeavesIsNotOverWhileItWorks(boolean oversize) throws Exception {
         byte[] part = new byte[64 << 10];
         CountDownLatch started = new CountDownLatch(1);
@@ -173,7 +173,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
 
     /** Over HTTP/2 a container sees at once that a client has left, and ends the answer of a handler that still runs. */
     @Test
-    @DisplayName("Rules 2, 12, T13: an async handler whose HTTP/2 client leaves is not run again while it works")
+    @DisplayName("12, T13: an async handler whose HTTP/2 client leaves is not run again while it works")
     void anAsyncHandlerWhoseHttp2ClientLeavesIsNotRunAgain() throws Exception {
         AtomicReference<Thread> dispatching = new AtomicReference<>();
         CountDownLatch ended = new CountDownLatch(1);

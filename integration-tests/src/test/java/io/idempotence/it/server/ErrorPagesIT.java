@@ -26,11 +26,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code sendError}, exceptions, and the pages that containers and applications make of them: rule 11. */
+/** {@code sendError}, exceptions, and the pages that containers and applications make of them. */
 @DisplayName("Error pages")
 class ErrorPagesIT extends FilterTestBase {
     @Test
-    @DisplayName("Rule 11: sendError is replayed with the container's page")
+    @DisplayName("sendError is replayed with the container's page")
     void sendErrorIsReplayedWithTheContainersPage() {
         ServletServer server = serve((request, response) -> response.sendError(404, "no such account"));
         HttpResponse<byte[]> first = call(server);
@@ -53,7 +53,7 @@ class ErrorPagesIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 11: the application's error page is replayed byte for byte")
+    @DisplayName("the application's error page is replayed byte for byte")
     void theApplicationsErrorPageIsReplayedByteForByte() {
         errorPage = "/error";
         AtomicInteger pages = new AtomicInteger();
@@ -169,7 +169,7 @@ class ErrorPagesIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 11, T12: the error page of a released failure is not recorded")
+    @DisplayName("T12: the error page of a released failure is not recorded")
     void theErrorPageOfAReleasedFailureIsNotRecorded() {
         errorPage = "/error";
         ServletServer server = serve((request, response) -> {
@@ -190,7 +190,7 @@ class ErrorPagesIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("Rule 11: an error page that redirects or sends an error itself answers both callers")
+    @DisplayName("an error page that redirects or sends an error itself answers both callers")
     void anErrorPageThatRedirectsOrSendsAnErrorItselfAnswersBothCallers(boolean redirects) {
         errorPage = "/error";
         Handler handler = (request, response) -> {

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 /** What makes two requests under one ID the same. */
 class FingerprintIT extends FilterTestBase {
     @Test
-    @DisplayName("Rule 7, T4: another request under the same ID neither runs nor replays")
+    @DisplayName("T4: another request under the same ID neither runs nor replays")
     void anotherRequestUnderTheSameIdNeitherRunsNorReplays() {
         ServletServer server = serve((request, response) -> answer(response, 200, "secret of the first"));
         post(server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain");
@@ -60,7 +60,7 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 7: another multipart boundary or a gzipped body is the same request")
+    @DisplayName("another multipart boundary or a gzipped body is the same request")
     void anotherMultipartBoundaryOrAGzippedBodyIsTheSameRequest() throws IOException {
         ServletServer server = serve((request, response) -> answer(response, 200, text(request)));
         sendMultipart(server, "AaB03x", "file content");
@@ -85,7 +85,7 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 7: parts that the container parses reach the handler and are compared")
+    @DisplayName("parts that the container parses reach the handler and are compared")
     void partsParsedByTheContainerReachTheHandlerAndAreCompared() {
         multipart = new MultipartConfigElement("");
         ServletServer server = serve((request, response) -> answer(
@@ -109,7 +109,7 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 8: two IDs with equal bodies are two requests")
+    @DisplayName("two IDs with equal bodies are two requests")
     void twoIdsWithEqualBodiesAreTwoRequests() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
         call(server);
@@ -119,7 +119,7 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 9, T3, T4: another request is refused as such (422) while the first still runs (409)")
+    @DisplayName("T3, T4: another request is refused as such (422) while the first still runs (409)")
     void anotherRequestIsRefusedAsSuchWhileTheFirstStillRuns() throws Exception {
         CountDownLatch mayEnd = new CountDownLatch(1);
         CountDownLatch started = new CountDownLatch(1);
@@ -145,7 +145,7 @@ class FingerprintIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
-    /** Rule 7, as a caller needs it that writes the members of its JSON in any order. */
+    /** As a caller needs it that writes the members of its JSON in any order. */
     @Test
     void jsonMayBeComparedByItsMeaning() {
         ServletServer server = serve(
@@ -161,7 +161,7 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 7: a chunked form that a filter in front has parsed is still compared")
+    @DisplayName("a chunked form that a filter in front has parsed is still compared")
     void aChunkedFormThatAFilterInFrontHasParsedIsStillCompared() {
         ServletServer server =
                 serveBehindAParserOfForms((request, response) -> answer(response, 200, request.getParameter("a")));
@@ -178,7 +178,7 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 7: the text of a boundary inside the content is content")
+    @DisplayName("the text of a boundary inside the content is content")
     void theTextOfABoundaryInsideTheContentIsContent() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
         for (String content : List.of("pay --%s100", "pay\r\n--%s100", "pay\n--%s\r\n100")) {

@@ -26,8 +26,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** Owners that lost their lease while their handler ran: rule 2. */
-@DisplayName("Late owners (rule 2)")
+/** Owners that lost their lease while their handler ran. */
+@DisplayName("Late owners")
 class LateOwnersIT extends FilterTestBase {
     private final CountDownLatch started = new CountDownLatch(1);
     private final CountDownLatch mayEnd = new CountDownLatch(1);
@@ -44,7 +44,7 @@ class LateOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 2, T7, T14: a late owner's caller gets the answer of the one that took over")
+    @DisplayName("T7, T14: a late owner's caller gets the answer of the one that took over")
     void aLateOwnersCallerGetsTheAnswerOfTheOneThatTookOver() {
         ServletServer server = serveOvertaken("paid by the second", 1000);
         CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second");
@@ -55,7 +55,7 @@ class LateOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 2, T14: a late owner's caller gets its own answer if the canonical one was not kept")
+    @DisplayName("T14: a late owner's caller gets its own answer if the canonical one was not kept")
     void aLateOwnersCallerGetsItsOwnAnswerIfTheCanonicalOneWasNotKept() {
         ServletServer server = serveOvertaken("paid by the second, in many words", 20);
         CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second, in many words");
@@ -67,7 +67,7 @@ class LateOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 2, T14: a late owner that ends with an error page gives the answer of the one that took over")
+    @DisplayName("T14: a late owner that ends with an error page gives the answer of the one that took over")
     void aLateOwnersErrorPageIsNotGivenInPlaceOfTheAnswer() {
         lateEnd = response -> response.sendError(402, "declined");
         ServletServer server = serveOvertaken("paid by the second", 1000);
@@ -77,7 +77,7 @@ class LateOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 2, T14: nor does a late owner whose kept exception becomes an error page")
+    @DisplayName("T14: nor does a late owner whose kept exception becomes an error page")
     void aLateOwnersExceptionIsNotGivenInPlaceOfTheAnswer() {
         policy = shortLease()
                 .exception(IllegalStateException.class, Verdict.KEEP)

@@ -28,11 +28,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Requests and answers that are too large to be held: rules 13 and 14. */
+/** Requests and answers that are too large to be held. */
 class LimitsIT extends FilterTestBase {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("Rule 13: an answer over the cap goes out and is not kept")
+    @DisplayName("an answer over the cap goes out and is not kept")
     void anAnswerOverTheCapGoesOutAndIsNotKept(boolean byWriter) {
         String part = "0123456789".repeat(100);
         ServletServer server = serve(
@@ -58,7 +58,7 @@ class LimitsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 13: an answer of up to 1 MiB is kept by default")
+    @DisplayName("an answer of up to 1 MiB is kept by default")
     void anAnswerOfUpToOneMebibyteIsKeptByDefault() {
         ServletServer server =
                 serve((request, response) -> answer(response, 200, "x".repeat(Integer.parseInt(text(request)))));
@@ -96,7 +96,7 @@ class LimitsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 14: a request body over its cap is not run")
+    @DisplayName("a request body over its cap is not run")
     void aRequestBodyOverItsCapIsNotRun() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"), f -> f.maxRequestBody(10));
         assertThat(post(server.uri("/p"), "k1", "0123456789").statusCode()).isEqualTo(200);
@@ -114,7 +114,7 @@ class LimitsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 14: a request body may have 10 MiB by default")
+    @DisplayName("a request body may have 10 MiB by default")
     void aRequestBodyMayHaveTenMebibytesByDefault() {
         ServletServer server = serve((request, response) -> answer(
                 response, 200, Long.toString(request.getInputStream().transferTo(OutputStream.nullOutputStream()))));

@@ -262,8 +262,7 @@ class OperationsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName(
-            "P5, rule 7: of a request that a filter in front dispatches elsewhere its own path and query are compared")
+    @DisplayName("P5: of a request that a filter in front dispatches elsewhere its own path and query are compared")
     void ofARequestThatAFilterInFrontDispatchesElsewhereItsOwnPathAndQueryAreCompared() {
         ServletServer server = serveDispatchedElsewhere(filter -> filter.policy(STORES_ALL));
         String path = "/payments/a%20b?to=7&at=8";
@@ -280,7 +279,7 @@ class OperationsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 7: a request is the same whether a filter in front dispatches it or not")
+    @DisplayName("a request is the same whether a filter in front dispatches it or not")
     void aRequestIsTheSameWhetherAFilterInFrontDispatchesItOrNot() {
         ServletServer server = serveDispatchedElsewhere(filter -> filter.policy(STORES_ALL));
         for (String path : List.of("/payments/a%20b;c=d?to=7&at=8", "/payments", "/payments/1?")) {

@@ -206,7 +206,7 @@ class OutcomePolicyIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 99})
-    @DisplayName("Rule 5: a handler that sets no status HTTP knows is done, not run again")
+    @DisplayName("a handler that sets no status HTTP knows is done, not run again")
     void aHandlerThatSetsNoStatusHttpKnowsIsNotRunAgain(int status) {
         assumeThat(container)
                 .as("Jetty throws at such a status, which makes it a handler that fails")
@@ -226,7 +226,7 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rules 5, 11: an answer that the handler has ended is given and kept, whatever fails behind it")
+    @DisplayName("an answer that the handler has ended is given and kept, whatever fails behind it")
     void anAnswerThatTheHandlerHasEndedIsKeptWhateverFailsBehindIt() {
         ServletServer server = serve((request, response) -> {
             answer(response, 201, "paid");
@@ -241,7 +241,7 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rules 5, 11: a redirect is given and kept, whatever fails behind it")
+    @DisplayName("a redirect is given and kept, whatever fails behind it")
     void aRedirectIsKeptWhateverFailsBehindIt() {
         ServletServer server = serve((request, response) -> {
             response.sendRedirect("/payments/1");
@@ -254,7 +254,7 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 5, T13: a handler that fails after it committed a success is unknown, not run again")
+    @DisplayName("T13: a handler that fails after it committed a success is unknown, not run again")
     void aHandlerThatFailsAfterItCommittedASuccessIsNotRunAgain() {
         ServletServer server = serve((request, response) -> {
             answer(response, 201, "paid, and");
@@ -267,7 +267,7 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 5, T13: a handler that fails in the middle of a large answer is unknown, not run again")
+    @DisplayName("T13: a handler that fails in the middle of a large answer is unknown, not run again")
     void aHandlerThatFailsInTheMiddleOfALargeAnswerIsNotRunAgain() {
         ServletServer server = serve(
                 (request, response) -> {

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RequestsIT extends FilterTestBase {
     @ParameterizedTest
     @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})
-    @DisplayName("Rule 16: safe methods ignore the header")
+    @DisplayName("safe methods ignore the header")
     void safeMethodsIgnoreTheHeader(String method) {
         ServletServer server = serve((request, response) -> answer(response, 200, "run " + runs.get()));
         send(request(method, server.uri("/x"), id, ""));
@@ -36,7 +36,7 @@ class RequestsIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"PUT", "DELETE"})
-    @DisplayName("Rule 16, P6: PUT and DELETE are protected when they carry an ID: whoever sends one relies on it")
+    @DisplayName("P6: PUT and DELETE are protected when they carry an ID: whoever sends one relies on it")
     void putAndDeleteAreProtectedWhenTheyCarryAnId(String method) {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
         send(request(method, server.uri("/x"), null, "a"));
@@ -48,7 +48,7 @@ class RequestsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 16: PUT requires an ID where it is told to")
+    @DisplayName("PUT requires an ID where it is told to")
     void putRequiresAnIdOnRequest() {
         ServletServer server = serve((request, response) -> answer(response, 200, "ok"), f -> f.methods("PUT", "POST"));
         assertThat(refusal(send(request("PUT", server.uri("/x"), null, "a")))).isEqualTo("key-missing");
@@ -151,7 +151,7 @@ class RequestsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 7: a form that a filter in front has parsed is still compared and served")
+    @DisplayName("a form that a filter in front has parsed is still compared and served")
     void aFormThatAFilterInFrontHasParsedIsStillComparedAndServed() {
         ServletServer server =
                 serveBehindAParserOfForms((request, response) -> answer(response, 200, request.getParameter("a")));

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 /** Whose ID it is, and many requests at once. */
 class ScopeAndConcurrencyIT extends FilterTestBase {
     @Test
-    @DisplayName("Rule 15: another principal's record is never seen")
+    @DisplayName("another principal's record is never seen")
     void anotherPrincipalsRecordIsNeverSeen() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
@@ -69,7 +69,7 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 4: a nested call keeps its result apart from its parent's")
+    @DisplayName("a nested call keeps its result apart from its parent's")
     void aNestedCallKeepsItsResultApartFromItsParents() {
         AtomicInteger port = new AtomicInteger();
         ServletServer server = serve((request, response) -> {
@@ -103,7 +103,7 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 1, T1, T3: a hundred concurrent duplicates run once")
+    @DisplayName("T1, T3: a hundred concurrent duplicates run once")
     void aHundredConcurrentDuplicatesRunOnce() {
         ServletServer server = serve((request, response) -> {
             response.setHeader("Location", "/payments/" + UUID.randomUUID());

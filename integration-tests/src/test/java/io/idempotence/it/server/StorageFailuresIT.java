@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
 /** Storages and listeners that fail in ways of their own. Those that Redis fails in are in {@code io.idempotence.it.fault}. */
-@DisplayName("Storage failures (rule 5)")
+@DisplayName("Storage failures")
 class StorageFailuresIT extends FilterTestBase {
     @Test
     @DisplayName("T21, P6: whatever a storage throws at a claim, nothing runs")
@@ -38,7 +38,7 @@ class StorageFailuresIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("Rule 5, T22: whatever a storage throws at the end, the real answer goes out and is recorded later")
+    @DisplayName("T22: whatever a storage throws at the end, the real answer goes out and is recorded later")
     void whateverAStorageThrowsAtTheEndTheRealAnswerGoesOut() {
         AtomicBoolean broken = new AtomicBoolean(true);
         FaultyStorage storage = new FaultyStorage(redisStorage()).before((call, key) -> {

@@ -51,7 +51,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.Jedis;
 
 /** What duplicates get that say {@code Prefer: wait}, in every container, on a real Redis. */
-@DisplayName("rule 17: duplicates that wait")
+@DisplayName("duplicates that wait")
 @ParameterizedClass
 @EnumSource(Container.class)
 class WaitingIT {
