@@ -101,8 +101,10 @@ final class WaitingCommand implements Callable<Integer> {
     private static long lateByLooks(Idempotence runs, Idempotence waits, int millis) throws Exception {
         IdempotentCall call = newCall();
         Decision.Run first = run(runs, call);
-        CompletableFuture<Long> answered =
-                waits.claim(call, IdempotencePolicy.defaults(), PATIENCE).thenApply(decision -> System.nanoTime());
+        Decision inProgress = waits.engine().claim(call, IdempotencePolicy.defaults());
+        CompletableFuture<Long> answered = waits.engine()
+                .await(inProgress, call, IdempotencePolicy.defaults(), PATIENCE)
+                .thenApply(decision -> System.nanoTime());
         TimeUnit.MILLISECONDS.sleep(millis);
         first.execution().finish(Verdict.KEEP, Requests.CREATED.toBytes());
         long end = System.nanoTime();
@@ -115,7 +117,7 @@ final class WaitingCommand implements Callable<Integer> {
         CompletableFuture<Void> message = new CompletableFuture<>();
         told.put(call.id().value(), message);
         CompletableFuture<Long> answered = message.thenApply(ended -> {
-            waits.claim(call, IdempotencePolicy.defaults());
+            waits.engine().claim(call, IdempotencePolicy.defaults());
             return System.nanoTime();
         });
         TimeUnit.MILLISECONDS.sleep(millis);
@@ -130,7 +132,7 @@ final class WaitingCommand implements Callable<Integer> {
     }
 
     private static Decision.Run run(Idempotence idempotence, IdempotentCall call) {
-        return (Decision.Run) idempotence.claim(call, IdempotencePolicy.defaults());
+        return (Decision.Run) idempotence.engine().claim(call, IdempotencePolicy.defaults());
     }
 
     private AutoCloseable listen(Jedis receiver) throws Exception {

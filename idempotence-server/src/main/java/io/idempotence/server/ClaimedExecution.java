@@ -2,7 +2,6 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
-import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
@@ -15,7 +14,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish} or
+ * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish(Verdict, byte[])} or
  * {@link #finishProvisionally} counts.
  */
 public final class ClaimedExecution implements IdempotentExecution {
@@ -26,7 +25,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         SOME
     }
 
-    private final Engine engine;
+    private final EngineParts parts;
     private final IdempotenceId id;
     private final int attempt;
     private final Claim claim;
@@ -56,8 +55,12 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
     ClaimedExecution(
-            Engine engine, IdempotentCall call, ClaimResult.Claimed claimed, long claimLeft, IdempotencePolicy policy) {
-        this.engine = engine;
+            EngineParts parts,
+            IdempotentCall call,
+            ClaimResult.Claimed claimed,
+            long claimLeft,
+            IdempotencePolicy policy) {
+        this.parts = parts;
         this.id = call.id();
         this.attempt = call.attempt();
         this.claim = claimed.claim();
@@ -193,12 +196,23 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * Whether {@link #finish} was called.
+     * Whether {@link #finish(Verdict, byte[])} was called.
      *
      * @return true once it was
      */
     public boolean finished() {
         return finished.get();
+    }
+
+    /**
+     * Records how the handler ended, like {@link #finish(Verdict, byte[])}, without a result: if the ID is kept, later attempts are refused
+     * as result-unavailable.
+     *
+     * @param byPolicy as there
+     * @return as there
+     */
+    public Optional<Decision> finish(Verdict byPolicy) {
+        return finish(byPolicy, StoredResult.unavailable());
     }
 
     /**
@@ -215,13 +229,13 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * Records how the handler ended, like {@link #finish}. A result that is kept may be replaced once, by {@link #replace}: the
+     * Records how the handler ended, like {@link #finish(Verdict, byte[])}. A result that is kept may be replaced once, by {@link #replace}: the
      * application's error page may still change the response. Until {@link #settle}, attempts in this process are refused as in
      * progress instead of getting the result.
      *
-     * @param byPolicy as in {@link #finish}
+     * @param byPolicy as in {@link #finish(Verdict, byte[])}
      * @param result what later attempts get if the ID is kept and the result is not replaced; not changed afterwards
-     * @return as {@link #finish}
+     * @return as {@link #finish(Verdict, byte[])}
      */
     public Optional<Decision> finishProvisionally(Verdict byPolicy, byte[] result) {
         return finish(byPolicy, result, true);
@@ -231,11 +245,11 @@ public final class ClaimedExecution implements IdempotentExecution {
         if (!finished.compareAndSet(false, true)) {
             return Optional.empty();
         }
-        long start = engine.events().startOfOverhead();
+        long start = parts.events().startOfOverhead();
         try {
             Verdict verdict = verdict(byPolicy);
             if (verdict == Verdict.UNKNOWN) {
-                engine.events()
+                parts.events()
                         .publish(
                                 IdempotenceEvent.UNKNOWN,
                                 id,
@@ -254,24 +268,24 @@ public final class ClaimedExecution implements IdempotentExecution {
             }
             return instead;
         } finally {
-            engine.events()
+            parts.events()
                     .overhead(
                             IdempotenceListener.Outcome.RUN,
-                            claimNanos + engine.events().overheadSince(start));
+                            claimNanos + parts.events().overheadSince(start));
         }
     }
 
     /** How long the claim took is part of the overhead. */
     void claimed(long start) {
-        claimNanos = engine.events().overheadSince(start);
+        claimNanos = parts.events().overheadSince(start);
     }
 
     /**
      * Replaces the result that {@link #finishProvisionally} recorded, and {@linkplain #settle() settles} it. The first call counts;
-     * without a provisional result it does nothing. Never throws for a storage that fails, see {@link #finish}.
+     * without a provisional result it does nothing. Never throws for a storage that fails, see {@link #finish(Verdict, byte[])}.
      *
      * @param result what later attempts get; not changed afterwards
-     * @return as {@link #finish}
+     * @return as {@link #finish(Verdict, byte[])}
      */
     public Optional<Decision> replace(byte[] result) {
         if (!replaceable.compareAndSet(true, false)) {
@@ -290,7 +304,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      */
     public void hold() {
         if (replaceable.get()) {
-            end(held.getAndSet(engine.unsettled().hold(claim.key())));
+            end(held.getAndSet(parts.unsettled().hold(claim.key())));
         }
     }
 
@@ -316,9 +330,9 @@ public final class ClaimedExecution implements IdempotentExecution {
         }
     }
 
-    /** Reports that the answer is too large to be kept. Finish with {@link StoredResponse#unavailable()} then. */
+    /** Reports that the answer is too large to be kept. Finish without a result then: {@link #finish(Verdict)}. */
     public void oversize() {
-        engine.events().publish(IdempotenceEvent.OVERSIZE, id);
+        parts.events().publish(IdempotenceEvent.OVERSIZE, id);
     }
 
     /**
@@ -370,15 +384,15 @@ public final class ClaimedExecution implements IdempotentExecution {
         long now = System.nanoTime();
         WriteResult renewed;
         try {
-            renewed = engine.storage().renew(claim, policy.lease());
+            renewed = parts.storage().renew(claim, policy.lease());
         } catch (CorruptRecordException e) {
-            engine.leases().ended(this);
-            engine.events().storageFailed(id, "the record was damaged while its handler ran", e);
+            parts.leases().ended(this);
+            parts.events().storageFailed(id, "the record was damaged while its handler ran", e);
             return;
         }
         if (abandons) {
             // This renewal may have come after the end of the lease that was written.
-            engine.abandon(claim);
+            StorageClaims.abandon(parts.storage(), claim);
         }
         renewedAt = now;
         // Whoever was told that it holds the claim no longer has no lease.
@@ -386,14 +400,14 @@ public final class ClaimedExecution implements IdempotentExecution {
                 renewed instanceof WriteResult.Done ? now : now - policy.lease().toNanos();
         renewalInTrouble = false;
         if (!(renewed instanceof WriteResult.Done) && !finished()) {
-            engine.leases().ended(this);
+            parts.leases().ended(this);
             judge(renewed);
         }
     }
 
     /** Due again after a sixth of the lease, not at every look. */
     void renewalFailed(Throwable cause) {
-        engine.events().logStorageFailed(id, "a lease could not be renewed, and will be retried", cause);
+        parts.events().logStorageFailed(id, "a lease could not be renewed, and will be retried", cause);
         renewalInTrouble = true;
         renewedAt = System.nanoTime() - policy.lease().toNanos() / 6;
     }
@@ -412,12 +426,12 @@ public final class ClaimedExecution implements IdempotentExecution {
             return Optional.empty();
         }
         try {
-            return insteadOfOwn(verdict, engine.guard().record(() -> send(verdict, result, provisional)));
+            return insteadOfOwn(verdict, parts.guard().record(() -> send(verdict, result, provisional)));
         } catch (CorruptRecordException e) {
-            engine.leases().ended(this);
-            engine.events().storageFailed(id, "the record was damaged while its handler ran", e);
+            parts.leases().ended(this);
+            parts.events().storageFailed(id, "the record was damaged while its handler ran", e);
         } catch (Throwable e) {
-            engine.events().storageFailed(id, "the end of an execution is not recorded yet", e);
+            parts.events().storageFailed(id, "the end of an execution is not recorded yet", e);
             // Whoever runs by the time this is retried began after this one had ended.
             releasedInTime = holds && verdict == Verdict.RELEASE;
             writeLater(verdict, result, provisional);
@@ -427,13 +441,13 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     private void writeLater(Verdict verdict, byte[] result, boolean provisional) {
         endIsPending = true;
-        engine.writes()
+        parts.writes()
                 .retry(
                         id,
                         verdict == Verdict.KEEP ? result.length : 0,
                         policy.retention(),
                         () -> send(verdict, result, provisional),
-                        () -> engine.leases().ended(this));
+                        () -> parts.leases().ended(this));
     }
 
     /** A success that was not overtaken by an answer stands; a failure of somebody who was overtaken never does (T14). */
@@ -441,11 +455,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         if (canonical.isPresent() && (verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
             return canonical;
         }
-        return verdict == Verdict.RELEASE && overtaken ? Optional.of(askAgain()) : Optional.empty();
-    }
-
-    private static Decision askAgain() {
-        return new Decision.Refuse(Refusal.IN_PROGRESS, Idempotence.SOONEST_RETRY);
+        return verdict == Verdict.RELEASE && overtaken ? Optional.of(Decisions.askAgain()) : Optional.empty();
     }
 
     /**
@@ -456,24 +466,27 @@ public final class ClaimedExecution implements IdempotentExecution {
         WriteResult written = switch (verdict) {
             case KEEP ->
                 provisional
-                        ? engine.storage().completeProvisionally(claim, result, policy.retention())
-                        : engine.storage().complete(claim, result, policy.retention());
-            case RELEASE -> abandons ? engine.abandon(claim) : engine.storage().release(claim, policy.retention());
-            case UNKNOWN -> engine.storage().markUnknown(claim, policy.retention());
+                        ? parts.storage().completeProvisionally(claim, result, policy.retention())
+                        : parts.storage().complete(claim, result, policy.retention());
+            case RELEASE ->
+                abandons
+                        ? StorageClaims.abandon(parts.storage(), claim)
+                        : parts.storage().release(claim, policy.retention());
+            case UNKNOWN -> parts.storage().markUnknown(claim, policy.retention());
         };
-        engine.leases().ended(this);
+        parts.leases().ended(this);
         if (verdict == Verdict.RELEASE && !abandons && written instanceof WriteResult.Done) {
-            engine.events().released(id, releaseReason());
+            parts.events().released(id, releaseReason());
         }
-        Optional<Decision> canonical = judge(written).map(Idempotence::ended);
+        Optional<Decision> canonical = judge(written).map(Decisions::ended);
         if (canonical.isPresent()) {
             tell(canonical.get());
         } else if (!provisional && !(written instanceof WriteResult.Fenced)) {
             tell(
                     switch (verdict) {
-                        case KEEP -> Idempotence.ended(result);
-                        case RELEASE -> askAgain();
-                        case UNKNOWN -> new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+                        case KEEP -> Decisions.ended(result);
+                        case RELEASE -> Decisions.askAgain();
+                        case UNKNOWN -> Decisions.outcomeUnknown();
                     });
         }
         return canonical;
@@ -487,7 +500,7 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     private void tell(Decision decision) {
-        engine.waiters().tell(claim.key(), claim.fingerprint(), decision);
+        parts.waiters().tell(claim.key(), claim.fingerprint(), decision);
     }
 
     private Optional<byte[]> judge(WriteResult written) {
@@ -506,7 +519,7 @@ public final class ClaimedExecution implements IdempotentExecution {
     /** A renewal and the end may find the same; it pages once. */
     private void alarm(IdempotenceEvent event, String message) {
         if (alarmed.compareAndSet(false, true)) {
-            engine.events().publish(event, id, message);
+            parts.events().publish(event, id, message);
         }
     }
 }

@@ -1,108 +1,309 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.StorageKey;
-import io.idempotence.server.storage.WriteResult;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.List;
-import java.util.stream.Stream;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
- * What the executions of one {@link Idempotence} share.
+ * Decides which attempt at a logical call runs and what all the others get (promises P2 to P6). For transports, which take it from
+ * {@link Idempotence#engine}: claim, wait if another attempt runs, then run, replay or refuse.
  *
- * @param storage itself, for renewals and for what is repeated in the background
- * @param guard the way of request threads to the storage
- * @param writes ends that the storage could not take when they were due
- * @param unsettled the results that may be replaced in a moment
- * @param giveBacks of claims that may have been stored in vain; apart, because the ends of executions must not wait for them
+ * <pre>{@code
+ * Decision decision = engine.claim(call, policy);
+ * if (decision instanceof Decision.Run run) {
+ *     run(run.execution());
+ * } else {
+ *     engine.await(decision, call, policy, patience).thenAccept(this::respond);
+ * }
+ * }</pre>
+ *
+ * <p>A storage that fails is a refusal, never an exception. Thread-safe.
  */
-record Engine(
-        IdempotenceStorage storage,
-        StorageGuard guard,
-        Events events,
-        BackgroundTasks writes,
-        BackgroundTasks giveBacks,
-        Leases leases,
-        UnsettledResults unsettled,
-        WaitingDuplicates waiters)
-        implements AutoCloseable {
-    private static final Duration AT_ONCE = Duration.ofMillis(1);
-    /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
-    private static final int WRITERS = 8;
+public final class Engine {
+    private static final Duration LATEST_RETRY = Duration.ofMillis(500);
 
-    static Engine over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
-        StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
-        BackgroundTasks.Outage outage = new BackgroundTasks.Outage() {
-            @Override
-            public boolean isKnown() {
-                return guard.isOpen();
-            }
+    private final String namespace;
+    private final EngineParts parts;
+    private final StorageClaims claims;
+    private final SecureRandom random = new SecureRandom();
 
-            @Override
-            public void suspect() {
-                guard.suspect();
-            }
-        };
-        BackgroundTasks writes =
-                new BackgroundTasks(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN, outage);
-        // Nothing ran under what they give back: its outcome is no question.
-        BackgroundTasks giveBacks =
-                new BackgroundTasks(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR, outage);
-        guard.whenBack(() -> writes.isAwaiting() || giveBacks.isAwaiting(), () -> {
-            writes.flush();
-            giveBacks.flush();
-        });
-        // Threads of their own: a write that waits for the storage must not let the leases of others run out.
-        Leases leases = new Leases(new BackgroundTasks(events, "idempotence-renewals"));
-        return new Engine(
-                storage,
-                guard,
-                events,
-                writes,
-                giveBacks,
-                leases,
-                new UnsettledResults(),
-                new WaitingDuplicates(
-                        new BackgroundTasks(events, "idempotence-polls"),
-                        new BackgroundTasks(events, "idempotence-timeouts"),
-                        leases::isRunning,
-                        maxWaiting));
+    Engine(String namespace, EngineParts parts, StorageClaims claims) {
+        this.namespace = namespace;
+        this.parts = parts;
+        this.claims = claims;
     }
 
     /**
-     * Deletes a record that nobody has: a write, which a read-only replica refuses, too. A record of its own each time, because the
-     * shard of a single one may be dead, or the only one that is not.
+     * Asks for the right to run. That is one claim in the storage, made once more if its reply is lost or comes later than the lease
+     * lasts. With {@code RECOVER} an abandoned execution is resolved and then claimed again.
+     *
+     * @param call the attempt
+     * @param policy of the operation
+     * @return what to do
      */
-    private static Runnable probe(IdempotenceStorage storage, String namespace) {
-        SecureRandom random = new SecureRandom();
-        return () -> storage.delete(StorageKey.of(
-                namespace,
-                "",
-                "probe",
-                IdempotenceId.of(Long.toHexString(Owner.random(random).high()))));
+    public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
+        return claimAs(RecordKind.REQUEST, call, policy);
+    }
+
+    Decision claimAs(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {
+        ClaimRequest request = request(kind, call, policy);
+        long start = parts.events().startOfOverhead();
+        Decision decision;
+        try {
+            decision = decide(call, policy, request);
+        } catch (RuntimeException e) {
+            // Whatever a storage throws, it has not said that this attempt may run.
+            decision = refuse(call.id(), "an attempt was refused, nothing ran", e);
+        }
+        if (decision instanceof Decision.Run run) {
+            run.execution().claimed(start);
+        } else {
+            boolean replays = decision instanceof Decision.Replay;
+            parts.events()
+                    .overhead(
+                            replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE,
+                            parts.events().overheadSince(start));
+        }
+        return decision;
+    }
+
+    private ClaimRequest request(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {
+        return new ClaimRequest(
+                kind.key(namespace, call),
+                call.fingerprint(),
+                Owner.random(random),
+                policy.lease(),
+                policy.retention(),
+                policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+    }
+
+    private Decision decide(IdempotentCall call, IdempotencePolicy policy, ClaimRequest request) {
+        IdempotenceId id = call.id();
+        // Asked on both sides of the claim: the result may be settled while its reply is under way.
+        boolean unsettled = parts.unsettled().contains(request.key());
+        long left = System.nanoTime();
+        ClaimResult result = claims.claim(id, request);
+        if (result instanceof ClaimResult.Abandoned abandoned
+                && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RECOVER) {
+            result = recover(call, policy, request, abandoned);
+        }
+        if (isTooLate(result, left, policy)) {
+            // The reply took longer than the lease: another owner may run by now. Whoever holds its claim still gets
+            // the same reply again, and a new lease (T2).
+            left = System.nanoTime();
+            ClaimResult again = claims.claim(id, request);
+            result = isTakeOver(result) ? takenOver(again) : again;
+            if (isTooLate(result, left, policy)) {
+                claims.giveBackLater(id, request);
+                throw new StorageUnavailableException(
+                        "the storage answers later than the lease of " + policy.lease() + " lasts", null);
+            }
+        }
+        if (result instanceof ClaimResult.Completed
+                && (unsettled || parts.unsettled().contains(request.key()))) {
+            parts.events().publish(IdempotenceEvent.IN_PROGRESS, id);
+            return Decisions.askAgain();
+        }
+        return result instanceof ClaimResult.Claimed claimed
+                ? run(call, policy, claimed, left)
+                : withoutRunning(id, policy, result);
+    }
+
+    private static boolean isTooLate(ClaimResult result, long left, IdempotencePolicy policy) {
+        return result instanceof ClaimResult.Claimed
+                && System.nanoTime() - left >= policy.lease().toNanos();
+    }
+
+    /** Asks the operation's rule, and acts on what it says by compare-and-set: of all who ask at once, one runs (T7, T17). */
+    private ClaimResult recover(
+            IdempotentCall call, IdempotencePolicy policy, ClaimRequest request, ClaimResult.Abandoned abandoned) {
+        IdempotencePolicy.Applied applied;
+        try {
+            applied = policy.recovery().wasApplied(call, abandoned.fence());
+        } catch (Exception e) {
+            if (e instanceof InterruptedException) {
+                Thread.currentThread().interrupt();
+            }
+            parts.events().publish(IdempotenceEvent.UNKNOWN, call.id(), "the operation's recovery failed", e);
+            return abandoned;
+        }
+        Resolution resolution;
+        if (applied == IdempotencePolicy.Applied.YES) {
+            resolution = Resolution.APPLIED;
+        } else if (applied == IdempotencePolicy.Applied.NO) {
+            resolution = Resolution.NOT_APPLIED;
+        } else {
+            // A rule that answers null does not know either.
+            return abandoned;
+        }
+        parts.guard()
+                .call(() -> parts.storage().resolve(request.key(), abandoned.fence(), resolution, policy.retention()));
+        // Whoever was first to resolve it: the claim now tells what to do.
+        return takenOver(claims.claim(call.id(), request));
+    }
+
+    private static boolean isTakeOver(ClaimResult result) {
+        return result instanceof ClaimResult.Claimed claimed && claimed.takenOver();
+    }
+
+    /** The storage knows a recovered execution as released, and does not say so itself. */
+    private static ClaimResult takenOver(ClaimResult result) {
+        return result instanceof ClaimResult.Claimed claimed ? new ClaimResult.Claimed(claimed.claim(), true) : result;
+    }
+
+    private Decision run(IdempotentCall call, IdempotencePolicy policy, ClaimResult.Claimed claimed, long left) {
+        ClaimedExecution execution = new ClaimedExecution(parts, call, claimed, left, policy);
+        parts.leases().started(execution);
+        if (claimed.takenOver()) {
+            parts.events()
+                    .publish(
+                            IdempotenceEvent.TAKE_OVER,
+                            call.id(),
+                            "an abandoned execution is run again, as its policy says");
+        } else {
+            parts.events().publish(IdempotenceEvent.CLAIMED, call.id());
+        }
+        return new Decision.Run(execution);
+    }
+
+    private Decision withoutRunning(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
+        if (result instanceof ClaimResult.Completed completed) {
+            parts.events().publish(IdempotenceEvent.REPLAYED, id);
+            return Decisions.ended(completed.result());
+        }
+        if (result instanceof ClaimResult.InProgress inProgress) {
+            parts.events().publish(IdempotenceEvent.IN_PROGRESS, id);
+            return new Decision.Refuse(
+                    Refusal.IN_PROGRESS, retryAfter(policy.lease().minus(inProgress.leaseLeft())));
+        }
+        if (result instanceof ClaimResult.Mismatch) {
+            parts.events().publish(IdempotenceEvent.MISMATCH, id);
+            return Decisions.keyReused();
+        }
+        // Abandoned or marked unknown: the caller cannot tell them apart, and must not act on either.
+        parts.events().publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome is not known");
+        return Decisions.outcomeUnknown();
+    }
+
+    /** Half as long again as it has run already: few polls for a long handler, quick ones for a short one, without any state. */
+    private static Duration retryAfter(Duration running) {
+        Duration half = running.dividedBy(2);
+        if (half.compareTo(Decisions.SOONEST_RETRY) < 0) {
+            return Decisions.SOONEST_RETRY;
+        }
+        return half.compareTo(LATEST_RETRY) > 0 ? LATEST_RETRY : half;
     }
 
     /**
-     * Ends the lease, so that the record is abandoned. What the execution before a take-over did is not known still; a release
-     * would forget that, and the next execution would be no take-over (T7).
+     * Waits while another attempt runs. The execution itself tells when it has ended or, if it runs in another process, the storage is
+     * polled for all that wait here. Waiting holds no thread.
+     *
+     * @param decision what {@link #claim} has decided
+     * @param call the attempt
+     * @param policy of the operation
+     * @param patience how long to wait at most; zero does not wait
+     * @return {@code decision} at once, unless it is a refusal as in-progress. A decision after waiting is never {@link Decision.Run}:
+     *     when the first attempt is released, those who waited are refused as in-progress and may ask again at once. Completed on any
+     *     thread; cancel it to stop waiting
      */
-    WriteResult abandon(Claim claim) {
-        return storage.renew(claim, AT_ONCE);
+    public CompletableFuture<Decision> await(
+            Decision decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {
+        if (patience.compareTo(Duration.ZERO) <= 0
+                || !(decision instanceof Decision.Refuse refuse)
+                || refuse.refusal() != Refusal.IN_PROGRESS) {
+            return CompletableFuture.completedFuture(decision);
+        }
+        ClaimRequest request = request(RecordKind.REQUEST, call, policy);
+        CompletableFuture<Decision> waiter =
+                parts.waiters().await(request, patience, decision, () -> look(call.id(), request));
+        waiter.thenAccept(told -> publishAfterWaiting(call.id(), told));
+        return waiter;
     }
 
-    @Override
-    public void close() {
-        guard.beginClose();
-        waiters.close();
-        leases.close();
-        List<Runnable> ends =
-                Stream.of(writes, giveBacks).map(BackgroundTasks::beginClose).toList();
-        ends.forEach(Runnable::run);
-        guard.close();
-        storage.close();
+    /** Counts as if it had not waited. The log has said why already, once for all. */
+    private void publishAfterWaiting(IdempotenceId id, Decision told) {
+        if (told instanceof Decision.Replay) {
+            parts.events().publish(IdempotenceEvent.REPLAYED, id);
+        } else if (told instanceof Decision.Refuse refuse && told != WaitingDuplicates.CLOSED) {
+            switch (refuse.refusal()) {
+                case RESULT_UNAVAILABLE -> parts.events().publish(IdempotenceEvent.REPLAYED, id);
+                case OUTCOME_UNKNOWN -> parts.events().publish(IdempotenceEvent.UNKNOWN, id);
+                case KEY_REUSED -> parts.events().publish(IdempotenceEvent.MISMATCH, id);
+                case STORAGE_UNAVAILABLE -> parts.events().publish(IdempotenceEvent.STORAGE_ERROR, id);
+                // Counted when it came.
+                default -> {}
+            }
+        }
+    }
+
+    /** What those who wait for an execution in another process are told; null while it runs. Leaves no claim behind. */
+    private @Nullable Decision look(IdempotenceId id, ClaimRequest request) {
+        try {
+            RecordState state = parts.guard()
+                    .call(() -> parts.storage().find(request.key()))
+                    .map(IdempotenceRecord::state)
+                    .orElse(RecordState.RELEASED);
+            return switch (state) {
+                case IN_PROGRESS -> null;
+                case UNKNOWN -> {
+                    parts.events()
+                            .log(
+                                    IdempotenceEvent.UNKNOWN,
+                                    id,
+                                    "those who waited for an execution were refused because its outcome is not known",
+                                    null);
+                    yield Decisions.outcomeUnknown();
+                }
+                case RELEASED, ABANDONED -> Decisions.askAgain();
+                case COMPLETED -> parts.unsettled().contains(request.key()) ? null : readResult(request);
+            };
+        } catch (Throwable e) {
+            // Whatever a storage throws: nobody would look again.
+            parts.events().logStorageFailed(id, "those who waited for an execution were refused", e);
+            return Decisions.storageUnavailable();
+        }
+    }
+
+    private Decision readResult(ClaimRequest request) {
+        ClaimResult result = parts.guard().call(() -> parts.storage().claim(request));
+        if (result instanceof ClaimResult.Completed completed) {
+            return Decisions.ended(completed.result());
+        }
+        if (result instanceof ClaimResult.Claimed claimed) {
+            // Deleted in this very moment, and nothing will run here.
+            claims.giveBack(claimed, request);
+        }
+        return result instanceof ClaimResult.Mismatch ? Decisions.keyReused() : Decisions.askAgain();
+    }
+
+    /**
+     * Reports that a stored result cannot be read, which is then neither replayed nor run again (T20). Each transport has a form of its
+     * own, so only it can tell.
+     *
+     * @param id whose result it is
+     * @param cause what is wrong with it
+     * @return what to do instead of the {@link Decision.Replay}
+     */
+    public Decision.Refuse unreadable(IdempotenceId id, CorruptRecordException cause) {
+        Objects.requireNonNull(id, "id");
+        Objects.requireNonNull(cause, "cause");
+        return refuse(id, "a stored result cannot be read, its attempt was refused", cause);
+    }
+
+    private Decision.Refuse refuse(IdempotenceId id, String what, RuntimeException cause) {
+        parts.events().storageFailed(id, what, cause);
+        return Decisions.storageUnavailable();
     }
 }

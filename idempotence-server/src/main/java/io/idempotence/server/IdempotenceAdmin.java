@@ -84,8 +84,7 @@ public final class IdempotenceAdmin {
      * @return the key
      */
     public StorageKey requestKey(IdempotenceId id, String scope) {
-        return Idempotence.key(
-                namespace, Idempotence.REQUESTED, IdempotentCall.of(id).withScope(scope));
+        return RecordKind.REQUEST.key(namespace, IdempotentCall.of(id).withScope(scope));
     }
 
     /**
@@ -105,7 +104,7 @@ public final class IdempotenceAdmin {
      * @return the key
      */
     public StorageKey executeKey(IdempotentCall call) {
-        return Idempotence.key(namespace, Idempotence.EXECUTED, call);
+        return RecordKind.EXECUTE.key(namespace, call);
     }
 
     /**
@@ -115,7 +114,7 @@ public final class IdempotenceAdmin {
      * @return the key
      */
     public StorageKey savedKey(IdempotenceId id) {
-        return Idempotence.key(namespace, Idempotence.SAVED, IdempotentCall.of(id));
+        return RecordKind.SAVE.key(namespace, IdempotentCall.of(id));
     }
 
     /**

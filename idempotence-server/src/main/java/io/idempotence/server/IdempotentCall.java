@@ -5,7 +5,7 @@ import io.idempotence.server.storage.Fingerprint;
 import java.util.Objects;
 
 /**
- * One attempt at a logical call, as it is handed to {@link Idempotence#execute} or, by a transport, to {@link Idempotence#claim}.
+ * One attempt at a logical call, as it is handed to {@link Idempotence#execute} or, by a transport, to {@link Engine#claim}.
  * Immutable.
  *
  * <pre>{@code

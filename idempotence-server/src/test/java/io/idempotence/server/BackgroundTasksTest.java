@@ -156,7 +156,7 @@ class BackgroundTasksTest {
             // It is not recorded yet; and it will not be.
             assertThat(told).containsExactly("STORAGE_ERROR order-2", "UNKNOWN order-2");
             await().until(() -> state(memory, tooMany) == RecordState.ABANDONED);
-            assertThat(idempotence.claim(IdempotentCall.of(tooMany), SHORT_LEASE))
+            assertThat(idempotence.engine().claim(IdempotentCall.of(tooMany), SHORT_LEASE))
                     .isInstanceOfSatisfying(
                             Decision.Refuse.class,
                             refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.OUTCOME_UNKNOWN));
@@ -170,7 +170,7 @@ class BackgroundTasksTest {
 
     private static ClaimedExecution run(Idempotence idempotence, IdempotenceId which) {
         IdempotentCall call = IdempotentCall.of(which);
-        return ((Decision.Run) idempotence.claim(call, SHORT_LEASE)).execution();
+        return ((Decision.Run) idempotence.engine().claim(call, SHORT_LEASE)).execution();
     }
 
     private static RecordState state(IdempotenceStorage storage, IdempotenceId which) {

@@ -72,7 +72,7 @@ class ClaimedExecutionTest {
     }
 
     private Decision claim() {
-        return idempotence.claim(IdempotentCall.of(id), POLICY);
+        return idempotence.engine().claim(IdempotentCall.of(id), POLICY);
     }
 
     private ClaimedExecution run() {
@@ -176,7 +176,7 @@ class ClaimedExecutionTest {
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .failureRule(FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT)
                 .build();
-        return ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
+        return ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), policy)).execution();
     }
 
     @Test
@@ -247,12 +247,12 @@ class ClaimedExecutionTest {
             IdempotencePolicy policy =
                     IdempotencePolicy.builder().failureRule(rule).build();
             endings.forEach((name, ending) -> {
-                ending.accept(((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution());
+                ending.accept(((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), policy)).execution());
                 RecordState undeclared = state();
                 memory.delete(key);
 
                 ClaimedExecution tookEffect =
-                        ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
+                        ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), policy)).execution();
                 tookEffect.tookEffect();
                 ending.accept(tookEffect);
                 assertThat(state())
@@ -260,7 +260,8 @@ class ClaimedExecutionTest {
                         .isEqualTo(undeclared == RecordState.RELEASED ? RecordState.UNKNOWN : undeclared);
                 memory.delete(key);
 
-                ClaimedExecution none = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), policy)).execution();
+                ClaimedExecution none =
+                        ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), policy)).execution();
                 none.nothingTookEffect();
                 ending.accept(none);
                 assertThat(state())
@@ -312,7 +313,7 @@ class ClaimedExecutionTest {
             }
         });
         execution.finishProvisionally(Verdict.KEEP, OWN);
-        CompletableFuture<Decision> waiter = idempotence.claim(IdempotentCall.of(id), POLICY, Duration.ofMinutes(1));
+        CompletableFuture<Decision> waiter = Duplicates.claim(idempotence, IdempotentCall.of(id), POLICY, Duration.ofMinutes(1));
         // The stack unwinds through the filters in front, and then the page begins.
         execution.settleSoon();
         during.add(claim());
@@ -486,7 +487,8 @@ class ClaimedExecutionTest {
             "T7: after a take-over that its policy releases the next one is a take-over: what was first done is not known")
     void aTakeOverThatFailsIsFollowedByATakeOver() throws Exception {
         ClaimedExecution second = takenOver();
-        CompletableFuture<Decision> waiter = idempotence.claim(IdempotentCall.of(id), POLICY, Duration.ofMinutes(5));
+        CompletableFuture<Decision> waiter =
+                Duplicates.claim(idempotence, IdempotentCall.of(id), POLICY, Duration.ofMinutes(5));
         assertThat(second.finish(Verdict.RELEASE, OWN)).isEmpty();
         assertThat(refusal(Optional.of(waiter.orTimeout(20, TimeUnit.SECONDS).join())))
                 .isEqualTo(Refusal.IN_PROGRESS);
@@ -538,7 +540,7 @@ class ClaimedExecutionTest {
         idempotence.close();
         clock.advance(Duration.ofMillis(1));
         try (Idempotence other = Idempotence.over(memory)) {
-            Decision.Run run = (Decision.Run) other.claim(IdempotentCall.of(id), POLICY);
+            Decision.Run run = (Decision.Run) other.engine().claim(IdempotentCall.of(id), POLICY);
             assertThat(run.execution().takenOver()).isTrue();
             assertThat(run.execution().fence()).isEqualTo(3);
         }
@@ -648,7 +650,7 @@ class ClaimedExecutionTest {
                 .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                 .build();
         fail(Call.RENEW, new StorageUnavailableException("the cable is out", null));
-        ClaimedExecution late = ((Decision.Run) idempotence.claim(IdempotentCall.of(id), brief)).execution();
+        ClaimedExecution late = ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), brief)).execution();
         await().until(late::leaseMayBeOver);
         clock.advance(LEASE);
         run();
@@ -681,7 +683,8 @@ class ClaimedExecutionTest {
         told.clear();
         byte[] bytes = new byte[Fingerprint.BYTES];
         bytes[0] = 1;
-        Decision decision = idempotence.claim(IdempotentCall.of(id).withFingerprint(Fingerprint.of(bytes)), POLICY);
+        Decision decision =
+                idempotence.engine().claim(IdempotentCall.of(id).withFingerprint(Fingerprint.of(bytes)), POLICY);
         assertThat(refusal(Optional.of(decision))).isEqualTo(Refusal.KEY_REUSED);
         assertThat(told).containsExactly("MISMATCH", "overhead of REFUSE");
     }

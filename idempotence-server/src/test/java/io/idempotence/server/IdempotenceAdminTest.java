@@ -197,7 +197,9 @@ class IdempotenceAdminTest {
     void findsAnIdInEachOfItsThreePlaces() throws Exception {
         IdempotenceId id = newId();
         try (Idempotence idempotence = idempotence()) {
-            idempotence.claim(IdempotentCall.of(id).withScope("principal:alice"), IdempotencePolicy.defaults());
+            idempotence
+                    .engine()
+                    .claim(IdempotentCall.of(id).withScope("principal:alice"), IdempotencePolicy.defaults());
             assertThat(present(id)).containsExactly("alice");
 
             idempotence.execute(id, () -> "done");
@@ -206,7 +208,7 @@ class IdempotenceAdminTest {
             idempotence.saveIfAbsent(id);
             assertThat(present(id)).containsExactly("alice", "execute", "saved");
 
-            idempotence.claim(IdempotentCall.of(id), IdempotencePolicy.defaults());
+            idempotence.engine().claim(IdempotentCall.of(id), IdempotencePolicy.defaults());
             assertThat(present(id)).containsExactly("alice", "execute", "saved", "nobody");
         }
         open();

@@ -337,8 +337,8 @@ class IdempotencePropertiesTest {
                 id.tellable.clear();
             }
             asked.clear();
-            CompletableFuture<Decision> attempt =
-                    process.idempotence.claim(id.call, policy(step.rule), step.waits ? LONG : Duration.ZERO);
+            CompletableFuture<Decision> attempt = Duplicates.claim(
+                    process.idempotence, id.call, policy(step.rule), step.waits ? LONG : Duration.ZERO);
 
             if (waits) {
                 id.waiting.add(new Waiter(process, attempt));
@@ -397,7 +397,7 @@ class IdempotencePropertiesTest {
                     .as("after %s at %s", step, before)
                     .isEqualTo(owns && arrives ? new Shown(after, before.fence) : before);
             if (owns && arrives && verdict == Verdict.KEEP) {
-                assertThat(ended(id)).isEqualTo(said(Idempotence.ended(own)));
+                assertThat(ended(id)).isEqualTo(said(Decisions.ended(own)));
             }
             if (!isAnswered) {
                 running.process.lostEnds.add(id);
@@ -458,7 +458,7 @@ class IdempotencePropertiesTest {
 
         /** What every later attempt gets; empty unless it is completed. */
         private String ended(Id id) {
-            return shown(id).state == RecordState.COMPLETED ? said(Idempotence.ended(result(id))) : "";
+            return shown(id).state == RecordState.COMPLETED ? said(Decisions.ended(result(id))) : "";
         }
 
         private static String said(Decision decision) {

@@ -138,11 +138,11 @@ class IdempotenceTest {
     void savedExecutedAndRequestedIdsDoNotMeet() throws Exception {
         Idempotence idempotence = idempotence();
         IdempotentCall request = IdempotentCall.of(id);
-        Decision.Run run = (Decision.Run) idempotence.claim(request, idempotence.policy());
+        Decision.Run run = (Decision.Run) idempotence.engine().claim(request, idempotence.policy());
         assertThat(idempotence.saveIfAbsent(id)).isTrue();
         assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
         assertThat(idempotence.delete(id)).isTrue();
-        assertThat(idempotence.claim(request, idempotence.policy()))
+        assertThat(idempotence.engine().claim(request, idempotence.policy()))
                 .isInstanceOfSatisfying(
                         Decision.Refuse.class,
                         refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
@@ -313,7 +313,7 @@ class IdempotenceTest {
         Events toTest = new Events((event, which) -> events.add(event));
         BackgroundTasks background = new BackgroundTasks(toTest, "idempotence-test");
         WaitingDuplicates nobody = new WaitingDuplicates(background, background, key -> false, 0);
-        Engine engine = new Engine(
+        EngineParts parts = new EngineParts(
                 storage,
                 new StorageGuard(toTest, () -> {}, Duration.ofSeconds(1)),
                 toTest,
@@ -322,7 +322,7 @@ class IdempotenceTest {
                 new Leases(background),
                 new UnsettledResults(),
                 nobody);
-        return new ClaimedExecution(engine, IdempotentCall.of(id), claimed, left, policy);
+        return new ClaimedExecution(parts, IdempotentCall.of(id), claimed, left, policy);
     }
 
     /** T14 */
@@ -338,8 +338,8 @@ class IdempotenceTest {
     void eachKindOfThreadHasItsName() throws Exception {
         Idempotence idempotence = idempotence();
         IdempotentCall call = IdempotentCall.of(id);
-        idempotence().claim(call, IdempotencePolicy.defaults());
-        idempotence.claim(call, IdempotencePolicy.defaults(), Duration.ofMinutes(1));
+        idempotence().engine().claim(call, IdempotencePolicy.defaults());
+        Duplicates.claim(idempotence, call, IdempotencePolicy.defaults(), Duration.ofMinutes(1));
         redis.kill();
         refusalOf(() -> idempotence.execute(id, this::work));
 
@@ -376,17 +376,17 @@ class IdempotenceTest {
     void aShortLeaseBesideALongOneIsRenewedInTime() throws Exception {
         Idempotence idempotence = idempotence();
         IdempotentCall other = IdempotentCall.of(IdempotenceId.of("long"));
-        idempotence.claim(other, IdempotencePolicy.defaults());
+        idempotence.engine().claim(other, IdempotencePolicy.defaults());
         IdempotentCall call = IdempotentCall.of(id);
         // Shorter than the time from look to look that the long lease asks for.
         IdempotencePolicy shortLease = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(900))
                 .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                 .build();
-        assertThat(idempotence.claim(call, shortLease)).isInstanceOf(Decision.Run.class);
+        assertThat(idempotence.engine().claim(call, shortLease)).isInstanceOf(Decision.Run.class);
         long start = System.nanoTime();
         await().pollInterval(Duration.ofMillis(50)).until(() -> {
-            assertThat(idempotence.claim(call, shortLease)).isInstanceOf(Decision.Refuse.class);
+            assertThat(idempotence.engine().claim(call, shortLease)).isInstanceOf(Decision.Refuse.class);
             return System.nanoTime() - start > Duration.ofSeconds(3).toNanos();
         });
     }
@@ -411,7 +411,7 @@ class IdempotenceTest {
             }
             await().until(() -> events.contains(IdempotenceEvent.LOST));
             renewed.clear();
-            idempotence.claim(IdempotentCall.of(IdempotenceId.of("other")), policy);
+            idempotence.engine().claim(IdempotentCall.of(IdempotenceId.of("other")), policy);
             await().until(() -> renewed.size() >= 5);
             return work();
         });
@@ -580,7 +580,7 @@ class IdempotenceTest {
         assertThat(charge(charge.withScope("acme"))).isEqualTo("run 2");
         assertThat(charge(IdempotentCall.of("ship", id))).isEqualTo("run 3");
         assertThat(idempotence().execute(id, this::work)).isEqualTo("run 4");
-        assertThat(idempotence().claim(charge, IdempotencePolicy.defaults()))
+        assertThat(idempotence().engine().claim(charge, IdempotencePolicy.defaults()))
                 .as("a transport's")
                 .isInstanceOf(Decision.Run.class);
         assertThat(charge(charge)).isEqualTo("run 1");

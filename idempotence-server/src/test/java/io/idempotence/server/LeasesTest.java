@@ -80,7 +80,7 @@ class LeasesTest {
     }
 
     private ClaimedExecution execution(Claim claim, IdempotencePolicy policy) {
-        Engine engine = new Engine(
+        EngineParts parts = new EngineParts(
                 storage,
                 new StorageGuard(events, () -> {}, Duration.ofSeconds(1)),
                 events,
@@ -90,7 +90,7 @@ class LeasesTest {
                 new UnsettledResults(),
                 waiters);
         return new ClaimedExecution(
-                engine,
+                parts,
                 IdempotentCall.of(IdempotenceId.of("any")),
                 new ClaimResult.Claimed(claim, false),
                 System.nanoTime(),

@@ -152,7 +152,7 @@ class RecoveryTest {
         IdempotentCall unpaid = paid.withScope("tenant-b");
         Set<IdempotentCall> ledger = Set.of(paid);
         for (IdempotentCall each : List.of(paid, unpaid)) {
-            abandoned(Idempotence.key("default", Idempotence.EXECUTED, each), each.fingerprint());
+            abandoned(RecordKind.EXECUTE.key("default", each), each.fingerprint());
         }
         Idempotence idempotence = recovering((which, fence) ->
                 ledger.contains(which) ? IdempotencePolicy.Applied.YES : IdempotencePolicy.Applied.NO);

@@ -86,7 +86,8 @@ class StorageOutageTest {
     }
 
     private ClaimedExecution run(String id) {
-        Decision decision = idempotence.claim(IdempotentCall.of(IdempotenceId.of(id)), IdempotencePolicy.defaults());
+        Decision decision =
+                idempotence.engine().claim(IdempotentCall.of(IdempotenceId.of(id)), IdempotencePolicy.defaults());
         return ((Decision.Run) decision).execution();
     }
 

@@ -133,7 +133,7 @@ class StorageTroubleTest {
             if (i % 2 == 0) {
                 renewals.put(StorageKey.of("default", "", "", each), new AtomicInteger());
             }
-            idempotence.claim(IdempotentCall.of(each), SHORT_LEASE);
+            idempotence.engine().claim(IdempotentCall.of(each), SHORT_LEASE);
         }
         await().until(() -> renewals.values().stream().allMatch(number -> number.get() >= 5));
     }
@@ -157,15 +157,15 @@ class StorageTroubleTest {
                         .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
                         .build());
         IdempotentCall call = IdempotentCall.of(id);
-        ClaimedExecution overtaken = ((Decision.Run) late.claim(call, SHORT_LEASE)).execution();
+        ClaimedExecution overtaken = ((Decision.Run) late.engine().claim(call, SHORT_LEASE)).execution();
         AtomicReference<ClaimedExecution> successor = new AtomicReference<>();
         await().until(() -> {
-            if (other.claim(call, other.policy()) instanceof Decision.Run run) {
+            if (other.engine().claim(call, other.policy()) instanceof Decision.Run run) {
                 successor.set(run.execution());
             }
             return successor.get() != null;
         });
-        CompletableFuture<Decision> waiter = late.claim(call, SHORT_LEASE, Duration.ofMinutes(5));
+        CompletableFuture<Decision> waiter = Duplicates.claim(late, call, SHORT_LEASE, Duration.ofMinutes(5));
         assertThat(waiter).isNotDone();
 
         assertThat(overtaken.finish(Verdict.KEEP, StoredResult.value(new byte[] {1})))
@@ -249,7 +249,7 @@ class StorageTroubleTest {
             }
             if (call == Call.CLAIM && Thread.currentThread().getName().equals("redelivery")) {
                 // The answer "it is there" is under way while the ID is given back.
-                await().until(() -> memory.find(StorageKey.of("default", "", Idempotence.SAVED, id))
+                await().until(() -> memory.find(RecordKind.SAVE.key("default", IdempotentCall.of(id)))
                                 .map(IdempotenceRecord::state)
                                 .orElse(RecordState.RELEASED)
                         == RecordState.RELEASED);
@@ -337,11 +337,12 @@ class StorageTroubleTest {
         Idempotence late = idempotence(SHORT_LEASE);
         IdempotentCall call = IdempotentCall.of(id);
         StorageKey requestKey = StorageKey.of("default", "", "", id);
-        CompletableFuture<Decision> answer = CompletableFuture.supplyAsync(() -> late.claim(call, SHORT_LEASE));
+        CompletableFuture<Decision> answer =
+                CompletableFuture.supplyAsync(() -> late.engine().claim(call, SHORT_LEASE));
         await().until(() -> memory.find(requestKey)
                 .filter(record -> record.state() == RecordState.ABANDONED)
                 .isPresent());
-        assertThat(over(memory, SHORT_LEASE).claim(call, SHORT_LEASE)).isInstanceOf(Decision.Run.class);
+        assertThat(over(memory, SHORT_LEASE).engine().claim(call, SHORT_LEASE)).isInstanceOf(Decision.Run.class);
 
         overtaken.countDown();
 
@@ -361,7 +362,7 @@ class StorageTroubleTest {
                 await().until(() -> memory.find(which).orElseThrow().state() == RecordState.ABANDONED);
             }
         });
-        Decision decision = idempotence(SHORT_LEASE).claim(IdempotentCall.of(id), SHORT_LEASE);
+        Decision decision = idempotence(SHORT_LEASE).engine().claim(IdempotentCall.of(id), SHORT_LEASE);
         assertThat(decision)
                 .isInstanceOfSatisfying(
                         Decision.Run.class,
@@ -380,8 +381,9 @@ class StorageTroubleTest {
         IdempotentCall call = IdempotentCall.of(id);
         storage.withoutRenewals();
         Idempotence idempotence = idempotence(recovers);
-        StorageKey requestKey =
-                ((Decision.Run) idempotence.claim(call, recovers)).execution().key();
+        StorageKey requestKey = ((Decision.Run) idempotence.engine().claim(call, recovers))
+                .execution()
+                .key();
         await().until(() -> memory.find(requestKey).orElseThrow().state() == RecordState.ABANDONED);
         AtomicBoolean slow = new AtomicBoolean(true);
         storage.after((what, which) -> {
@@ -390,7 +392,7 @@ class StorageTroubleTest {
                 await().until(() -> memory.find(which).orElseThrow().state() == RecordState.ABANDONED);
             }
         });
-        assertThat(idempotence.claim(call, recovers))
+        assertThat(idempotence.engine().claim(call, recovers))
                 .isInstanceOfSatisfying(
                         Decision.Run.class,
                         run -> assertThat(run.execution().takenOver()).isTrue());
@@ -408,7 +410,7 @@ class StorageTroubleTest {
             }
         });
         Idempotence idempotence = idempotence(SHORT_LEASE);
-        Decision decision = idempotence.claim(IdempotentCall.of(id), SHORT_LEASE);
+        Decision decision = idempotence.engine().claim(IdempotentCall.of(id), SHORT_LEASE);
 
         assertThat(decision)
                 .isInstanceOfSatisfying(
@@ -424,7 +426,8 @@ class StorageTroubleTest {
     void theLeaseCountsFromBeforeTheClaim() {
         AtomicLong left = new AtomicLong();
         storage.before((call, which) -> left.set(System.nanoTime()));
-        Decision.Run run = (Decision.Run) idempotence().claim(IdempotentCall.of(id), IdempotencePolicy.defaults());
+        Decision.Run run =
+                (Decision.Run) idempotence().engine().claim(IdempotentCall.of(id), IdempotencePolicy.defaults());
         assertThat(run.execution().renewedAt() - left.get()).isNotPositive();
         assertThat(run.execution().leaseMayBeOver()).isFalse();
     }

@@ -56,12 +56,12 @@ class WaitingEventsTest {
 
     private ClaimedExecution run(Where where) {
         Idempotence first = where == Where.HERE ? idempotence : other;
-        return ((Decision.Run) first.claim(call, POLICY)).execution();
+        return ((Decision.Run) first.engine().claim(call, POLICY)).execution();
     }
 
     private void threeWait() {
         for (int i = 0; i < 3; i++) {
-            waiters.add(idempotence.claim(call, POLICY, LONG));
+            waiters.add(Duplicates.claim(idempotence, call, POLICY, LONG));
         }
         assertThat(waiters).noneMatch(CompletableFuture::isDone);
         events.clear();
@@ -88,7 +88,7 @@ class WaitingEventsTest {
 
     private void assertOneWhoDoesNotWaitCountsAs(IdempotenceEvent expected) {
         events.clear();
-        idempotence.claim(call, POLICY);
+        idempotence.engine().claim(call, POLICY);
         assertCounted(expected);
     }
 
@@ -172,13 +172,13 @@ class WaitingEventsTest {
     @DisplayName("T4: who waits for an ID that another request has by now is refused as key-reused")
     void mismatches(Where where) {
         Idempotence first = where == Where.HERE ? idempotence : other;
-        first.claim(call, SHORT_LEASE);
+        first.engine().claim(call, SHORT_LEASE);
         threeWait();
         memory.delete(StorageKey.of("default", "", "", call.id()));
         byte[] bytes = new byte[Fingerprint.BYTES];
         Arrays.fill(bytes, (byte) 1);
         IdempotentCall another = IdempotentCall.of(call.id()).withFingerprint(Fingerprint.of(bytes));
-        Decision.Run run = (Decision.Run) other.claim(another, POLICY);
+        Decision.Run run = (Decision.Run) other.engine().claim(another, POLICY);
         run.execution().finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
         assertRefused(Refusal.KEY_REUSED);
         await().untilAsserted(() -> assertThat(events)

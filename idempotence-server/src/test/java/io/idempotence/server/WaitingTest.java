@@ -73,7 +73,7 @@ class WaitingTest {
     }
 
     private ClaimedExecution run(Idempotence idempotence) {
-        return ((Decision.Run) idempotence.claim(call, POLICY)).execution();
+        return ((Decision.Run) idempotence.engine().claim(call, POLICY)).execution();
     }
 
     private static byte[] answer() {
@@ -118,7 +118,7 @@ class WaitingTest {
         long before = commands();
 
         List<CompletableFuture<Decision>> waiters = IntStream.range(0, 1_000)
-                .mapToObj(i -> idempotence.claim(call, POLICY, LONG))
+                .mapToObj(i -> Duplicates.claim(idempotence, call, POLICY, LONG))
                 .toList();
         assertThat(waiters).noneMatch(CompletableFuture::isDone);
         // At most the thread of the polls and the JDK's one for timeouts.
@@ -139,7 +139,7 @@ class WaitingTest {
         long before = commands();
 
         List<CompletableFuture<Decision>> waiters = IntStream.range(0, 1_000)
-                .mapToObj(i -> other.claim(call, POLICY, LONG))
+                .mapToObj(i -> Duplicates.claim(other, call, POLICY, LONG))
                 .toList();
         execution.finish(Verdict.KEEP, answer());
 
@@ -154,12 +154,12 @@ class WaitingTest {
             Idempotence idempotence = idempotence();
             ClaimedExecution execution = run(idempotence);
             Idempotence waiting = sameProcess ? idempotence : idempotence();
-            CompletableFuture<Decision> waiter = waiting.claim(call, POLICY, LONG);
+            CompletableFuture<Decision> waiter = Duplicates.claim(waiting, call, POLICY, LONG);
 
             execution.finish(Verdict.RELEASE, StoredResult.unavailable());
 
             assertRefused(waiter, Refusal.IN_PROGRESS);
-            assertThat(((Decision.Refuse) waiter.join()).retryAfter()).isEqualTo(Idempotence.SOONEST_RETRY);
+            assertThat(((Decision.Refuse) waiter.join()).retryAfter()).isEqualTo(Decisions.SOONEST_RETRY);
         }
     }
 
@@ -167,8 +167,8 @@ class WaitingTest {
     void whoWaitsForAnUncertainAttemptIsTold() {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
-        CompletableFuture<Decision> here = idempotence.claim(call, POLICY, LONG);
-        CompletableFuture<Decision> there = idempotence().claim(call, POLICY, LONG);
+        CompletableFuture<Decision> here = Duplicates.claim(idempotence, call, POLICY, LONG);
+        CompletableFuture<Decision> there = Duplicates.claim(idempotence(), call, POLICY, LONG);
 
         execution.finish(Verdict.UNKNOWN, StoredResult.unavailable());
 
@@ -180,8 +180,8 @@ class WaitingTest {
     void whoWaitsForAnAnswerThatWasNotKeptIsTold() {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
-        CompletableFuture<Decision> here = idempotence.claim(call, POLICY, LONG);
-        CompletableFuture<Decision> there = idempotence().claim(call, POLICY, LONG);
+        CompletableFuture<Decision> here = Duplicates.claim(idempotence, call, POLICY, LONG);
+        CompletableFuture<Decision> there = Duplicates.claim(idempotence(), call, POLICY, LONG);
 
         execution.finish(Verdict.KEEP, StoredResult.unavailable());
 
@@ -195,27 +195,27 @@ class WaitingTest {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
 
-        assertRefused(idempotence.claim(call, POLICY, Duration.ofMillis(1)), Refusal.IN_PROGRESS);
-        assertRefused(idempotence.claim(call, POLICY, Duration.ZERO), Refusal.IN_PROGRESS);
+        assertRefused(Duplicates.claim(idempotence, call, POLICY, Duration.ofMillis(1)), Refusal.IN_PROGRESS);
+        assertRefused(Duplicates.claim(idempotence, call, POLICY, Duration.ZERO), Refusal.IN_PROGRESS);
         assertReplaysAfter(execution, idempotence);
     }
 
     private void assertReplaysAfter(ClaimedExecution execution, Idempotence idempotence) {
         execution.finish(Verdict.KEEP, answer());
-        assertReplays(idempotence.claim(call, POLICY, LONG));
+        assertReplays(Duplicates.claim(idempotence, call, POLICY, LONG));
     }
 
     @Test
     void oneTooManyIsNotKeptWaiting() {
         Idempotence idempotence = idempotence(2);
         ClaimedExecution execution = run(idempotence);
-        CompletableFuture<Decision> first = idempotence.claim(call, POLICY, LONG);
-        CompletableFuture<Decision> second = idempotence.claim(call, POLICY, LONG);
+        CompletableFuture<Decision> first = Duplicates.claim(idempotence, call, POLICY, LONG);
+        CompletableFuture<Decision> second = Duplicates.claim(idempotence, call, POLICY, LONG);
 
-        assertThat(idempotence.claim(call, POLICY, LONG)).isDone();
+        assertThat(Duplicates.claim(idempotence, call, POLICY, LONG)).isDone();
 
         first.cancel(false);
-        CompletableFuture<Decision> third = idempotence.claim(call, POLICY, LONG);
+        CompletableFuture<Decision> third = Duplicates.claim(idempotence, call, POLICY, LONG);
         assertThat(third).isNotDone();
         execution.finish(Verdict.KEEP, answer());
         assertReplays(second);
@@ -227,14 +227,17 @@ class WaitingTest {
     void anotherRequestsAnswerIsNotTold() {
         Idempotence idempotence = idempotence();
         // Its next renewal shows that its record is another one's by now.
-        idempotence.claim(
-                call, IdempotencePolicy.builder().lease(Duration.ofSeconds(1)).build());
-        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
+        idempotence
+                .engine()
+                .claim(
+                        call,
+                        IdempotencePolicy.builder().lease(Duration.ofSeconds(1)).build());
+        CompletableFuture<Decision> waiter = Duplicates.claim(idempotence, call, POLICY, LONG);
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             storage.delete(StorageKey.of("default", "", "", call.id()));
         }
         IdempotentCall other = IdempotentCall.of(call.id()).withFingerprint(fingerprint(2));
-        ClaimedExecution execution = ((Decision.Run) idempotence.claim(other, POLICY)).execution();
+        ClaimedExecution execution = ((Decision.Run) idempotence.engine().claim(other, POLICY)).execution();
 
         execution.finish(Verdict.KEEP, answer());
 
@@ -246,7 +249,7 @@ class WaitingTest {
     void anAnswerThatIsNotRecordedIsNotTold() {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
-        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
+        CompletableFuture<Decision> waiter = Duplicates.claim(idempotence, call, POLICY, LONG);
         redis.kill();
 
         execution.finish(Verdict.KEEP, answer());
@@ -260,7 +263,7 @@ class WaitingTest {
     @Test
     void whoWaitsForAnotherProcessIsSentAwayWhenTheStorageFails() {
         run(idempotence());
-        CompletableFuture<Decision> waiter = idempotence().claim(call, POLICY, LONG);
+        CompletableFuture<Decision> waiter = Duplicates.claim(idempotence(), call, POLICY, LONG);
 
         redis.kill();
 
@@ -272,7 +275,7 @@ class WaitingTest {
     void closingSendsEverybodyAway() {
         Idempotence idempotence = idempotence();
         run(idempotence);
-        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, LONG);
+        CompletableFuture<Decision> waiter = Duplicates.claim(idempotence, call, POLICY, LONG);
 
         idempotence.close();
 
@@ -284,8 +287,8 @@ class WaitingTest {
     void whoComesWhileItIsClosedIsSentAwayToo() {
         Idempotence idempotence = idempotence();
         run(idempotence());
-        CompletableFuture<CompletableFuture<Decision>> second =
-                idempotence.claim(call, POLICY, LONG).thenApply(sentAway -> idempotence.claim(call, POLICY, LONG));
+        CompletableFuture<CompletableFuture<Decision>> second = Duplicates.claim(idempotence, call, POLICY, LONG)
+                .thenApply(sentAway -> Duplicates.claim(idempotence, call, POLICY, LONG));
 
         idempotence.close();
 
@@ -300,10 +303,10 @@ class WaitingTest {
         Idempotence other = Idempotence.over(storage);
         open.add(other);
         for (int i = 0; i < 100; i++) {
-            other.claim(call, POLICY, LONG).cancel(false);
+            Duplicates.claim(other, call, POLICY, LONG).cancel(false);
         }
 
-        assertRefused(other.claim(call, POLICY, Duration.ofMillis(500)), Refusal.IN_PROGRESS);
+        assertRefused(Duplicates.claim(other, call, POLICY, Duration.ofMillis(500)), Refusal.IN_PROGRESS);
 
         // After 20, 44, 73, 108, 149, 199, 259, 330, 416 ms and, on a slow machine, a few more; each caller for itself
         // would make hundreds.
@@ -324,7 +327,7 @@ class WaitingTest {
         Idempotence other = Idempotence.over(storage);
         open.add(other);
         long start = System.nanoTime();
-        other.claim(call, POLICY, LONG);
+        Duplicates.claim(other, call, POLICY, LONG);
         await().until(() -> looks.size() >= 6);
 
         // One of them at least comes in time, however slow the machine is; with doubled intervals none would.
@@ -346,14 +349,14 @@ class WaitingTest {
         StorageKey stays = StorageKey.of("default", "", "", still.id());
         Idempotence first = idempotence();
         run(first);
-        first.claim(still, POLICY);
+        first.engine().claim(still, POLICY);
         Idempotence other = Idempotence.over(storage);
         open.add(other);
-        CompletableFuture<Decision> leaving = other.claim(call, POLICY, LONG);
+        CompletableFuture<Decision> leaving = Duplicates.claim(other, call, POLICY, LONG);
         await().until(() -> looks.containsKey(left));
 
         leaving.cancel(false);
-        other.claim(still, POLICY, LONG);
+        Duplicates.claim(other, still, POLICY, LONG);
         int before = looks.get(left).get();
         // After 20, 44, 73, 108 and 149 ms: whoever was looked for still would have been looked for twice.
         await().until(() -> looks.containsKey(stays) && looks.get(stays).get() >= 5);
@@ -366,7 +369,8 @@ class WaitingTest {
     void whoIsWillingToWaitForEverWaits() {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
-        CompletableFuture<Decision> waiter = idempotence.claim(call, POLICY, ChronoUnit.FOREVER.getDuration());
+        CompletableFuture<Decision> waiter =
+                Duplicates.claim(idempotence, call, POLICY, ChronoUnit.FOREVER.getDuration());
         execution.finish(Verdict.KEEP, answer());
         assertReplays(waiter);
     }
@@ -381,13 +385,13 @@ class WaitingTest {
         FaultyStorage cutOff = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address())).withoutRenewals();
         Idempotence first = Idempotence.over(cutOff);
         open.add(first);
-        ClaimedExecution late = ((Decision.Run) first.claim(call, shortLease)).execution();
-        CompletableFuture<Decision> waiter = first.claim(call, POLICY, LONG);
+        ClaimedExecution late = ((Decision.Run) first.engine().claim(call, shortLease)).execution();
+        CompletableFuture<Decision> waiter = Duplicates.claim(first, call, POLICY, LONG);
         assertThat(waiter).isNotDone();
         Idempotence second = idempotence();
         AtomicReference<Decision> heir = new AtomicReference<>();
         await().until(() -> {
-            heir.set(second.claim(call, shortLease));
+            heir.set(second.engine().claim(call, shortLease));
             return heir.get() instanceof Decision.Run;
         });
 

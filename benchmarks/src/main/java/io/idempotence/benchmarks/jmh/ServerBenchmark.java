@@ -76,7 +76,7 @@ public class ServerBenchmark {
     }
 
     private Optional<Decision> run(IdempotentCall call, IdempotencePolicy policy) {
-        Decision.Run run = (Decision.Run) idempotence.claim(call, policy);
+        Decision.Run run = (Decision.Run) idempotence.engine().claim(call, policy);
         return run.execution().finish(Verdict.KEEP, stored);
     }
 
@@ -89,7 +89,7 @@ public class ServerBenchmark {
     /** A later request: the claim finds the answer. */
     @Benchmark
     public Decision replay() {
-        return idempotence.claim(known, policy);
+        return idempotence.engine().claim(known, policy);
     }
 
     /** An answer to bytes. */

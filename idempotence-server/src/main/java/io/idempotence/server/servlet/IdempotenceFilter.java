@@ -7,6 +7,7 @@ import io.idempotence.http.InvalidIdempotencyKeyException;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
+import io.idempotence.server.Engine;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
@@ -39,7 +40,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -86,7 +86,7 @@ public final class IdempotenceFilter implements Filter {
     /** Names the filter that let the request through, so that no other one protects it. */
     private static final String LET_THROUGH_BY = IdempotenceFilter.class.getName();
 
-    private final Idempotence idempotence;
+    private final Engine engine;
     private final FilterConfiguration config;
     private final ProblemWriter problems;
     private final DuplicateWait waiting;
@@ -97,7 +97,7 @@ public final class IdempotenceFilter implements Filter {
     private volatile boolean seesRequestEnds;
 
     private IdempotenceFilter(Builder builder) {
-        this.idempotence = builder.idempotence;
+        this.engine = builder.idempotence.engine();
         this.config = builder.configuration();
         this.problems = new ProblemWriter(config.problemBase());
         this.waiting = new DuplicateWait(config.maxWait());
@@ -383,13 +383,14 @@ public final class IdempotenceFilter implements Filter {
             IdempotentCall call, HttpServletRequest request, HttpServletResponse response, RequestContent content)
             throws IOException {
         try (DuplicateWait.Turn turn = waiting.turn(request, response, covered != null)) {
-            CompletableFuture<Decision> decision = idempotence.claim(call, config.policyFor(request), turn.patience());
-            if (decision.isDone() && decision.join() instanceof Decision.Run run) {
+            IdempotencePolicy policy = config.policyFor(request);
+            Decision decision = engine.claim(call, policy);
+            if (decision instanceof Decision.Run run) {
                 return run.execution();
             }
             // Thousands may wait, and each needs its fingerprint only.
             content.discard();
-            Decision decided = turn.await(call.id(), decision);
+            Decision decided = turn.await(call.id(), engine.await(decision, call, policy, turn.patience()));
             if (decided != null) {
                 endConnectionAfter(request, response);
                 give(call.id(), decided, response);
@@ -435,7 +436,7 @@ public final class IdempotenceFilter implements Filter {
                 problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
             }
         } catch (CorruptRecordException e) {
-            Decision.Refuse refuse = idempotence.unreadable(id, e);
+            Decision.Refuse refuse = engine.unreadable(id, e);
             problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
         }
     }

@@ -10,6 +10,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.CapturedLog;
 import io.idempotence.server.Decision;
+import io.idempotence.server.Duplicates;
 import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
@@ -96,10 +97,10 @@ class JdbcPoolTest {
         IdempotentCall call = IdempotentCall.of(id);
         try (Idempotence idempotence = idempotence(IdempotencePolicy.defaults());
                 Idempotence other = Idempotence.over(elsewhere)) {
-            Decision first = (firstRunsHere ? idempotence : other).claim(call, IdempotencePolicy.defaults());
+            Decision first = (firstRunsHere ? idempotence : other).engine().claim(call, IdempotencePolicy.defaults());
             List<CompletableFuture<Decision>> waiting = new ArrayList<>();
             for (int i = 0; i <= CONNECTIONS; i++) {
-                waiting.add(idempotence.claim(call, IdempotencePolicy.defaults(), Duration.ofMinutes(5)));
+                waiting.add(Duplicates.claim(idempotence, call, IdempotencePolicy.defaults(), Duration.ofMinutes(5)));
             }
 
             assertThat(idempotence.execute(IdempotenceId.of("order-" + UUID.randomUUID()), this::pay))

@@ -70,6 +70,7 @@ class PublicTypesTest {
                 Decision.Replay
                 Decision.Run
                 ClaimedExecution
+                Engine
                 ExecutionRefusedException
                 FailureRule
                 Idempotence

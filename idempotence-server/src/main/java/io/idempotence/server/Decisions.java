@@ -1,0 +1,36 @@
+package io.idempotence.server;
+
+import io.idempotence.http.Refusal;
+import java.time.Duration;
+
+/** The decisions that are the same for everybody. */
+final class Decisions {
+    static final Duration SOONEST_RETRY = Duration.ofMillis(20);
+    private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
+
+    private Decisions() {}
+
+    /** What everybody gets who asks for an operation that has ended with this result. */
+    static Decision ended(byte[] result) {
+        return StoredResult.kind(result) == StoredResult.UNAVAILABLE
+                ? new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO)
+                : new Decision.Replay(result);
+    }
+
+    /** Asking again claims, and so acts as the policy says. */
+    static Decision askAgain() {
+        return new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
+    }
+
+    static Decision outcomeUnknown() {
+        return new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
+    }
+
+    static Decision keyReused() {
+        return new Decision.Refuse(Refusal.KEY_REUSED, Duration.ZERO);
+    }
+
+    static Decision.Refuse storageUnavailable() {
+        return new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, STORAGE_RETRY);
+    }
+}

@@ -1,0 +1,96 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
+import java.security.SecureRandom;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * What the engine of one {@link Idempotence} and its executions share.
+ *
+ * @param storage itself, for renewals and for what is repeated in the background
+ * @param guard the way of request threads to the storage
+ * @param writes ends that the storage could not take when they were due
+ * @param unsettled the results that may be replaced in a moment
+ * @param giveBacks claims that may have been stored in vain; apart, because the ends of executions must not wait for them
+ */
+record EngineParts(
+        IdempotenceStorage storage,
+        StorageGuard guard,
+        Events events,
+        BackgroundTasks writes,
+        BackgroundTasks giveBacks,
+        Leases leases,
+        UnsettledResults unsettled,
+        WaitingDuplicates waiters)
+        implements AutoCloseable {
+    /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
+    private static final int WRITERS = 8;
+
+    static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
+        StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
+        BackgroundTasks.Outage outage = new BackgroundTasks.Outage() {
+            @Override
+            public boolean isKnown() {
+                return guard.isOpen();
+            }
+
+            @Override
+            public void suspect() {
+                guard.suspect();
+            }
+        };
+        BackgroundTasks writes =
+                new BackgroundTasks(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN, outage);
+        // Nothing ran under what they give back: its outcome is no question.
+        BackgroundTasks giveBacks =
+                new BackgroundTasks(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR, outage);
+        guard.whenBack(() -> writes.isAwaiting() || giveBacks.isAwaiting(), () -> {
+            writes.flush();
+            giveBacks.flush();
+        });
+        // Threads of their own: a write that waits for the storage must not let the leases of others run out.
+        Leases leases = new Leases(new BackgroundTasks(events, "idempotence-renewals"));
+        return new EngineParts(
+                storage,
+                guard,
+                events,
+                writes,
+                giveBacks,
+                leases,
+                new UnsettledResults(),
+                new WaitingDuplicates(
+                        new BackgroundTasks(events, "idempotence-polls"),
+                        new BackgroundTasks(events, "idempotence-timeouts"),
+                        leases::isRunning,
+                        maxWaiting));
+    }
+
+    /**
+     * Deletes a record that nobody has: a write, which a read-only replica refuses, too. A record of its own each time, because the
+     * shard of a single one may be dead, or the only one that is not.
+     */
+    private static Runnable probe(IdempotenceStorage storage, String namespace) {
+        SecureRandom random = new SecureRandom();
+        return () -> storage.delete(StorageKey.of(
+                namespace,
+                "",
+                "probe",
+                IdempotenceId.of(Long.toHexString(Owner.random(random).high()))));
+    }
+
+    @Override
+    public void close() {
+        guard.beginClose();
+        waiters.close();
+        leases.close();
+        List<Runnable> ends =
+                Stream.of(writes, giveBacks).map(BackgroundTasks::beginClose).toList();
+        ends.forEach(Runnable::run);
+        guard.close();
+        storage.close();
+    }
+}
