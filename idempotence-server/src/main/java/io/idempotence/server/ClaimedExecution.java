@@ -5,16 +5,16 @@ import io.idempotence.InboundRequest;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
-import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish(Verdict, byte[])} or
+ * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish} or
  * {@link #finishProvisionally} counts.
  */
 public final class ClaimedExecution implements IdempotentExecution {
@@ -32,13 +32,7 @@ public final class ClaimedExecution implements IdempotentExecution {
     private final InboundRequest inbound;
     private final boolean takenOver;
     private final IdempotencePolicy policy;
-    /** When the claim or its latest renewal left for the storage, at the latest. */
-    private volatile long heldFrom;
-
-    private volatile long renewedAt;
-    private volatile boolean renewalInTrouble;
-    private final AtomicBoolean renewing = new AtomicBoolean();
-    private final AtomicBoolean alarmed = new AtomicBoolean();
+    private final Lease lease;
     private final AtomicBoolean finished = new AtomicBoolean();
     private final AtomicBoolean replaceable = new AtomicBoolean();
     private final AtomicReference<UnsettledResults.@Nullable Hold> held = new AtomicReference<>();
@@ -47,9 +41,6 @@ public final class ClaimedExecution implements IdempotentExecution {
     private final AtomicReference<Effect> effect = new AtomicReference<>(Effect.UNDECLARED);
     private volatile ReleaseReason byPolicyFor = ReleaseReason.BY_TRANSPORT;
     private volatile boolean overtaken;
-    private volatile boolean releasedInTime;
-    /** Ends by leaving its record abandoned, as it found it. */
-    private volatile boolean abandons;
 
     private volatile long claimNanos;
 
@@ -65,8 +56,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         this.attempt = call.attempt();
         this.claim = claimed.claim();
         this.takenOver = claimed.takenOver();
-        this.heldFrom = claimLeft;
-        this.renewedAt = claimLeft;
+        this.lease = new Lease(parts.storage(), parts.events(), id, claim, policy.lease(), claimLeft);
         // The key and not the ID, which two tenants may share.
         this.inbound = InboundRequest.of(claim.key().value());
         this.policy = policy;
@@ -196,22 +186,13 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * Whether {@link #finish(Verdict, byte[])} was called.
-     *
-     * @return true once it was
-     */
-    public boolean finished() {
-        return finished.get();
-    }
-
-    /**
-     * Records how the handler ended, like {@link #finish(Verdict, byte[])}, without a result: if the ID is kept, later attempts are refused
-     * as result-unavailable.
+     * Records how the handler ended, like {@link #finish}, without a result: if the ID is kept, later attempts are refused as
+     * result-unavailable.
      *
      * @param byPolicy as there
      * @return as there
      */
-    public Optional<Decision> finish(Verdict byPolicy) {
+    public Optional<Decision> finishWithoutResult(Verdict byPolicy) {
         return finish(byPolicy, StoredResult.unavailable());
     }
 
@@ -225,26 +206,27 @@ public final class ClaimedExecution implements IdempotentExecution {
      *     {@link Decision.Run}
      */
     public Optional<Decision> finish(Verdict byPolicy, byte[] result) {
-        return finish(byPolicy, result, false);
+        return end(byPolicy, result, false);
     }
 
     /**
-     * Records how the handler ended, like {@link #finish(Verdict, byte[])}. A result that is kept may be replaced once, by {@link #replace}: the
+     * Records how the handler ended, like {@link #finish}. A result that is kept may be replaced once, by {@link #replace}: the
      * application's error page may still change the response. Until {@link #settle}, attempts in this process are refused as in
      * progress instead of getting the result.
      *
-     * @param byPolicy as in {@link #finish(Verdict, byte[])}
+     * @param byPolicy as in {@link #finish}
      * @param result what later attempts get if the ID is kept and the result is not replaced; not changed afterwards
-     * @return as {@link #finish(Verdict, byte[])}
+     * @return as {@link #finish}
      */
     public Optional<Decision> finishProvisionally(Verdict byPolicy, byte[] result) {
-        return finish(byPolicy, result, true);
+        return end(byPolicy, result, true);
     }
 
-    private Optional<Decision> finish(Verdict byPolicy, byte[] result, boolean provisional) {
+    private Optional<Decision> end(Verdict byPolicy, byte[] result, boolean provisional) {
         if (!finished.compareAndSet(false, true)) {
             return Optional.empty();
         }
+        lease.ending();
         long start = parts.events().startOfOverhead();
         try {
             Verdict verdict = verdict(byPolicy);
@@ -282,10 +264,10 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     /**
      * Replaces the result that {@link #finishProvisionally} recorded, and {@linkplain #settle() settles} it. The first call counts;
-     * without a provisional result it does nothing. Never throws for a storage that fails, see {@link #finish(Verdict, byte[])}.
+     * without a provisional result it does nothing. Never throws for a storage that fails, see {@link #finish}.
      *
      * @param result what later attempts get; not changed afterwards
-     * @return as {@link #finish(Verdict, byte[])}
+     * @return as {@link #finish}
      */
     public Optional<Decision> replace(byte[] result) {
         if (!replaceable.compareAndSet(true, false)) {
@@ -330,7 +312,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         }
     }
 
-    /** Reports that the answer is too large to be kept. Finish without a result then: {@link #finish(Verdict)}. */
+    /** Reports that the answer is too large to be kept. Finish without a result then: {@link #finishWithoutResult}. */
     public void oversize() {
         parts.events().publish(IdempotenceEvent.OVERSIZE, id);
     }
@@ -344,152 +326,102 @@ public final class ClaimedExecution implements IdempotentExecution {
         return policy;
     }
 
-    Duration lease() {
-        return policy.lease();
+    Lease lease() {
+        return lease;
     }
 
     /**
-     * Whether the lease may have run out, so that another owner may have taken over. By this machine's monotonic clock, without a
-     * look at the storage.
+     * How an execution ends.
      *
-     * @return false if this owner certainly holds its claim still
+     * @param abandons the record is left abandoned, as it was found, instead of released
      */
-    public boolean leaseMayBeOver() {
-        return System.nanoTime() - heldFrom >= policy.lease().toNanos();
-    }
+    private record End(Verdict verdict, byte[] result, boolean provisional, boolean abandons) {}
 
-    long renewedAt() {
-        return renewedAt;
-    }
-
-    boolean isRenewalDue(long now) {
-        return now - renewedAt >= policy.lease().toNanos() / 3;
-    }
-
-    /** False while another thread renews. */
-    boolean beginRenewal() {
-        return renewing.compareAndSet(false, true);
-    }
-
-    void endRenewal() {
-        renewing.set(false);
-    }
-
-    boolean isRenewalInTrouble() {
-        return renewalInTrouble;
-    }
-
-    /** Renews the lease, or stops renewing because the claim is lost. */
-    void renew() {
-        long now = System.nanoTime();
-        WriteResult renewed;
-        try {
-            renewed = parts.storage().renew(claim, policy.lease());
-        } catch (CorruptRecordException e) {
-            parts.leases().ended(this);
-            parts.events().storageFailed(id, "the record was damaged while its handler ran", e);
-            return;
-        }
-        if (abandons) {
-            // This renewal may have come after the end of the lease that was written.
-            StorageClaims.abandon(parts.storage(), claim);
-        }
-        renewedAt = now;
-        // Whoever was told that it holds the claim no longer has no lease.
-        heldFrom =
-                renewed instanceof WriteResult.Done ? now : now - policy.lease().toNanos();
-        renewalInTrouble = false;
-        if (!(renewed instanceof WriteResult.Done) && !finished()) {
-            parts.leases().ended(this);
-            judge(renewed);
-        }
-    }
-
-    /** Due again after a sixth of the lease, not at every look. */
-    void renewalFailed(Throwable cause) {
-        parts.events().logStorageFailed(id, "a lease could not be renewed, and will be retried", cause);
-        renewalInTrouble = true;
-        renewedAt = System.nanoTime() - policy.lease().toNanos() / 6;
-    }
-
-    /** The lease is renewed until the end is written: a pending completion must not look abandoned. */
     private Optional<Decision> write(Verdict verdict, byte[] result, boolean provisional) {
-        boolean holds = !leaseMayBeOver();
         // Unless the handler itself says that nothing took effect.
-        abandons = verdict == Verdict.RELEASE
+        boolean abandons = verdict == Verdict.RELEASE
                 && takenOver
                 && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE
                 && (overtaken || decided != Verdict.RELEASE);
+        return write(new End(verdict, result, provisional, abandons));
+    }
+
+    /** The lease is renewed until the end is written: a pending completion must not look abandoned. */
+    private Optional<Decision> write(End end) {
+        boolean inTime = !lease.mayBeOver();
         if (endIsPending) {
             // The storage is down. The two writes may be made in either order: the provisional one replaces nothing.
-            writeLater(verdict, result, provisional);
+            writeLater(end);
             return Optional.empty();
         }
         try {
-            return insteadOfOwn(verdict, parts.guard().record(() -> send(verdict, result, provisional)));
+            return insteadOfOwn(end, parts.guard().record(() -> send(end)));
         } catch (CorruptRecordException e) {
-            parts.leases().ended(this);
-            parts.events().storageFailed(id, "the record was damaged while its handler ran", e);
+            parts.leases().ended(lease);
+            lease.damaged(e);
         } catch (Throwable e) {
             parts.events().storageFailed(id, "the end of an execution is not recorded yet", e);
-            // Whoever runs by the time this is retried began after this one had ended.
-            releasedInTime = holds && verdict == Verdict.RELEASE;
-            writeLater(verdict, result, provisional);
+            if (inTime && end.verdict == Verdict.RELEASE) {
+                lease.releasedInTime();
+            }
+            writeLater(end);
         }
-        return insteadOfOwn(verdict, Optional.empty());
+        return insteadOfOwn(end, Optional.empty());
     }
 
-    private void writeLater(Verdict verdict, byte[] result, boolean provisional) {
+    private void writeLater(End end) {
         endIsPending = true;
         parts.writes()
                 .retry(
                         id,
-                        verdict == Verdict.KEEP ? result.length : 0,
+                        end.verdict == Verdict.KEEP ? end.result.length : 0,
                         policy.retention(),
-                        () -> send(verdict, result, provisional),
-                        () -> parts.leases().ended(this));
+                        () -> send(end),
+                        () -> parts.leases().ended(lease));
     }
 
     /** A success that was not overtaken by an answer stands; a failure of somebody who was overtaken never does (T14). */
-    private Optional<Decision> insteadOfOwn(Verdict verdict, Optional<Decision> canonical) {
-        if (canonical.isPresent() && (verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
+    private Optional<Decision> insteadOfOwn(End end, Optional<Decision> canonical) {
+        if (canonical.isPresent() && (end.verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
             return canonical;
         }
-        return verdict == Verdict.RELEASE && overtaken ? Optional.of(Decisions.askAgain()) : Optional.empty();
+        return end.verdict == Verdict.RELEASE && overtaken ? Optional.of(Decisions.askAgain()) : Optional.empty();
     }
 
     /**
      * Those who wait here are told what is recorded, without asking the storage again. Of a provisional result they are not told: it
      * may be replaced in a moment, and their poll finds it if it is not.
      */
-    private Optional<Decision> send(Verdict verdict, byte[] result, boolean provisional) {
-        WriteResult written = switch (verdict) {
-            case KEEP ->
-                provisional
-                        ? parts.storage().completeProvisionally(claim, result, policy.retention())
-                        : parts.storage().complete(claim, result, policy.retention());
-            case RELEASE ->
-                abandons
-                        ? StorageClaims.abandon(parts.storage(), claim)
-                        : parts.storage().release(claim, policy.retention());
-            case UNKNOWN -> parts.storage().markUnknown(claim, policy.retention());
-        };
-        parts.leases().ended(this);
-        if (verdict == Verdict.RELEASE && !abandons && written instanceof WriteResult.Done) {
+    private Optional<Decision> send(End end) {
+        WriteResult written = store(end);
+        parts.leases().ended(lease);
+        if (end.verdict == Verdict.RELEASE && !end.abandons && written instanceof WriteResult.Done) {
             parts.events().released(id, releaseReason());
         }
-        Optional<Decision> canonical = judge(written).map(Decisions::ended);
+        Optional<Decision> canonical = lease.judge(written).map(Decisions::ended);
         if (canonical.isPresent()) {
             tell(canonical.get());
-        } else if (!provisional && !(written instanceof WriteResult.Fenced)) {
+        } else if (!end.provisional && !(written instanceof WriteResult.Fenced)) {
             tell(
-                    switch (verdict) {
-                        case KEEP -> Decisions.ended(result);
+                    switch (end.verdict) {
+                        case KEEP -> Decisions.ended(end.result);
                         case RELEASE -> Decisions.askAgain();
                         case UNKNOWN -> Decisions.outcomeUnknown();
                     });
         }
         return canonical;
+    }
+
+    private WriteResult store(End end) {
+        IdempotenceStorage storage = parts.storage();
+        return switch (end.verdict) {
+            case KEEP ->
+                end.provisional
+                        ? storage.completeProvisionally(claim, end.result, policy.retention())
+                        : storage.complete(claim, end.result, policy.retention());
+            case RELEASE -> end.abandons ? lease.abandon() : storage.release(claim, policy.retention());
+            case UNKNOWN -> storage.markUnknown(claim, policy.retention());
+        };
     }
 
     private ReleaseReason releaseReason() {
@@ -501,25 +433,5 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     private void tell(Decision decision) {
         parts.waiters().tell(claim.key(), claim.fingerprint(), decision);
-    }
-
-    private Optional<byte[]> judge(WriteResult written) {
-        if (written instanceof WriteResult.Fenced fenced) {
-            if (!releasedInTime) {
-                alarm(IdempotenceEvent.FENCED, "a late owner tried to finish and was stopped");
-            }
-            return Optional.ofNullable(fenced.result());
-        }
-        if (written instanceof WriteResult.StoredAfterLoss || written instanceof WriteResult.Lost) {
-            alarm(IdempotenceEvent.LOST, "the record vanished while its handler ran");
-        }
-        return Optional.empty();
-    }
-
-    /** A renewal and the end may find the same; it pages once. */
-    private void alarm(IdempotenceEvent event, String message) {
-        if (alarmed.compareAndSet(false, true)) {
-            parts.events().publish(event, id, message);
-        }
     }
 }

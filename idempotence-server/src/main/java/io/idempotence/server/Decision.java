@@ -6,7 +6,7 @@ import java.time.Duration;
 /** What a transport is to do with an attempt. */
 public sealed interface Decision {
     /**
-     * Run the handler, then {@link ClaimedExecution#finish(Verdict, byte[])} it, whatever happened.
+     * Run the handler, then {@link ClaimedExecution#finish} it, whatever happened.
      *
      * @param execution the right to run
      */
@@ -15,7 +15,7 @@ public sealed interface Decision {
     /**
      * Give the stored result again, or, if it cannot be read, do what {@link Engine#unreadable} says.
      *
-     * @param result the bytes given to {@link ClaimedExecution#finish(Verdict, byte[])} by the attempt that ran
+     * @param result the bytes given to {@link ClaimedExecution#finish} by the attempt that ran
      */
     record Replay(byte[] result) implements Decision {}
 

@@ -165,7 +165,7 @@ public final class Engine {
 
     private Decision run(IdempotentCall call, IdempotencePolicy policy, ClaimResult.Claimed claimed, long left) {
         ClaimedExecution execution = new ClaimedExecution(parts, call, claimed, left, policy);
-        parts.leases().started(execution);
+        parts.leases().started(execution.lease());
         if (claimed.takenOver()) {
             parts.events()
                     .publish(

@@ -270,7 +270,7 @@ public final class Idempotence implements AutoCloseable {
         try {
             result = work.run(execution);
         } catch (Throwable e) {
-            Optional<Decision> canonical = execution.finish(execution.byException(e), StoredResult.unavailable());
+            Optional<Decision> canonical = execution.finishWithoutResult(execution.byException(e));
             if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
                 LOG.warn("the work of a late owner failed; its caller gets the result of the one that overtook it", e);
                 return decoded(execution.id(), codec, replay.result());
@@ -282,7 +282,7 @@ public final class Idempotence implements AutoCloseable {
             stored = result == null ? StoredResult.nothing() : StoredResult.value(codec.encode(result));
         } catch (Throwable e) {
             // The work took effect: it must never run again, whatever became of its result.
-            execution.finish(Verdict.KEEP, StoredResult.unavailable());
+            execution.finishWithoutResult(Verdict.KEEP);
             throw e;
         }
         Decision instead = execution.finish(Verdict.KEEP, stored).orElse(null);

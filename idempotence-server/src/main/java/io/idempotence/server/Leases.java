@@ -30,10 +30,10 @@ final class Leases implements AutoCloseable {
 
     private final BackgroundTasks background;
     /** One for each ID as a rule. A late owner may run beside its successor, and must not take its place. */
-    private final Map<StorageKey, List<ClaimedExecution>> running = new ConcurrentHashMap<>();
+    private final Map<StorageKey, List<Lease>> running = new ConcurrentHashMap<>();
 
     private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
-    private final Queue<ClaimedExecution> due = new ConcurrentLinkedQueue<>();
+    private final Queue<Lease> due = new ConcurrentLinkedQueue<>();
     private final ThreadPoolExecutor renewers;
 
     // Written under this object's lock, which is never held across I/O.
@@ -58,13 +58,13 @@ final class Leases implements AutoCloseable {
                 new ThreadPoolExecutor.DiscardPolicy());
     }
 
-    void started(ClaimedExecution execution) {
+    void started(Lease lease) {
         running.merge(
-                execution.key(),
-                List.of(execution),
+                lease.key(),
+                List.of(lease),
                 (here, one) -> Stream.concat(here.stream(), one.stream()).toList());
-        long atMost = execution.lease().toNanos() / 6;
-        // A look takes its plan away before it begins: one that is planned still will see this execution.
+        long atMost = lease.nanos() / 6;
+        // A look takes its plan away before it begins: one that is planned still will see this lease.
         if (!planned || atMost < tick) {
             plan(atMost);
         }
@@ -74,13 +74,12 @@ final class Leases implements AutoCloseable {
         return running.containsKey(key);
     }
 
-    void ended(ClaimedExecution execution) {
-        if (running.remove(execution.key(), List.of(execution))) {
+    void ended(Lease lease) {
+        if (running.remove(lease.key(), List.of(lease))) {
             return;
         }
-        running.computeIfPresent(execution.key(), (key, here) -> {
-            List<ClaimedExecution> left =
-                    here.stream().filter(other -> other != execution).toList();
+        running.computeIfPresent(lease.key(), (key, here) -> {
+            List<Lease> left = here.stream().filter(other -> other != lease).toList();
             return left.isEmpty() ? null : left;
         });
     }
@@ -105,11 +104,10 @@ final class Leases implements AutoCloseable {
             planned = false;
         }
         try {
-            List<ClaimedExecution> all =
-                    running.values().stream().flatMap(List::stream).toList();
-            for (ClaimedExecution execution : longestAgoFirst(all)) {
-                if (execution.isRenewalDue(System.nanoTime()) && execution.beginRenewal()) {
-                    begun(execution);
+            List<Lease> all = running.values().stream().flatMap(List::stream).toList();
+            for (Lease lease : longestAgoFirst(all)) {
+                if (lease.isRenewalDue(System.nanoTime()) && lease.beginRenewal()) {
+                    begun(lease);
                 }
             }
             if (!due.isEmpty()) {
@@ -123,44 +121,46 @@ final class Leases implements AutoCloseable {
         }
     }
 
-    static List<ClaimedExecution> longestAgoFirst(List<ClaimedExecution> executions) {
+    static List<Lease> longestAgoFirst(List<Lease> leases) {
         // Renewals go on meanwhile: what is compared must not change while it is sorted.
-        record Seen(ClaimedExecution execution, long renewedAt) {}
-        return executions.stream()
-                .map(execution -> new Seen(execution, execution.renewedAt()))
+        record Seen(Lease lease, long renewedAt) {}
+        return leases.stream()
+                .map(lease -> new Seen(lease, lease.renewedAt()))
                 .sorted(Comparator.comparingLong(Seen::renewedAt))
-                .map(Seen::execution)
+                .map(Seen::lease)
                 .toList();
     }
 
     /** Permits are given here, in order, not by the threads that renew, which would race for them. */
-    private void begun(ClaimedExecution execution) {
-        if (execution.isRenewalInTrouble() && !trouble.tryAcquire()) {
+    private void begun(Lease lease) {
+        if (lease.isRenewalInTrouble() && !trouble.tryAcquire()) {
             // It stays due, for the next look.
-            execution.endRenewal();
+            lease.endRenewal();
             return;
         }
-        due.add(execution);
+        due.add(lease);
         renewers.execute(this::renewAllDue);
     }
 
     private void renewAllDue() {
-        ClaimedExecution execution;
-        while ((execution = due.poll()) != null) {
-            boolean hasPermit = execution.isRenewalInTrouble();
-            renew(execution);
+        Lease lease;
+        while ((lease = due.poll()) != null) {
+            boolean hasPermit = lease.isRenewalInTrouble();
+            renew(lease);
             if (hasPermit) {
                 trouble.release();
             }
-            execution.endRenewal();
+            lease.endRenewal();
         }
     }
 
-    private static void renew(ClaimedExecution execution) {
+    void renew(Lease lease) {
         try {
-            execution.renew();
+            if (!lease.renew()) {
+                ended(lease);
+            }
         } catch (Throwable e) {
-            execution.renewalFailed(e);
+            lease.renewalFailed(e);
         }
     }
 

@@ -1,13 +1,10 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
-import io.idempotence.server.storage.WriteResult;
-import java.time.Duration;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -15,8 +12,6 @@ import java.util.function.BooleanSupplier;
  * the background.
  */
 final class StorageClaims {
-    private static final Duration AT_ONCE = Duration.ofMillis(1);
-
     private final IdempotenceStorage storage;
     private final StorageGuard guard;
     private final BackgroundTasks giveBacks;
@@ -115,17 +110,9 @@ final class StorageClaims {
     /** Gives back a claim under which nothing will run. */
     void giveBack(ClaimResult.Claimed claimed, ClaimRequest request) {
         if (claimed.takenOver() && request.takeOver()) {
-            abandon(storage, claimed.claim());
+            Lease.abandon(storage, claimed.claim());
         } else {
             storage.release(claimed.claim(), request.retention());
         }
-    }
-
-    /**
-     * Ends the lease, so that the record is abandoned. What the execution before a take-over did is not known still; a release
-     * would forget that, and the next execution would be no take-over (T7).
-     */
-    static WriteResult abandon(IdempotenceStorage storage, Claim claim) {
-        return storage.renew(claim, AT_ONCE);
     }
 }

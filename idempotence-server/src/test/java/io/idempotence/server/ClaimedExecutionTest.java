@@ -96,14 +96,11 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    void knowsWhatItIsAndWhetherItEnded() {
+    void knowsWhatItIs() {
         ClaimedExecution execution = run();
         assertThat(execution.id()).isEqualTo(id);
         assertThat(execution.key()).isEqualTo(key);
         assertThat(execution.takenOver()).isFalse();
-        assertThat(execution.finished()).isFalse();
-        execution.finish(Verdict.KEEP, OWN);
-        assertThat(execution.finished()).isTrue();
     }
 
     @Test
@@ -424,19 +421,22 @@ class ClaimedExecutionTest {
     void aFailedRenewalIsDueAgainSoon() {
         ClaimedExecution execution = run();
         long before = System.nanoTime();
-        assertThat(execution.isRenewalDue(
-                        before + LEASE.dividedBy(3).minusSeconds(50).toNanos()))
+        assertThat(execution
+                        .lease()
+                        .isRenewalDue(
+                                before + LEASE.dividedBy(3).minusSeconds(50).toNanos()))
                 .isFalse();
-        assertThat(execution.isRenewalDue(before + LEASE.dividedBy(3).toNanos()))
+        assertThat(execution.lease().isRenewalDue(before + LEASE.dividedBy(3).toNanos()))
                 .isTrue();
-        execution.renewalFailed(new IllegalStateException("for the test"));
+        execution.lease().renewalFailed(new IllegalStateException("for the test"));
         long after = System.nanoTime();
-        assertThat(execution.isRenewalInTrouble()).isTrue();
-        assertThat(execution.isRenewalDue(before + LEASE.dividedBy(6).toNanos() - 1))
+        assertThat(execution.lease().isRenewalInTrouble()).isTrue();
+        assertThat(execution.lease().isRenewalDue(before + LEASE.dividedBy(6).toNanos() - 1))
                 .isFalse();
-        assertThat(execution.isRenewalDue(after + LEASE.dividedBy(6).toNanos())).isTrue();
-        execution.renew();
-        assertThat(execution.isRenewalInTrouble()).isFalse();
+        assertThat(execution.lease().isRenewalDue(after + LEASE.dividedBy(6).toNanos()))
+                .isTrue();
+        execution.lease().renew();
+        assertThat(execution.lease().isRenewalInTrouble()).isFalse();
     }
 
     @Test
@@ -445,7 +445,7 @@ class ClaimedExecutionTest {
         ClaimedExecution execution = run();
         memory.delete(key);
         told.clear();
-        execution.renew();
+        execution.lease().renew();
         assertThat(told).containsExactly("LOST");
         execution.finish(Verdict.KEEP, OWN);
         assertThat(told).containsExactly("LOST", "overhead of RUN");
@@ -458,7 +458,7 @@ class ClaimedExecutionTest {
         ClaimedExecution execution = run();
         told.clear();
         fail(Call.RENEW, new CorruptRecordException("somebody wrote over it"));
-        execution.renew();
+        execution.lease().renew();
         assertThat(told).containsExactly("STORAGE_ERROR");
         fail(Call.COMPLETE, new CorruptRecordException("somebody wrote over it"));
         assertThat(execution.finish(Verdict.KEEP, OWN)).isEmpty();
@@ -519,7 +519,7 @@ class ClaimedExecutionTest {
     void aRenewalThatIsLateDoesNotRenewALeaseThatWasEnded() {
         ClaimedExecution second = takenOver();
         second.finish(Verdict.RELEASE, OWN);
-        second.renew();
+        second.lease().renew();
         assertThat(next().takenOver()).isTrue();
     }
 
@@ -651,7 +651,7 @@ class ClaimedExecutionTest {
                 .build();
         fail(Call.RENEW, new StorageUnavailableException("the cable is out", null));
         ClaimedExecution late = ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), brief)).execution();
-        await().until(late::leaseMayBeOver);
+        await().until(() -> late.lease().mayBeOver());
         clock.advance(LEASE);
         run();
         fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));

@@ -48,7 +48,6 @@ class LeasesTest {
     private final Events events = new Events(null);
     private final BackgroundTasks background = new BackgroundTasks(events, "idempotence-test");
     private final Leases leases = new Leases(background);
-    private final WaitingDuplicates waiters = new WaitingDuplicates(background, background, leases::isRunning, 0);
     private final AtomicInteger owners = new AtomicInteger();
     private final Semaphore goOn = new Semaphore(0);
 
@@ -75,39 +74,25 @@ class LeasesTest {
         return ((ClaimResult.Claimed) memory.claim(request)).claim();
     }
 
-    private ClaimedExecution execution(Claim claim) {
-        return execution(claim, POLICY);
+    private Lease lease(Claim claim) {
+        return lease(claim, POLICY);
     }
 
-    private ClaimedExecution execution(Claim claim, IdempotencePolicy policy) {
-        EngineParts parts = new EngineParts(
-                storage,
-                new StorageGuard(events, () -> {}, Duration.ofSeconds(1)),
-                events,
-                background,
-                background,
-                leases,
-                new UnsettledResults(),
-                waiters);
-        return new ClaimedExecution(
-                parts,
-                IdempotentCall.of(IdempotenceId.of("any")),
-                new ClaimResult.Claimed(claim, false),
-                System.nanoTime(),
-                policy);
+    private Lease lease(Claim claim, IdempotencePolicy policy) {
+        return new Lease(storage, events, IdempotenceId.of("any"), claim, policy.lease(), System.nanoTime());
     }
 
-    private ClaimedExecution abandoned(String id) {
-        ClaimedExecution execution = execution(claim(id));
+    private Lease abandoned(String id) {
+        Lease lease = lease(claim(id));
         await().until(() -> memory.find(key(id)).orElseThrow().state() == RecordState.ABANDONED);
-        return execution;
+        return lease;
     }
 
     @Test
     @DisplayName("P2: a late owner that begins after its successor does not take its place among the renewed")
     void aLateOwnerThatBeginsLateDoesNotStopTheRenewalOfItsSuccessor() {
-        ClaimedExecution late = abandoned("order-1");
-        ClaimedExecution successor = execution(claim("order-1"));
+        Lease late = abandoned("order-1");
+        Lease successor = lease(claim("order-1"));
         leases.started(successor);
         leases.started(late);
 
@@ -127,16 +112,16 @@ class LeasesTest {
     @Test
     @DisplayName("T14: an owner that was told that it was overtaken knows it, however long its lease would be")
     void anOwnerThatWasOvertakenDoesNotThinkThatItHoldsItsClaim() {
-        ClaimedExecution late = execution(claim("order-1"), IdempotencePolicy.defaults());
-        late.renew();
-        assertThat(late.leaseMayBeOver()).isFalse();
+        Lease late = lease(claim("order-1"), IdempotencePolicy.defaults());
+        leases.renew(late);
+        assertThat(late.mayBeOver()).isFalse();
         leases.started(late);
         memory.delete(key("order-1"));
         claim("order-1");
 
-        late.renew();
+        leases.renew(late);
 
-        assertThat(late.leaseMayBeOver()).isTrue();
+        assertThat(late.mayBeOver()).isTrue();
         assertThat(leases.isRunning(key("order-1"))).isFalse();
     }
 
@@ -144,7 +129,7 @@ class LeasesTest {
     void aProcessThatEndsIsNotKeptByItsRenewals() {
         AtomicReference<Boolean> daemon = new AtomicReference<>();
         storage.before((call, key) -> daemon.set(Thread.currentThread().isDaemon()));
-        leases.started(execution(claim("order-1")));
+        leases.started(lease(claim("order-1")));
         await().until(() -> daemon.get() != null);
         assertThat(daemon).hasValue(true);
     }
@@ -158,10 +143,10 @@ class LeasesTest {
                 throw new StorageUnavailableException("all are in trouble", null);
             }
         });
-        List<ClaimedExecution> all = new ArrayList<>();
-        IntStream.range(0, 12).forEach(i -> all.add(execution(claim("order-" + i))));
+        List<Lease> all = new ArrayList<>();
+        IntStream.range(0, 12).forEach(i -> all.add(lease(claim("order-" + i))));
         all.forEach(leases::started);
-        await().until(() -> all.stream().allMatch(ClaimedExecution::isRenewalInTrouble));
+        await().until(() -> all.stream().allMatch(Lease::isRenewalInTrouble));
 
         storage.before((call, key) -> {
             if (call == Call.RENEW) {
@@ -184,8 +169,8 @@ class LeasesTest {
     @Test
     @DisplayName("T9: renewals that go on while the next ones are planned do not disturb the plan")
     void theOrderIsOfOneMomentAlthoughRenewalsGoOn() {
-        List<ClaimedExecution> all = new ArrayList<>();
-        IntStream.range(0, 500).forEach(i -> all.add(execution(claim("order-" + i))));
+        List<Lease> all = new ArrayList<>();
+        IntStream.range(0, 500).forEach(i -> all.add(lease(claim("order-" + i))));
         AtomicBoolean over = new AtomicBoolean();
         CompletableFuture<Void> renewals = CompletableFuture.runAsync(() -> {
             while (!over.get()) {
@@ -203,7 +188,7 @@ class LeasesTest {
         }
     }
 
-    private boolean isDue(ClaimedExecution execution) {
-        return execution.isRenewalDue(System.nanoTime());
+    private boolean isDue(Lease lease) {
+        return lease.isRenewalDue(System.nanoTime());
     }
 }

@@ -428,8 +428,8 @@ class StorageTroubleTest {
         storage.before((call, which) -> left.set(System.nanoTime()));
         Decision.Run run =
                 (Decision.Run) idempotence().engine().claim(IdempotentCall.of(id), IdempotencePolicy.defaults());
-        assertThat(run.execution().renewedAt() - left.get()).isNotPositive();
-        assertThat(run.execution().leaseMayBeOver()).isFalse();
+        assertThat(run.execution().lease().renewedAt() - left.get()).isNotPositive();
+        assertThat(run.execution().lease().mayBeOver()).isFalse();
     }
 
     @Test
