@@ -21,8 +21,8 @@ record EngineParts(
         IdempotenceStorage storage,
         StorageGuard guard,
         Events events,
-        BackgroundTasks writes,
-        BackgroundTasks giveBacks,
+        BackgroundWrites writes,
+        BackgroundWrites giveBacks,
         Leases leases,
         UnsettledResults unsettled,
         WaitingDuplicates waiters)
@@ -32,41 +32,18 @@ record EngineParts(
 
     static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
         StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
-        BackgroundTasks.Outage outage = new BackgroundTasks.Outage() {
-            @Override
-            public boolean isKnown() {
-                return guard.isOpen();
-            }
-
-            @Override
-            public void suspect() {
-                guard.suspect();
-            }
-        };
-        BackgroundTasks writes =
-                new BackgroundTasks(events, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN, outage);
+        BackgroundWrites writes =
+                new BackgroundWrites(events, guard, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN);
         // Nothing ran under what they give back: its outcome is no question.
-        BackgroundTasks giveBacks =
-                new BackgroundTasks(events, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR, outage);
+        BackgroundWrites giveBacks =
+                new BackgroundWrites(events, guard, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR);
         guard.whenBack(() -> writes.isAwaiting() || giveBacks.isAwaiting(), () -> {
             writes.flush();
             giveBacks.flush();
         });
-        // Threads of their own: a write that waits for the storage must not let the leases of others run out.
-        Leases leases = new Leases(new BackgroundTasks(events, "idempotence-renewals"));
-        return new EngineParts(
-                storage,
-                guard,
-                events,
-                writes,
-                giveBacks,
-                leases,
-                new UnsettledResults(),
-                new WaitingDuplicates(
-                        new BackgroundTasks(events, "idempotence-polls"),
-                        new BackgroundTasks(events, "idempotence-timeouts"),
-                        leases::isRunning,
-                        maxWaiting));
+        Leases leases = new Leases();
+        WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaiting);
+        return new EngineParts(storage, guard, events, writes, giveBacks, leases, new UnsettledResults(), waiters);
     }
 
     /**
@@ -88,7 +65,7 @@ record EngineParts(
         waiters.close();
         leases.close();
         List<Runnable> ends =
-                Stream.of(writes, giveBacks).map(BackgroundTasks::beginClose).toList();
+                Stream.of(writes, giveBacks).map(BackgroundWrites::beginClose).toList();
         ends.forEach(Runnable::run);
         guard.close();
         storage.close();

@@ -8,7 +8,8 @@ import org.slf4j.LoggerFactory;
 
 /** Tells the listener, and the log where a person should look. Messages hold IDs at debug only; the MDC has the ID always. */
 final class Events {
-    private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
+    /** The one logger of this package, which operators know by the name of its facade. */
+    static final Logger LOG = LoggerFactory.getLogger("io.idempotence.server.Idempotence");
 
     private static final IdempotenceListener NOBODY = (event, id) -> {};
 

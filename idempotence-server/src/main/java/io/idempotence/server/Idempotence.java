@@ -14,8 +14,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Lets a logical call run once, and gives every later attempt what the first one got (promises P2 to P6).
@@ -52,8 +50,6 @@ import org.slf4j.LoggerFactory;
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
 public final class Idempotence implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(Idempotence.class);
-
     private final String namespace;
     private final IdempotencePolicy policy;
     private final EngineParts parts;
@@ -272,7 +268,8 @@ public final class Idempotence implements AutoCloseable {
         } catch (Throwable e) {
             Optional<Decision> canonical = execution.finishWithoutResult(execution.byException(e));
             if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
-                LOG.warn("the work of a late owner failed; its caller gets the result of the one that overtook it", e);
+                Events.LOG.warn(
+                        "the work of a late owner failed; its caller gets the result of the one that overtook it", e);
                 return decoded(execution.id(), codec, replay.result());
             }
             throw e;

@@ -19,6 +19,8 @@ import java.util.stream.Stream;
  * an execution costs no more than an entry in a map.
  */
 final class Leases implements AutoCloseable {
+    private static final String THREAD_NAME = "idempotence-renewals";
+
     /** A storage that lets one record's renewal wait, as a dead shard does, must not cost the other records their leases. */
     private static final int MOST_THREADS = 16;
 
@@ -28,35 +30,26 @@ final class Leases implements AutoCloseable {
     private static final long SHORTEST_TICK = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long LONGEST_TICK = TimeUnit.SECONDS.toNanos(1);
 
-    private final BackgroundTasks background;
+    private final Scheduler looks = new Scheduler(THREAD_NAME, 1);
     /** One for each ID as a rule. A late owner may run beside its successor, and must not take its place. */
     private final Map<StorageKey, List<Lease>> running = new ConcurrentHashMap<>();
 
     private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
     private final Queue<Lease> due = new ConcurrentLinkedQueue<>();
-    private final ThreadPoolExecutor renewers;
+    /** Whoever is turned away is not missed: those who are busy go on until nothing is due. */
+    private final ThreadPoolExecutor renewers = new ThreadPoolExecutor(
+            0,
+            MOST_THREADS,
+            10,
+            TimeUnit.SECONDS,
+            new SynchronousQueue<>(),
+            Scheduler.daemons(THREAD_NAME),
+            new ThreadPoolExecutor.DiscardPolicy());
 
     // Written under this object's lock, which is never held across I/O.
     private volatile long tick = LONGEST_TICK;
     private volatile boolean planned;
     private long latestPlan;
-
-    Leases(BackgroundTasks background) {
-        this.background = background;
-        // Whoever is turned away is not missed: those who are busy go on until nothing is due.
-        this.renewers = new ThreadPoolExecutor(
-                0,
-                MOST_THREADS,
-                10,
-                TimeUnit.SECONDS,
-                new SynchronousQueue<>(),
-                task -> {
-                    Thread thread = new Thread(task, "idempotence-renewals");
-                    thread.setDaemon(true);
-                    return thread;
-                },
-                new ThreadPoolExecutor.DiscardPolicy());
-    }
 
     void started(Lease lease) {
         running.merge(
@@ -92,7 +85,7 @@ final class Leases implements AutoCloseable {
         if (shorter || !planned) {
             // A look that was planned for a longer lease would come too late for a shorter one: this plan replaces it.
             long plan = ++latestPlan;
-            planned = background.tryLater(Duration.ofNanos(tick), () -> renewDue(plan)) != null;
+            planned = looks.later(Duration.ofNanos(tick), () -> renewDue(plan)) != null;
         }
     }
 
@@ -166,8 +159,8 @@ final class Leases implements AutoCloseable {
 
     @Override
     public void close() {
-        background.close();
+        looks.close();
         renewers.shutdownNow();
-        BackgroundTasks.awaitEnd(renewers);
+        Scheduler.awaitEnd(renewers);
     }
 }

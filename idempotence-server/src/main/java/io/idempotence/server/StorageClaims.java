@@ -14,10 +14,10 @@ import java.util.function.BooleanSupplier;
 final class StorageClaims {
     private final IdempotenceStorage storage;
     private final StorageGuard guard;
-    private final BackgroundTasks giveBacks;
+    private final BackgroundWrites giveBacks;
     private final CountedKeys beingGivenBack = new CountedKeys();
 
-    StorageClaims(IdempotenceStorage storage, StorageGuard guard, BackgroundTasks giveBacks) {
+    StorageClaims(IdempotenceStorage storage, StorageGuard guard, BackgroundWrites giveBacks) {
         this.storage = storage;
         this.guard = guard;
         this.giveBacks = giveBacks;

@@ -7,8 +7,6 @@ import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.concurrent.ConcurrentSkipListMap;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,7 +31,7 @@ final class StorageGuard implements AutoCloseable {
     private static final int FEWEST_CALLS = 10;
     private static final int TRIAL_CALLS = 8;
 
-    private static final long PROBE_EVERY_MILLIS = 250;
+    private static final Duration PROBE_EVERY = Duration.ofMillis(250);
     /** A probe may hang as long as the driver waits: others must notice meanwhile that the storage is back. */
     private static final int MOST_PROBES = 4;
 
@@ -50,7 +48,7 @@ final class StorageGuard implements AutoCloseable {
     private final Runnable probe;
     private final long slowCallNanos;
     private final CircuitBreaker breaker;
-    private final ScheduledThreadPoolExecutor prober;
+    private final Scheduler prober = new Scheduler("idempotence-probes", MOST_PROBES);
     private final AtomicBoolean probing = new AtomicBoolean();
     /** Whether the next probe that succeeds tells of a recovery. */
     private final AtomicBoolean suspected = new AtomicBoolean();
@@ -94,14 +92,6 @@ final class StorageGuard implements AutoCloseable {
         breaker.getEventPublisher()
                 .onStateTransition(
                         transition -> changed(transition.getStateTransition().getToState()));
-        this.prober = new ScheduledThreadPoolExecutor(MOST_PROBES, task -> {
-            Thread thread = new Thread(task, "idempotence-probes");
-            thread.setDaemon(true);
-            return thread;
-        });
-        prober.setKeepAliveTime(2, TimeUnit.SECONDS);
-        prober.allowCoreThreadTimeOut(true);
-        prober.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
     /**
@@ -264,9 +254,7 @@ final class StorageGuard implements AutoCloseable {
     }
 
     private void plan() {
-        try {
-            prober.schedule(this::look, PROBE_EVERY_MILLIS, TimeUnit.MILLISECONDS);
-        } catch (RejectedExecutionException e) {
+        if (prober.later(PROBE_EVERY, this::look) == null) {
             probing.set(false);
         }
     }
@@ -310,13 +298,13 @@ final class StorageGuard implements AutoCloseable {
     /** From here on nothing is refused for an outage, and nothing probed. */
     void beginClose() {
         closed = true;
-        prober.shutdownNow();
+        prober.interrupt();
     }
 
     /** Waits for probes that are under way, which a driver may not interrupt. */
     @Override
     public void close() {
         beginClose();
-        BackgroundTasks.awaitEnd(prober);
+        prober.awaitEnd();
     }
 }

@@ -27,17 +27,17 @@ final class WaitingDuplicates implements AutoCloseable {
     /** What those get whose wait is broken off because this is closed. */
     static final Decision CLOSED = new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
 
-    private final BackgroundTasks polls;
-    private final BackgroundTasks timeouts;
+    private final Scheduler polls = new Scheduler("idempotence-polls", 1);
+    /** Apart from polls, which wait for the storage. */
+    private final Scheduler timeouts = new Scheduler("idempotence-timeouts", 1);
+
     private final Predicate<StorageKey> runsHere;
     private final int limit;
     private final AtomicInteger count = new AtomicInteger();
     private final Map<Operation, Set<CompletableFuture<Decision>>> waiting = new ConcurrentHashMap<>();
 
-    /** @param timeouts apart from {@code polls}, which wait for the storage */
-    WaitingDuplicates(BackgroundTasks polls, BackgroundTasks timeouts, Predicate<StorageKey> runsHere, int limit) {
-        this.polls = polls;
-        this.timeouts = timeouts;
+    /** @param limit how many may wait at once */
+    WaitingDuplicates(Predicate<StorageKey> runsHere, int limit) {
         this.runsHere = runsHere;
         this.limit = limit;
     }
@@ -67,7 +67,7 @@ final class WaitingDuplicates implements AutoCloseable {
         });
         // Not completeOnTimeout: the JDK's thread for that outlives an undeployed application and keeps its classes.
         Future<?> timeout =
-                timeouts.tryLater(Duration.ofMillis(Millis.capped(patience)), () -> waiter.complete(otherwise));
+                timeouts.later(Duration.ofMillis(Millis.capped(patience)), () -> waiter.complete(otherwise));
         waiter.whenComplete((decision, failure) -> {
             count.decrementAndGet();
             leave(operation, waiter);
@@ -94,7 +94,7 @@ final class WaitingDuplicates implements AutoCloseable {
             Set<CompletableFuture<Decision>> together,
             Supplier<@Nullable Decision> look,
             Duration delay) {
-        Future<?> planned = polls.tryLater(delay, () -> {
+        Future<?> planned = polls.later(delay, () -> {
             // Those who came after the last of these had left have a poll of their own.
             if (waiting.get(operation) == together) {
                 Decision decision = runsHere.test(operation.key) ? null : look.get();

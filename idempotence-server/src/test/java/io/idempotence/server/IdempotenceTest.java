@@ -311,17 +311,11 @@ class IdempotenceTest {
         ClaimResult.Claimed claimed = (ClaimResult.Claimed) storage.claim(request);
         await().until(() -> refusalOf(() -> idempotence.execute(id, this::work)) == Refusal.OUTCOME_UNKNOWN);
         Events toTest = new Events((event, which) -> events.add(event));
-        BackgroundTasks background = new BackgroundTasks(toTest, "idempotence-test");
-        WaitingDuplicates nobody = new WaitingDuplicates(background, background, key -> false, 0);
-        EngineParts parts = new EngineParts(
-                storage,
-                new StorageGuard(toTest, () -> {}, Duration.ofSeconds(1)),
-                toTest,
-                background,
-                background,
-                new Leases(background),
-                new UnsettledResults(),
-                nobody);
+        StorageGuard guard = new StorageGuard(toTest, () -> {}, Duration.ofSeconds(1));
+        BackgroundWrites writes = new BackgroundWrites(toTest, guard, "idempotence-test", 1, IdempotenceEvent.UNKNOWN);
+        WaitingDuplicates nobody = new WaitingDuplicates(key -> false, 0);
+        EngineParts parts =
+                new EngineParts(storage, guard, toTest, writes, writes, new Leases(), new UnsettledResults(), nobody);
         return new ClaimedExecution(parts, IdempotentCall.of(id), claimed, left, policy);
     }
 

@@ -46,8 +46,7 @@ class LeasesTest {
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
     private final FaultyStorage storage = new FaultyStorage(memory);
     private final Events events = new Events(null);
-    private final BackgroundTasks background = new BackgroundTasks(events, "idempotence-test");
-    private final Leases leases = new Leases(background);
+    private final Leases leases = new Leases();
     private final AtomicInteger owners = new AtomicInteger();
     private final Semaphore goOn = new Semaphore(0);
 
@@ -55,7 +54,6 @@ class LeasesTest {
     void stop() {
         storage.before((call, key) -> {});
         goOn.release(1_000);
-        background.close();
         leases.close();
     }
 

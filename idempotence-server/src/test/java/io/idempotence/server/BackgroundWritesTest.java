@@ -24,10 +24,10 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Writes that could not be made when they were due: how many may wait, how long, and what becomes of the others (T22). */
-class BackgroundTasksTest {
+class BackgroundWritesTest {
     private static final Duration RETENTION = Duration.ofHours(24);
     private static final Duration CLOSING = Duration.ofSeconds(2);
-    private static final int WHOLE_ROOM = (int) BackgroundTasks.MAX_BYTES - BackgroundTasks.BYTES_PER_WRITE;
+    private static final int WHOLE_ROOM = (int) BackgroundWrites.MAX_BYTES - BackgroundWrites.BYTES_PER_WRITE;
     private static final IdempotencePolicy SHORT_LEASE =
             IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
 
@@ -37,8 +37,10 @@ class BackgroundTasksTest {
     private final Events events = new Events((event, which) -> told.add(event + " " + which.value()));
     // As nanoTime may be: about to overflow.
     private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
-    private final BackgroundTasks background = new BackgroundTasks(
-            events, "idempotence-test", 1, IdempotenceEvent.UNKNOWN, BackgroundTasks.Outage.UNKNOWN, now::get, CLOSING);
+    private final StorageGuard guard = new StorageGuard(events, () -> {}, Duration.ofSeconds(1));
+    private final BackgroundWrites background =
+            new BackgroundWrites(events, guard, "idempotence-test", 1, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
+    private final Scheduler scheduler = new Scheduler("idempotence-test", 1);
     private final AtomicBoolean down = new AtomicBoolean(true);
     private final AtomicInteger tries = new AtomicInteger();
     private final AtomicInteger ends = new AtomicInteger();
@@ -49,6 +51,8 @@ class BackgroundTasksTest {
         over.countDown();
         down.set(false);
         background.close();
+        scheduler.close();
+        guard.close();
     }
 
     private void write() {
@@ -106,7 +110,7 @@ class BackgroundTasksTest {
 
     @Test
     void roomIsGivenBackWhenAWriteIsMadeAndWhenItDidNotFit() {
-        retry(id, WHOLE_ROOM - BackgroundTasks.BYTES_PER_WRITE);
+        retry(id, WHOLE_ROOM - BackgroundWrites.BYTES_PER_WRITE);
         retry(tooMany, 1);
         assertThat(told).containsExactly("UNKNOWN order-2");
         retry(tooMany, 0);
@@ -215,7 +219,6 @@ class BackgroundTasksTest {
         int last = tries.get();
         retry(id, 0);
         assertThat(tries).hasValue(last + 1);
-        assertThat(background.tryLater(Duration.ZERO, tries::incrementAndGet)).isNull();
         background.add(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(ends).hasValue(1);
         assertThat(tries).hasValue(last + 1);
@@ -225,10 +228,12 @@ class BackgroundTasksTest {
     @Test
     void whatIsForLaterIsDoneWhenItIsClosedUnlessItMayBeDropped() {
         background.add(id, Duration.ofHours(1), ends::incrementAndGet);
-        assertThat(background.tryLater(Duration.ofHours(1), tries::incrementAndGet))
-                .isNotNull();
+        assertThat(scheduler.later(Duration.ofHours(1), tries::incrementAndGet)).isNotNull();
         background.close();
         background.close();
+        scheduler.close();
+        scheduler.close();
+        assertThat(scheduler.later(Duration.ZERO, tries::incrementAndGet)).isNull();
         assertThat(ends).hasValue(1);
         assertThat(tries).hasValue(0);
     }
@@ -238,25 +243,20 @@ class BackgroundTasksTest {
         background.add(id, Duration.ZERO, () -> {
             throw new IllegalStateException("a bug");
         });
-        background.tryLater(Duration.ZERO, () -> {
+        background.add(id, Duration.ofMillis(1), ends::incrementAndGet);
+        scheduler.later(Duration.ZERO, () -> {
             throw new NoClassDefFoundError("a bug");
         });
-        background.tryLater(Duration.ofMillis(1), ends::incrementAndGet);
-        await().until(() -> ends.get() == 1);
+        scheduler.later(Duration.ofMillis(1), ends::incrementAndGet);
+        await().until(() -> ends.get() == 2);
     }
 
     @Test
     @DisplayName("at the end a write that can be made is made, while others hang")
     void whatCanBeWrittenWhenItIsClosedIsWrittenWhileOthersHang() {
         AtomicInteger hanging = new AtomicInteger();
-        BackgroundTasks few = new BackgroundTasks(
-                events,
-                "idempotence-test",
-                3,
-                IdempotenceEvent.UNKNOWN,
-                BackgroundTasks.Outage.UNKNOWN,
-                now::get,
-                CLOSING);
+        BackgroundWrites few =
+                new BackgroundWrites(events, guard, "idempotence-test", 3, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
         Runnable hangs = () -> {
             hanging.incrementAndGet();
             hang();
@@ -278,16 +278,10 @@ class BackgroundTasksTest {
     @Test
     @DisplayName("T22: the listener is told each write that is given up because this is closed")
     void whatIsGivenUpWhenItIsClosedIsTold() {
-        BackgroundTasks giveBacks = new BackgroundTasks(
-                events,
-                "idempotence-test",
-                1,
-                IdempotenceEvent.STORAGE_ERROR,
-                BackgroundTasks.Outage.UNKNOWN,
-                now::get,
-                CLOSING);
-        List<BackgroundTasks> both = List.of(background, giveBacks);
-        for (BackgroundTasks each : both) {
+        BackgroundWrites giveBacks = new BackgroundWrites(
+                events, guard, "idempotence-test", 1, IdempotenceEvent.STORAGE_ERROR, now::get, CLOSING);
+        List<BackgroundWrites> both = List.of(background, giveBacks);
+        for (BackgroundWrites each : both) {
             CountDownLatch underWay = new CountDownLatch(1);
             Runnable hangs = () -> {
                 underWay.countDown();
@@ -300,7 +294,7 @@ class BackgroundTasksTest {
             each.retry(tooMany, 0, RETENTION, hangs, () -> {});
         }
 
-        List<Runnable> ends = both.stream().map(BackgroundTasks::beginClose).toList();
+        List<Runnable> ends = both.stream().map(BackgroundWrites::beginClose).toList();
         ends.forEach(Runnable::run);
 
         List<String> expected = List.of(
@@ -317,7 +311,7 @@ class BackgroundTasksTest {
     void whoClosesAndIsInterruptedStaysInterruptedAndTriesWhatWaits() throws Exception {
         CountDownLatch underWay = new CountDownLatch(1);
         CountDownLatch never = new CountDownLatch(1);
-        background.tryLater(Duration.ZERO, () -> {
+        background.add(tooMany, Duration.ZERO, () -> {
             underWay.countDown();
             try {
                 never.await();

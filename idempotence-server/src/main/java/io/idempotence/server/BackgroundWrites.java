@@ -1,0 +1,196 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.CorruptRecordException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** Writes of one kind that could not be made when they were due, each retried until it is made or given up (T22). */
+final class BackgroundWrites implements AutoCloseable {
+    private static final Duration FIRST_DELAY = Duration.ofMillis(100);
+    private static final Duration LONGEST_DELAY = Duration.ofSeconds(1);
+
+    /** What all waiting writes may hold in memory; one more is given up loudly. */
+    static final long MAX_BYTES = 64L << 20;
+
+    static final int BYTES_PER_WRITE = 1024;
+
+    private final Events events;
+    private final StorageGuard guard;
+    private final String threadName;
+    private final int threads;
+    private final IdempotenceEvent givenUp;
+    private final LongSupplier nanoTime;
+    private final Duration closing;
+    private final Scheduler scheduler;
+    private final AtomicLong bytes = new AtomicLong();
+
+    /** What is to be done still, so that it can be done once more when this is closed. */
+    private final Map<Runnable, IdempotenceId> waiting = new ConcurrentHashMap<>();
+
+    private volatile boolean closed;
+    /** When what is under way is interrupted, by {@link System#nanoTime}. */
+    private volatile long end;
+
+    /**
+     * @param guard of the storage that is written to
+     * @param threads at most
+     * @param givenUp what the listener is told of a write that is given up
+     */
+    BackgroundWrites(Events events, StorageGuard guard, String threadName, int threads, IdempotenceEvent givenUp) {
+        this(events, guard, threadName, threads, givenUp, System::nanoTime, Duration.ofSeconds(5));
+    }
+
+    /**
+     * @param nanoTime tells when a write is given up; as {@link System#nanoTime}
+     * @param closing how long what waits may take when this is closed
+     */
+    BackgroundWrites(
+            Events events,
+            StorageGuard guard,
+            String threadName,
+            int threads,
+            IdempotenceEvent givenUp,
+            LongSupplier nanoTime,
+            Duration closing) {
+        this.events = events;
+        this.guard = guard;
+        this.threadName = threadName;
+        this.threads = threads;
+        this.givenUp = givenUp;
+        this.nanoTime = nanoTime;
+        this.closing = closing;
+        this.scheduler = new Scheduler(threadName, threads);
+    }
+
+    /** Tries a write again and again until it succeeds, finds the record damaged, or {@code giveUpAfter} has passed. */
+    void retry(IdempotenceId id, int size, Duration giveUpAfter, Runnable write, Runnable afterwards) {
+        long cost = (long) size + BYTES_PER_WRITE;
+        if (bytes.addAndGet(cost) > MAX_BYTES) {
+            bytes.addAndGet(-cost);
+            giveUp(id, "too many wait for the storage", null);
+            afterwards.run();
+            return;
+        }
+        schedule(new Write(id, cost, nanoTime.getAsLong() + giveUpAfter.toNanos(), write, afterwards), FIRST_DELAY);
+        guard.suspect();
+    }
+
+    private record Write(IdempotenceId id, long cost, long giveUpAt, Runnable write, Runnable afterwards) {}
+
+    private void schedule(Write write, Duration delay) {
+        add(write.id, delay, () -> attempt(write, delay));
+    }
+
+    /** Runs a task once, later, or when this is closed. */
+    void add(IdempotenceId id, Duration delay, Runnable task) {
+        waiting.put(task, id);
+        if (scheduler.later(delay, () -> runOnce(task)) == null) {
+            runOnce(task);
+        }
+    }
+
+    private void runOnce(Runnable task) {
+        if (waiting.remove(task) != null) {
+            Scheduler.runLogged(task);
+        }
+    }
+
+    private void attempt(Write write, Duration delay) {
+        // What began before the end is tried once more.
+        boolean last = closed;
+        boolean isTime = nanoTime.getAsLong() - write.giveUpAt < 0;
+        if (!last && isTime && guard.isOpen()) {
+            // No thread is spent on it: the first probe that succeeds flushes.
+            schedule(write, LONGEST_DELAY);
+            return;
+        }
+        try {
+            write.write.run();
+            Events.LOG.debug("a write that had failed before has been made");
+            done(write);
+        } catch (CorruptRecordException e) {
+            done(write);
+            events.storageFailed(write.id, "a write was given up", e);
+        } catch (Throwable e) {
+            // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
+            if (last || (closed && System.nanoTime() - end >= 0)) {
+                giveUp(write.id, "closed", e);
+            } else if (isTime) {
+                events.logStorageFailed(write.id, "a write in the background", e);
+                Duration doubled = delay.multipliedBy(2);
+                schedule(write, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
+            } else {
+                done(write);
+                giveUp(write.id, "its time is over", e);
+            }
+        }
+    }
+
+    private void giveUp(IdempotenceId id, String why, @Nullable Throwable cause) {
+        if (cause != null) {
+            events.logStorageFailed(id, "a write in the background", cause);
+        }
+        // One line for each, without a stack trace: somebody must find their IDs.
+        events.publish(givenUp, id, "a write was given up, " + why + "; its record may show as abandoned");
+    }
+
+    private void done(Write write) {
+        bytes.addAndGet(-write.cost);
+        write.afterwards.run();
+    }
+
+    /** Whether writes wait. */
+    boolean isAwaiting() {
+        return !waiting.isEmpty();
+    }
+
+    /** Tries every write that waits now, whatever its back-off: the storage is back. */
+    void flush() {
+        waiting.keySet().forEach(task -> scheduler.later(Duration.ZERO, () -> runOnce(task)));
+    }
+
+    /**
+     * Stops the threads after one more try of everything that waits, on as many threads again, for at most 5 seconds. What is
+     * then left is given up.
+     */
+    @Override
+    public void close() {
+        beginClose().run();
+    }
+
+    /** Begins to close; what is returned waits for the end, so that several can be closed in the time of one. */
+    Runnable beginClose() {
+        if (!closed) {
+            end = System.nanoTime() + closing.toNanos();
+            closed = true;
+        }
+        scheduler.beginClose();
+        // Beside those that are under way, which may hang.
+        ThreadPoolExecutor last = new ThreadPoolExecutor(
+                threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), Scheduler.daemons(threadName));
+        waiting.keySet().forEach(task -> last.execute(() -> runOnce(task)));
+        last.shutdown();
+        return () -> endClose(last);
+    }
+
+    private void endClose(ThreadPoolExecutor last) {
+        // A write that is under way may yet succeed: it is not interrupted while there is time.
+        boolean interrupted = scheduler.isInterruptedBefore(end) | Scheduler.isInterruptedBefore(end, last);
+        waiting.forEach((task, id) -> {
+            if (waiting.remove(task) != null) {
+                giveUp(id, "closed", null);
+            }
+        });
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
