@@ -26,6 +26,7 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     private final EngineParts parts;
+    private final Events events;
     private final IdempotenceId id;
     private final int attempt;
     private final Claim claim;
@@ -52,11 +53,12 @@ public final class ClaimedExecution implements IdempotentExecution {
             long claimLeft,
             IdempotencePolicy policy) {
         this.parts = parts;
+        this.events = parts.events();
         this.id = call.id();
         this.attempt = call.attempt();
         this.claim = claimed.claim();
         this.takenOver = claimed.takenOver();
-        this.lease = new Lease(parts.storage(), parts.events(), id, claim, policy.lease(), claimLeft);
+        this.lease = new Lease(parts.storage(), events, id, claim, policy.lease(), claimLeft);
         // The key and not the ID, which two tenants may share.
         this.inbound = InboundRequest.of(claim.key().value());
         this.policy = policy;
@@ -189,8 +191,8 @@ public final class ClaimedExecution implements IdempotentExecution {
      * Records how the handler ended, like {@link #finish}, without a result: if the ID is kept, later attempts are refused as
      * result-unavailable.
      *
-     * @param byPolicy as there
-     * @return as there
+     * @param byPolicy what the policy says; the handler's own decision wins
+     * @return as {@link #finish}
      */
     public Optional<Decision> finishWithoutResult(Verdict byPolicy) {
         return finish(byPolicy, StoredResult.unavailable());
@@ -227,18 +229,17 @@ public final class ClaimedExecution implements IdempotentExecution {
             return Optional.empty();
         }
         lease.ending();
-        long start = parts.events().startOfOverhead();
+        long start = events.startOfOverhead();
         try {
             Verdict verdict = verdict(byPolicy);
             if (verdict == Verdict.UNKNOWN) {
-                parts.events()
-                        .publish(
-                                IdempotenceEvent.UNKNOWN,
-                                id,
-                                asked(byPolicy) == Verdict.RELEASE
-                                        ? "the outcome is marked unknown instead of released, because the handler declared that"
-                                                + " it took effect"
-                                        : "the outcome is marked unknown");
+                events.publish(
+                        IdempotenceEvent.UNKNOWN,
+                        id,
+                        asked(byPolicy) == Verdict.RELEASE
+                                ? "the outcome is marked unknown instead of released, because the handler declared that"
+                                        + " it took effect"
+                                : "the outcome is marked unknown");
             }
             replaceable.set(provisional && verdict == Verdict.KEEP);
             hold();
@@ -250,16 +251,13 @@ public final class ClaimedExecution implements IdempotentExecution {
             }
             return instead;
         } finally {
-            parts.events()
-                    .overhead(
-                            IdempotenceListener.Outcome.RUN,
-                            claimNanos + parts.events().overheadSince(start));
+            events.overhead(IdempotenceListener.Outcome.RUN, claimNanos + events.overheadSince(start));
         }
     }
 
     /** How long the claim took is part of the overhead. */
     void claimed(long start) {
-        claimNanos = parts.events().overheadSince(start);
+        claimNanos = events.overheadSince(start);
     }
 
     /**
@@ -314,7 +312,7 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     /** Reports that the answer is too large to be kept. Finish without a result then: {@link #finishWithoutResult}. */
     public void oversize() {
-        parts.events().publish(IdempotenceEvent.OVERSIZE, id);
+        events.publish(IdempotenceEvent.OVERSIZE, id);
     }
 
     /**
@@ -360,7 +358,7 @@ public final class ClaimedExecution implements IdempotentExecution {
             parts.leases().ended(lease);
             lease.damaged(e);
         } catch (Throwable e) {
-            parts.events().storageFailed(id, "the end of an execution is not recorded yet", e);
+            events.storageFailed(id, "the end of an execution is not recorded yet", e);
             if (inTime && end.verdict == Verdict.RELEASE) {
                 lease.releasedInTime();
             }
@@ -396,7 +394,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         WriteResult written = store(end);
         parts.leases().ended(lease);
         if (end.verdict == Verdict.RELEASE && !end.abandons && written instanceof WriteResult.Done) {
-            parts.events().released(id, releaseReason());
+            events.released(id, releaseReason());
         }
         Optional<Decision> canonical = lease.judge(written).map(Decisions::ended);
         if (canonical.isPresent()) {

@@ -36,13 +36,15 @@ public final class Engine {
 
     private final String namespace;
     private final EngineParts parts;
+    private final Events events;
     private final StorageClaims claims;
     private final SecureRandom random = new SecureRandom();
 
-    Engine(String namespace, EngineParts parts, StorageClaims claims) {
+    Engine(String namespace, EngineParts parts) {
         this.namespace = namespace;
         this.parts = parts;
-        this.claims = claims;
+        this.events = parts.events();
+        this.claims = parts.claims();
     }
 
     /**
@@ -59,7 +61,7 @@ public final class Engine {
 
     Decision claimAs(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {
         ClaimRequest request = request(kind, call, policy);
-        long start = parts.events().startOfOverhead();
+        long start = events.startOfOverhead();
         Decision decision;
         try {
             decision = decide(call, policy, request);
@@ -71,10 +73,9 @@ public final class Engine {
             run.execution().claimed(start);
         } else {
             boolean replays = decision instanceof Decision.Replay;
-            parts.events()
-                    .overhead(
-                            replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE,
-                            parts.events().overheadSince(start));
+            events.overhead(
+                    replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE,
+                    events.overheadSince(start));
         }
         return decision;
     }
@@ -113,7 +114,7 @@ public final class Engine {
         }
         if (result instanceof ClaimResult.Completed
                 && (unsettled || parts.unsettled().contains(request.key()))) {
-            parts.events().publish(IdempotenceEvent.IN_PROGRESS, id);
+            events.publish(IdempotenceEvent.IN_PROGRESS, id);
             return Decisions.askAgain();
         }
         return result instanceof ClaimResult.Claimed claimed
@@ -136,7 +137,7 @@ public final class Engine {
             if (e instanceof InterruptedException) {
                 Thread.currentThread().interrupt();
             }
-            parts.events().publish(IdempotenceEvent.UNKNOWN, call.id(), "the operation's recovery failed", e);
+            events.publish(IdempotenceEvent.UNKNOWN, call.id(), "the operation's recovery failed", e);
             return abandoned;
         }
         Resolution resolution;
@@ -167,33 +168,30 @@ public final class Engine {
         ClaimedExecution execution = new ClaimedExecution(parts, call, claimed, left, policy);
         parts.leases().started(execution.lease());
         if (claimed.takenOver()) {
-            parts.events()
-                    .publish(
-                            IdempotenceEvent.TAKE_OVER,
-                            call.id(),
-                            "an abandoned execution is run again, as its policy says");
+            events.publish(
+                    IdempotenceEvent.TAKE_OVER, call.id(), "an abandoned execution is run again, as its policy says");
         } else {
-            parts.events().publish(IdempotenceEvent.CLAIMED, call.id());
+            events.publish(IdempotenceEvent.CLAIMED, call.id());
         }
         return new Decision.Run(execution);
     }
 
     private Decision withoutRunning(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
         if (result instanceof ClaimResult.Completed completed) {
-            parts.events().publish(IdempotenceEvent.REPLAYED, id);
+            events.publish(IdempotenceEvent.REPLAYED, id);
             return Decisions.ended(completed.result());
         }
         if (result instanceof ClaimResult.InProgress inProgress) {
-            parts.events().publish(IdempotenceEvent.IN_PROGRESS, id);
+            events.publish(IdempotenceEvent.IN_PROGRESS, id);
             return new Decision.Refuse(
                     Refusal.IN_PROGRESS, retryAfter(policy.lease().minus(inProgress.leaseLeft())));
         }
         if (result instanceof ClaimResult.Mismatch) {
-            parts.events().publish(IdempotenceEvent.MISMATCH, id);
+            events.publish(IdempotenceEvent.MISMATCH, id);
             return Decisions.keyReused();
         }
         // Abandoned or marked unknown: the caller cannot tell them apart, and must not act on either.
-        parts.events().publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome is not known");
+        events.publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome is not known");
         return Decisions.outcomeUnknown();
     }
 
@@ -235,13 +233,13 @@ public final class Engine {
     /** Counts as if it had not waited. The log has said why already, once for all. */
     private void publishAfterWaiting(IdempotenceId id, Decision told) {
         if (told instanceof Decision.Replay) {
-            parts.events().publish(IdempotenceEvent.REPLAYED, id);
+            events.publish(IdempotenceEvent.REPLAYED, id);
         } else if (told instanceof Decision.Refuse refuse && told != WaitingDuplicates.CLOSED) {
             switch (refuse.refusal()) {
-                case RESULT_UNAVAILABLE -> parts.events().publish(IdempotenceEvent.REPLAYED, id);
-                case OUTCOME_UNKNOWN -> parts.events().publish(IdempotenceEvent.UNKNOWN, id);
-                case KEY_REUSED -> parts.events().publish(IdempotenceEvent.MISMATCH, id);
-                case STORAGE_UNAVAILABLE -> parts.events().publish(IdempotenceEvent.STORAGE_ERROR, id);
+                case RESULT_UNAVAILABLE -> events.publish(IdempotenceEvent.REPLAYED, id);
+                case OUTCOME_UNKNOWN -> events.publish(IdempotenceEvent.UNKNOWN, id);
+                case KEY_REUSED -> events.publish(IdempotenceEvent.MISMATCH, id);
+                case STORAGE_UNAVAILABLE -> events.publish(IdempotenceEvent.STORAGE_ERROR, id);
                 // Counted when it came.
                 default -> {}
             }
@@ -258,12 +256,11 @@ public final class Engine {
             return switch (state) {
                 case IN_PROGRESS -> null;
                 case UNKNOWN -> {
-                    parts.events()
-                            .log(
-                                    IdempotenceEvent.UNKNOWN,
-                                    id,
-                                    "those who waited for an execution were refused because its outcome is not known",
-                                    null);
+                    events.log(
+                            IdempotenceEvent.UNKNOWN,
+                            id,
+                            "those who waited for an execution were refused because its outcome is not known",
+                            null);
                     yield Decisions.outcomeUnknown();
                 }
                 case RELEASED, ABANDONED -> Decisions.askAgain();
@@ -271,7 +268,7 @@ public final class Engine {
             };
         } catch (Throwable e) {
             // Whatever a storage throws: nobody would look again.
-            parts.events().logStorageFailed(id, "those who waited for an execution were refused", e);
+            events.logStorageFailed(id, "those who waited for an execution were refused", e);
             return Decisions.storageUnavailable();
         }
     }
@@ -303,7 +300,7 @@ public final class Engine {
     }
 
     private Decision.Refuse refuse(IdempotenceId id, String what, RuntimeException cause) {
-        parts.events().storageFailed(id, what, cause);
+        events.storageFailed(id, what, cause);
         return Decisions.storageUnavailable();
     }
 }

@@ -6,7 +6,6 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import java.security.SecureRandom;
 import java.util.List;
-import java.util.stream.Stream;
 
 /**
  * What the engine of one {@link Idempotence} and its executions share.
@@ -14,15 +13,15 @@ import java.util.stream.Stream;
  * @param storage itself, for renewals and for what is repeated in the background
  * @param guard the way of request threads to the storage
  * @param writes ends that the storage could not take when they were due
+ * @param claims gives claims back on a thread of its own, because the ends of executions must not wait for them
  * @param unsettled the results that may be replaced in a moment
- * @param giveBacks claims that may have been stored in vain; apart, because the ends of executions must not wait for them
  */
 record EngineParts(
         IdempotenceStorage storage,
         StorageGuard guard,
         Events events,
         BackgroundWrites writes,
-        BackgroundWrites giveBacks,
+        StorageClaims claims,
         Leases leases,
         UnsettledResults unsettled,
         WaitingDuplicates waiters)
@@ -41,9 +40,10 @@ record EngineParts(
             writes.flush();
             giveBacks.flush();
         });
+        StorageClaims claims = new StorageClaims(storage, guard, giveBacks);
         Leases leases = new Leases();
         WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaiting);
-        return new EngineParts(storage, guard, events, writes, giveBacks, leases, new UnsettledResults(), waiters);
+        return new EngineParts(storage, guard, events, writes, claims, leases, new UnsettledResults(), waiters);
     }
 
     /**
@@ -64,8 +64,7 @@ record EngineParts(
         guard.beginClose();
         waiters.close();
         leases.close();
-        List<Runnable> ends =
-                Stream.of(writes, giveBacks).map(BackgroundWrites::beginClose).toList();
+        List<Runnable> ends = List.of(writes.beginClose(), claims.beginClose());
         ends.forEach(Runnable::run);
         guard.close();
         storage.close();

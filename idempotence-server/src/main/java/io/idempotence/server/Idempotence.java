@@ -10,6 +10,7 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
@@ -37,15 +38,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
  *
- * <p>A storage that does not answer holds no request for long. After repeated failures or slow calls a circuit breaker opens: attempts
- * are refused as storage-unavailable at once, until a probe in the background finds that the storage is back. The listener is told
+ * <p>A storage that does not respond holds no request for long. After repeated failures or slow calls a circuit breaker opens: attempts
+ * are refused as storage-unavailable at once, until a probe in the background finds that the storage is back. The listener is called
  * ({@link IdempotenceListener#onStorage}).
  *
- * <p>It has few threads of its own, all daemons that exist only while there is something to do: up to eight
- * {@code idempotence-writes} for ends that the storage could not take when they were due, one {@code idempotence-give-backs} for
- * claims whose answers got lost, {@code idempotence-renewals} for the leases of running
- * handlers (one, and up to 16 more while several are due at once), one {@code idempotence-polls} and one {@code
- * idempotence-timeouts} for duplicates that wait, and up to four {@code idempotence-probes} while the storage fails.
+ * <p>Its threads are daemons that exist only while there is something to do: up to eight {@code idempotence-writes} for ends that the
+ * storage could not take when they were due, one {@code idempotence-give-backs} for claims whose replies got lost, up to 17 {@code
+ * idempotence-renewals} for the leases of running handlers, one {@code idempotence-polls} and one {@code idempotence-timeouts} for
+ * duplicates that wait, and up to four {@code idempotence-probes} while the storage fails.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
@@ -53,7 +53,6 @@ public final class Idempotence implements AutoCloseable {
     private final String namespace;
     private final IdempotencePolicy policy;
     private final EngineParts parts;
-    private final StorageClaims claims;
     private final Engine engine;
     private final SecureRandom random = new SecureRandom();
 
@@ -68,8 +67,7 @@ public final class Idempotence implements AutoCloseable {
         this.policy = builder.policy;
         this.parts =
                 EngineParts.over(builder.storage, builder.namespace, new Events(builder.listener), builder.maxWaiting);
-        this.claims = new StorageClaims(parts.storage(), parts.guard(), parts.giveBacks());
-        this.engine = new Engine(namespace, parts, claims);
+        this.engine = new Engine(namespace, parts);
     }
 
     /**
@@ -116,15 +114,19 @@ public final class Idempotence implements AutoCloseable {
      *
      * @param id the ID
      * @return true: saved now, run. False: seen before, do not run
-     * @throws StorageUnavailableException if the storage cannot say; do not run, and ask again later. An ID that was saved
-     *     although no answer came is given back as soon as the storage answers; until then this exception is thrown here, and
-     *     another process may see false
+     * @throws StorageUnavailableException if the storage cannot tell; do not run, and ask again later. An ID that was saved
+     *     although no reply came is given back as soon as the storage responds; until then this process gets this exception, and
+     *     another one may get false
      * @throws CorruptRecordException if there is a record that cannot be read; do not run
      */
     public boolean saveIfAbsent(IdempotenceId id) {
+        // Nobody completes a saved ID: with a lease as long as its retention it is never abandoned.
+        Duration retention = policy.retention();
+        ClaimRequest request =
+                new ClaimRequest(savedKey(id), Fingerprint.NONE, Owner.random(random), retention, retention, false);
         boolean saved;
         try {
-            saved = save(id);
+            saved = parts.claims().save(id, request);
         } catch (RuntimeException e) {
             parts.events().storageFailed(id, "an ID could not be saved", e);
             throw e;
@@ -133,26 +135,14 @@ public final class Idempotence implements AutoCloseable {
         return saved;
     }
 
-    private boolean save(IdempotenceId id) {
-        ClaimRequest request = new ClaimRequest(
-                savedKey(id),
-                Fingerprint.NONE,
-                Owner.random(random),
-                // A saved ID has no owner whose absence could be noticed: it is never abandoned.
-                policy.retention(),
-                policy.retention(),
-                false);
-        return claims.save(id, request);
-    }
-
     /**
      * {@link #saveIfAbsent(IdempotenceId)} for an ID that is text.
      *
      * @param id the ID
-     * @return as there
+     * @return true: saved now, run. False: seen before, do not run
      * @throws IllegalArgumentException if {@code id} is not 1 to 255 printable ASCII characters
-     * @throws StorageUnavailableException as there
-     * @throws CorruptRecordException as there
+     * @throws StorageUnavailableException if the storage cannot tell; do not run, and ask again later
+     * @throws CorruptRecordException if there is a record that cannot be read; do not run
      */
     public boolean saveIfAbsent(String id) {
         return saveIfAbsent(new IdempotenceId(id));
@@ -163,7 +153,7 @@ public final class Idempotence implements AutoCloseable {
      *
      * @param id the ID
      * @return whether it was there
-     * @throws StorageUnavailableException if the storage cannot say
+     * @throws StorageUnavailableException if the storage cannot tell
      */
     public boolean delete(IdempotenceId id) {
         StorageKey key = savedKey(id);
@@ -174,9 +164,9 @@ public final class Idempotence implements AutoCloseable {
      * {@link #delete(IdempotenceId)} for an ID that is text.
      *
      * @param id the ID
-     * @return as there
+     * @return whether it was there
      * @throws IllegalArgumentException if {@code id} is not 1 to 255 printable ASCII characters
-     * @throws StorageUnavailableException as there
+     * @throws StorageUnavailableException if the storage cannot tell
      */
     public boolean delete(String id) {
         return delete(new IdempotenceId(id));

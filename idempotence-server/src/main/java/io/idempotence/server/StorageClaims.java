@@ -115,4 +115,9 @@ final class StorageClaims {
             storage.release(claimed.claim(), request.retention());
         }
     }
+
+    /** Begins to close; what is returned waits for the end, as {@link BackgroundWrites#beginClose} does. */
+    Runnable beginClose() {
+        return giveBacks.beginClose();
+    }
 }
