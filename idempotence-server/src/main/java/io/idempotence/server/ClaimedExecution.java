@@ -229,7 +229,7 @@ public final class ClaimedExecution implements IdempotentExecution {
             return Optional.empty();
         }
         lease.ending();
-        long start = events.startOfOverhead();
+        long start = System.nanoTime();
         try {
             Verdict verdict = verdict(byPolicy);
             if (verdict == Verdict.UNKNOWN) {
@@ -251,13 +251,13 @@ public final class ClaimedExecution implements IdempotentExecution {
             }
             return instead;
         } finally {
-            events.overhead(IdempotenceListener.Outcome.RUN, claimNanos + events.overheadSince(start));
+            events.overhead(IdempotenceListener.Outcome.RUN, claimNanos + System.nanoTime() - start);
         }
     }
 
     /** How long the claim took is part of the overhead. */
-    void claimed(long start) {
-        claimNanos = events.overheadSince(start);
+    void claimed(long nanos) {
+        claimNanos = nanos;
     }
 
     /**

@@ -61,7 +61,7 @@ public final class Engine {
 
     Decision claimAs(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {
         ClaimRequest request = request(kind, call, policy);
-        long start = events.startOfOverhead();
+        long start = System.nanoTime();
         Decision decision;
         try {
             decision = decide(call, policy, request);
@@ -70,12 +70,12 @@ public final class Engine {
             decision = refuse(call.id(), "an attempt was refused, nothing ran", e);
         }
         if (decision instanceof Decision.Run run) {
-            run.execution().claimed(start);
+            run.execution().claimed(System.nanoTime() - start);
         } else {
             boolean replays = decision instanceof Decision.Replay;
             events.overhead(
                     replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE,
-                    events.overheadSince(start));
+                    System.nanoTime() - start);
         }
         return decision;
     }

@@ -11,22 +11,11 @@ final class Events {
     /** The one logger of this package, which operators know by the name of its facade. */
     static final Logger LOG = LoggerFactory.getLogger("io.idempotence.server.Idempotence");
 
-    private static final IdempotenceListener NOBODY = (event, id) -> {};
-
     private final IdempotenceListener listener;
     private final OutageLog outage = new OutageLog(LOG, System::nanoTime);
 
     Events(@Nullable IdempotenceListener listener) {
-        this.listener = listener == null ? NOBODY : listener;
-    }
-
-    /** Now, in nanoseconds; 0 if nobody listens, who costs nothing. */
-    long startOfOverhead() {
-        return listener == NOBODY ? 0 : System.nanoTime();
-    }
-
-    long overheadSince(long start) {
-        return listener == NOBODY ? 0 : System.nanoTime() - start;
+        this.listener = listener == null ? (event, id) -> {} : listener;
     }
 
     void overhead(IdempotenceListener.Outcome outcome, long nanos) {

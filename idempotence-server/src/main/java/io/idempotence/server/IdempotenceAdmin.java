@@ -160,17 +160,8 @@ public final class IdempotenceAdmin {
     /**
      * Counts all records in one walk.
      *
+     * @param progress is given each record as it is counted
      * @return the counts; a record that the storage lists twice is counted twice
-     */
-    public Stats stats() {
-        return stats(record -> {});
-    }
-
-    /**
-     * {@link #stats()} that shows its progress.
-     *
-     * @param progress is told each record as it is counted
-     * @return the counts
      */
     public Stats stats(Consumer<IdempotenceRecord> progress) {
         Objects.requireNonNull(progress, "progress");
