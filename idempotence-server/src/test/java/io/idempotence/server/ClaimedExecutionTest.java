@@ -310,7 +310,8 @@ class ClaimedExecutionTest {
             }
         });
         execution.finishProvisionally(Verdict.KEEP, OWN);
-        CompletableFuture<Decision> waiter = Duplicates.claim(idempotence, IdempotentCall.of(id), POLICY, Duration.ofMinutes(1));
+        CompletableFuture<Decision> waiter =
+                Duplicates.claim(idempotence, IdempotentCall.of(id), POLICY, Duration.ofMinutes(1));
         // The stack unwinds through the filters in front, and then the page begins.
         execution.settleSoon();
         during.add(claim());
