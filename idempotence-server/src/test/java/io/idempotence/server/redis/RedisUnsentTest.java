@@ -62,11 +62,13 @@ class RedisUnsentTest {
         return catchThrowableOfType(StorageUnavailableException.class, () -> storage.claim(Claims.request(key)));
     }
 
-    private void holdTheOnlyConnection(RedisIdempotenceStorage storage) {
+    /** What is returned ends when the connection is free again. */
+    private Future<?> holdTheOnlyConnection(RedisIdempotenceStorage storage) {
         storage.find(key);
         wire.holdAnswers();
-        threads.submit(() -> storage.find(key));
+        Future<?> holder = threads.submit(() -> storage.find(key));
         await().until(() -> failure(storage, key).getMessage().contains("no free connection"));
+        return holder;
     }
 
     @Test
@@ -97,7 +99,7 @@ class RedisUnsentTest {
                         .policy(IdempotencePolicy.defaults())
                         .build();
                 Jedis jedis = redis.jedis()) {
-            holdTheOnlyConnection(storage);
+            Future<?> holder = holdTheOnlyConnection(storage);
             jedis.configResetStat();
             List<Future<Refusal>> refused = new ArrayList<>();
             for (int i = 0; i < requests; i++) {
@@ -108,6 +110,7 @@ class RedisUnsentTest {
                 assertThat(each.get()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
             }
             wire.letGo();
+            holder.get();
             // This one comes behind whatever a background thread may have to send.
             assertThat(idempotence.execute(IdempotenceId.of("after"), () -> "run"))
                     .isEqualTo("run");
