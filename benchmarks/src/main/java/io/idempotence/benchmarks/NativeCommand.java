@@ -59,7 +59,7 @@ final class NativeCommand implements Callable<Integer> {
             ClaimRequest known = Requests.claimOf(Ids.next());
             Claim claim = Requests.claim(storage, known);
             byte[] claimed = raw.get(key(known));
-            Requests.complete(storage, claim, Requests.CREATED.toBytes());
+            Requests.complete(storage, claim, Requests.CREATED);
 
             for (int count : threads) {
                 List<Variant> variants = new ArrayList<>();

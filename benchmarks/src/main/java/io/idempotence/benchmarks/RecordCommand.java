@@ -25,7 +25,7 @@ final class RecordCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        byte[] result = Requests.CREATED.toBytes();
+        byte[] result = Requests.CREATED;
         try (Redis redis = redisOption.start();
                 Jedis jedis = redis.jedis();
                 IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {

@@ -1,7 +1,6 @@
 package io.idempotence.benchmarks;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.StoredResponse;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -10,8 +9,8 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** What one protected request asks of a storage. */
@@ -20,14 +19,10 @@ final class Requests {
     static final Duration LEASE = Duration.ofSeconds(30);
     static final Duration RETENTION = Duration.ofDays(1);
 
-    /** A 201 with a Location and a Content-Type and no body. */
-    static final StoredResponse CREATED = new StoredResponse(
-            StoredResponse.Form.WRITTEN,
-            201,
-            List.of(
-                    new StoredResponse.Header("Content-Type", "application/json"),
-                    new StoredResponse.Header("Location", "/payments/0b9d6c1e-5a3f-4a27-9c57-2f0c7e0d8a11")),
-            new byte[0]);
+    /** What the filter records of a 201 with a Content-Type, a Location and no body. */
+    static final byte[] CREATED =
+            ("\1\0\0\u00c9\2\1\0\20application/json\2\0\56/payments/0b9d6c1e-5a3f-4a27-9c57-2f0c7e0d8a11")
+                    .getBytes(StandardCharsets.ISO_8859_1);
 
     private Requests() {}
 

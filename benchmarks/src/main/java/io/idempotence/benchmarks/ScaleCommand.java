@@ -105,7 +105,7 @@ final class ScaleCommand implements Callable<Integer> {
     /** Copies a real completed record under as many keys of the real form. */
     private static void fill(Redis redis, IdempotenceStorage storage, int count) {
         ClaimRequest first = Requests.claimOf(Ids.next());
-        Requests.complete(storage, Requests.claim(storage, first), Requests.CREATED.toBytes());
+        Requests.complete(storage, Requests.claim(storage, first), Requests.CREATED);
         try (Jedis jedis = redis.jedis()) {
             byte[] record = jedis.get(first.key().value().getBytes(StandardCharsets.US_ASCII));
             SetParams retention = new SetParams().px(Requests.RETENTION.toMillis());
@@ -127,7 +127,7 @@ final class ScaleCommand implements Callable<Integer> {
 
     /** Claims and completes; what it made is removed when the round is over, so that the next one finds as many records. */
     private Variant.Load keeping(int size, Redis redis, IdempotenceStorage storage) {
-        byte[] result = Requests.CREATED.toBytes();
+        byte[] result = Requests.CREATED;
         Queue<StorageKey> made = new ConcurrentLinkedQueue<>();
         Variant.Load load = new ThreadedLoad(threads, () -> () -> {
             Claim claim = Requests.claim(storage, Requests.claimOf(Ids.next()));

@@ -59,7 +59,7 @@ final class ScriptsCommand implements Callable<Integer> {
             ids.add(Ids.next());
         }
         List<Claim> claims = new ArrayList<>();
-        byte[] result = Requests.CREATED.toBytes();
+        byte[] result = Requests.CREATED;
         byte[] claimed = new byte[62];
         byte[] completed = new byte[claimed.length - Long.BYTES + result.length];
         measure(

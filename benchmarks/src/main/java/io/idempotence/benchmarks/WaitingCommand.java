@@ -106,7 +106,7 @@ final class WaitingCommand implements Callable<Integer> {
                 .await(inProgress, call, IdempotencePolicy.defaults(), PATIENCE)
                 .thenApply(decision -> System.nanoTime());
         TimeUnit.MILLISECONDS.sleep(millis);
-        first.execution().finish(Verdict.KEEP, Requests.CREATED.toBytes());
+        first.execution().finish(Verdict.KEEP, Requests.CREATED);
         long end = System.nanoTime();
         return Math.max(0, answered.get() - end);
     }
@@ -121,7 +121,7 @@ final class WaitingCommand implements Callable<Integer> {
             return System.nanoTime();
         });
         TimeUnit.MILLISECONDS.sleep(millis);
-        first.execution().finish(Verdict.KEEP, Requests.CREATED.toBytes());
+        first.execution().finish(Verdict.KEEP, Requests.CREATED);
         long end = System.nanoTime();
         sender.publish(CHANNEL, call.id().value());
         return Math.max(0, answered.get() - end);

@@ -4,10 +4,9 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.util.Arrays;
 
-/** The first byte of every stored result says what the rest is. */
+/** The first byte of every stored result says what the rest is. 1 is an HTTP response, which only the filter reads. */
 final class StoredResult {
     static final byte UNAVAILABLE = 0;
-    static final byte RESPONSE = 1;
     static final byte VALUE = 2;
     static final byte NULL = 3;
 

@@ -146,7 +146,7 @@ class IdempotenceTest {
                 .isInstanceOfSatisfying(
                         Decision.Refuse.class,
                         refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
-        run.execution().finish(Verdict.KEEP, StoredResponse.unavailable());
+        run.execution().finish(Verdict.KEEP, StoredResult.unavailable());
     }
 
     @Test

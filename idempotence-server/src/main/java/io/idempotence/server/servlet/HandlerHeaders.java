@@ -1,6 +1,5 @@
 package io.idempotence.server.servlet;
 
-import io.idempotence.server.StoredResponse;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.ArrayList;
 import java.util.HashMap;

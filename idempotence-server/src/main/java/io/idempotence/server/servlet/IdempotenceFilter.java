@@ -12,7 +12,6 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
-import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.DispatcherType;

@@ -2,7 +2,6 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
-import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.AsyncContext;

@@ -1,7 +1,6 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotenceHeaders;
-import io.idempotence.server.StoredResponse;
 import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;

@@ -1,6 +1,5 @@
 package io.idempotence.server.servlet;
 
-import io.idempotence.server.StoredResponse;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;

@@ -17,8 +17,8 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
-import io.idempotence.server.StoredResponse;
 import io.idempotence.server.Verdict;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.RecordState;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -107,7 +107,7 @@ class JdbcPoolTest {
                     .isEqualTo("payment 1");
             assertThat(waiting).noneMatch(CompletableFuture::isDone);
 
-            ((Decision.Run) first).execution().finish(Verdict.KEEP, StoredResponse.unavailable());
+            ((Decision.Run) first).execution().finish(Verdict.KEEP, ClaimResult.noResult());
             for (CompletableFuture<Decision> waiter : waiting) {
                 assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
                         .isEqualTo(new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO));

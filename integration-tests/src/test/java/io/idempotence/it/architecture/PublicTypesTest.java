@@ -93,9 +93,6 @@ class PublicTypesTest {
                 ReleaseReason
                 ReleaseReason.Kind
                 ResultCodec
-                StoredResponse
-                StoredResponse.Form
-                StoredResponse.Header
                 Verdict
                 jdbc.ExecutionOvertakenException
                 jdbc.JdbcIdempotenceStorage

@@ -1,5 +1,6 @@
-package io.idempotence.server;
+package io.idempotence.server.servlet;
 
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -12,17 +13,19 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * An HTTP answer as it is kept: compact, without JSON and without Java serialization.
+ * A response as it is kept: compact, without JSON and without Java serialization.
  *
  * <p>Layout: kind (1 byte), form (1), status (2), number of headers (1), each header as name code (1; 0: length and name follow) and
  * value (length in 2 bytes, UTF-8); the body is the rest.
  *
  * @param form how the handler gave it
- * @param status the HTTP status
  * @param headers the kept headers in order
  * @param body the body; for {@link Form#ERROR} the message as UTF-8. Not to be changed
  */
-public record StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
+record StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
+    /** The first byte of a stored result tells what the rest is. The other kinds are those of {@code execute}. */
+    private static final byte KIND = 1;
+
     /** Names that cost one byte. Append only: the position is the code. */
     private static final List<String> NAMES = List.of(
             "Content-Type",
@@ -39,8 +42,8 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
     private static final int MAX_HEADERS = 255;
     private static final int MAX_VALUE = 0xFFFF;
 
-    /** How a handler gave its answer; it is given again in the same way, so that the container does its part again. */
-    public enum Form {
+    /** How a handler gave its response; it is replayed in the same way, so that the container does its part again. */
+    enum Form {
         /** Status, headers and body were written. */
         WRITTEN(0),
         /** {@code sendError}, and no error page of the application was seen. */
@@ -62,51 +65,32 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
                     return form;
                 }
             }
-            throw new CorruptRecordException("a stored answer has form " + code);
+            throw new CorruptRecordException("a stored response has form " + code);
         }
     }
 
-    /**
-     * One header line.
-     *
-     * @param name its name
-     * @param value its value
-     */
-    public record Header(String name, String value) {}
+    record Header(String name, String value) {}
 
-    /**
-     * Takes a copy of the list of headers.
-     *
-     * @throws IllegalArgumentException if {@code status} is not 100 to 999
-     */
-    public StoredResponse {
+    StoredResponse {
         if (status < 100 || status > 999) {
             throw new IllegalArgumentException("status must have three digits, got " + status);
         }
         headers = List.copyOf(headers);
     }
 
-    /**
-     * The result of an execution whose answer was not kept: later attempts are refused as result-unavailable.
-     *
-     * @return one byte
-     */
-    public static byte[] unavailable() {
-        return StoredResult.unavailable();
+    /** The result of an execution whose response is not kept: later attempts are refused as result-unavailable. */
+    static byte[] unavailable() {
+        return ClaimResult.noResult();
     }
 
-    /**
-     * This answer as the result of an execution.
-     *
-     * @return its bytes, or those of {@link #unavailable()} if the headers do not fit the format
-     */
-    public byte[] toBytes() {
+    /** This response as the result of an execution; {@link #unavailable()} if the headers do not fit the format. */
+    byte[] toBytes() {
         if (headers.size() > MAX_HEADERS) {
             return unavailable();
         }
         ByteArrayOutputStream bytes = new ByteArrayOutputStream(64 + body.length);
         try (DataOutputStream out = new DataOutputStream(bytes)) {
-            out.writeByte(StoredResult.RESPONSE);
+            out.writeByte(KIND);
             out.writeByte(form.code);
             out.writeShort(status);
             out.writeByte(headers.size());
@@ -138,13 +122,14 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
     /**
      * Reads what {@link #toBytes} wrote.
      *
-     * @param bytes the result of an execution
-     * @return the answer
-     * @throws CorruptRecordException if the bytes are not an answer
+     * @throws CorruptRecordException if {@code bytes} are no response
      */
-    public static StoredResponse fromBytes(byte[] bytes) {
-        if (StoredResult.kind(bytes) != StoredResult.RESPONSE) {
-            throw new CorruptRecordException("a stored result is of kind " + bytes[0] + ", not an HTTP answer");
+    static StoredResponse fromBytes(byte[] bytes) {
+        if (bytes.length == 0) {
+            throw new CorruptRecordException("a stored result is empty");
+        }
+        if (bytes[0] != KIND) {
+            throw new CorruptRecordException("a stored result is of kind " + bytes[0] + ", not an HTTP response");
         }
         try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
             in.readByte();
@@ -155,19 +140,19 @@ public record StoredResponse(Form form, int status, List<Header> headers, byte[]
             for (int i = 0; i < count; i++) {
                 int code = in.readUnsignedByte();
                 if (code > NAMES.size()) {
-                    throw new CorruptRecordException("a stored answer has a header of code " + code);
+                    throw new CorruptRecordException("a stored response has a header of code " + code);
                 }
                 String name = code == 0 ? text(in, in.readUnsignedByte()) : NAMES.get(code - 1);
                 headers.add(new Header(name, text(in, in.readUnsignedShort())));
             }
             if (status < 100 || status > 999) {
-                throw new CorruptRecordException("a stored answer has status " + status);
+                throw new CorruptRecordException("a stored response has status " + status);
             }
             byte[] body = new byte[in.available()];
             in.readFully(body);
             return new StoredResponse(form, status, headers, body);
         } catch (IOException e) {
-            throw new CorruptRecordException("a stored answer ends too early: " + bytes.length + " bytes");
+            throw new CorruptRecordException("a stored response ends too early: " + bytes.length + " bytes");
         }
     }
 

@@ -1,14 +1,17 @@
-package io.idempotence.server;
+package io.idempotence.server.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.idempotence.server.StoredResponse.Form;
-import io.idempotence.server.StoredResponse.Header;
+import io.idempotence.server.servlet.StoredResponse.Form;
+import io.idempotence.server.servlet.StoredResponse.Header;
 import io.idempotence.server.storage.CorruptRecordException;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class StoredResponseTest {
@@ -95,5 +98,32 @@ class StoredResponseTest {
                         new Header("Location", "/payments/8e03978e-40d5-43e8-bc93-6894a57f9324")),
                 new byte[0]);
         assertThat(created.toBytes().length).isLessThanOrEqualTo(74);
+    }
+
+    /** The bytes that are in the files of stored formats, which every later version must read. */
+    @Test
+    void isStoredInTheSameBytesByEveryVersion() {
+        Map<String, StoredResponse> stored = Map.of(
+                "010000c9030100106170706c69636174696f6e2f6a736f6e0200092f6f72646572732f370006582d546965720004676f6c64"
+                        + "7b2270616964223a223520e282ac227d",
+                new StoredResponse(
+                        Form.WRITTEN,
+                        201,
+                        List.of(
+                                new Header("Content-Type", "application/json"),
+                                new Header("Location", "/orders/7"),
+                                new Header("X-Tier", "gold")),
+                        "{\"paid\":\"5 €\"}".getBytes(StandardCharsets.UTF_8)),
+                "0102012f010200092f6f72646572732f37",
+                new StoredResponse(Form.REDIRECT, 303, List.of(new Header("Location", "/orders/7")), new byte[0]),
+                "01010192006e6f206d6f6e6579",
+                new StoredResponse(Form.ERROR, 402, List.of(), "no money".getBytes(StandardCharsets.US_ASCII)));
+        stored.forEach((hex, expected) -> {
+            byte[] bytes = HexFormat.of().parseHex(hex);
+            assertThat(StoredResponse.fromBytes(bytes))
+                    .usingRecursiveComparison()
+                    .isEqualTo(expected);
+            assertThat(expected.toBytes()).isEqualTo(bytes);
+        });
     }
 }
