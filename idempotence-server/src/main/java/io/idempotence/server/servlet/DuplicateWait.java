@@ -7,14 +7,11 @@ import io.idempotence.server.Decision;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
-import jakarta.servlet.ServletResponse;
-import jakarta.servlet.ServletResponseWrapper;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
@@ -32,18 +29,12 @@ import org.slf4j.LoggerFactory;
  * a way of its own. Elsewhere it waits on its thread, and only a few do at a time.
  */
 final class DuplicateWait {
-    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
+    private static final Logger LOG = LoggerFactory.getLogger(DuplicateWait.class);
     /** The request attribute with what was decided while the request waited. */
     private static final String DECIDED = DuplicateWait.class.getName();
 
     private static final Pattern WAIT =
             Pattern.compile("(?:^|[,;])\\s*wait\\s*=\\s*\"?([0-9]{1,9})\"?\\s*(?:$|[,;])", Pattern.CASE_INSENSITIVE);
-
-    /** Wrappers that override how bodies are written, and do well over an ASYNC dispatch. */
-    private static final Set<String> KNOWN = Set.of(
-            "org.springframework.security.web.util.OnCommittedResponseWrapper",
-            "org.springframework.session.web.http.OnCommittedResponseWrapper",
-            "org.springframework.web.filter.ShallowEtagHeaderFilter$ConditionalContentCachingResponseWrapper");
 
     /** Blocked threads are the container's, which the first attempt may need as well. */
     private static final int MAX_BLOCKED = 16;
@@ -110,40 +101,9 @@ final class DuplicateWait {
         boolean withoutThread = seesDispatches
                 && request.isAsyncSupported()
                 && !request.isAsyncStarted()
-                && isSureToBeDelivered(response);
+                && Wrappers.isSureToBeDelivered(response);
         boolean blocks = !withoutThread && blocked.tryAcquire();
         return new Turn(request, response, withoutThread || blocks ? patience : Duration.ZERO, withoutThread, blocks);
-    }
-
-    /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do in it. */
-    static boolean isSureToBeDelivered(ServletResponse response) {
-        ServletResponse current = response;
-        while (current instanceof ServletResponseWrapper wrapper) {
-            if (writesBodiesItself(wrapper.getClass()) && !isKnown(wrapper.getClass())) {
-                return false;
-            }
-            current = wrapper.getResponse();
-        }
-        return true;
-    }
-
-    /** A wrapper that leaves both methods alone cannot hold a body back. */
-    private static boolean writesBodiesItself(Class<?> wrapper) {
-        try {
-            return wrapper.getMethod("getOutputStream").getDeclaringClass() != ServletResponseWrapper.class
-                    || wrapper.getMethod("getWriter").getDeclaringClass() != ServletResponseWrapper.class;
-        } catch (NoSuchMethodException e) {
-            throw new IllegalStateException("every ServletResponse has both methods", e);
-        }
-    }
-
-    private static boolean isKnown(Class<?> wrapper) {
-        for (Class<?> type = wrapper; type != null; type = type.getSuperclass()) {
-            if (KNOWN.contains(type.getName())) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /** How long a request prefers to wait, and may; zero if it does not say so in a form we know. The first preference counts. */

@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.IdempotencePolicy;
 import jakarta.servlet.http.HttpServletRequest;
@@ -7,7 +8,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 
-/** What {@link IdempotenceFilter.Builder} was told. */
+/** What {@link IdempotenceFilterBuilder} was told. */
 record FilterConfiguration(
         IdempotencePolicy policy,
         List<OperationPolicy> operations,
@@ -23,6 +24,20 @@ record FilterConfiguration(
         FormRules.Limits formLimits,
         List<String> keptHeaders,
         String problemBase) {
+    /** Methods that must change nothing. */
+    static final Set<String> SAFE_METHODS = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+
+    /** A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected (promise P6). */
+    boolean protects(HttpServletRequest request) {
+        String method = request.getMethod();
+        return methods.contains(method)
+                || (!SAFE_METHODS.contains(method) && request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null);
+    }
+
+    boolean requiresKey(HttpServletRequest request) {
+        return keyRequired && methods.contains(request.getMethod());
+    }
+
     /** The policy of the operation that a request asks for: the first that covers it. */
     IdempotencePolicy policyFor(HttpServletRequest request) {
         if (operations.isEmpty()) {

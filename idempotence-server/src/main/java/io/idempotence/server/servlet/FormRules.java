@@ -83,7 +83,7 @@ enum FormRules {
 
     /** The rules of a request's container; null if they are not known, so that only the container itself can parse its forms. */
     static @Nullable FormRules of(HttpServletRequest request) {
-        ServletRequest container = HeldRequest.innermost(request);
+        ServletRequest container = Wrappers.innermost(request);
         String name = container.getClass().getName();
         if (name.startsWith("org.apache.catalina.")) {
             return request.getServletContext().getMinorVersion() == 0 ? TOMCAT_10 : TOMCAT_11;
@@ -143,7 +143,7 @@ enum FormRules {
             throw new MalformedFormException(
                     isJetty() ? HttpServletResponse.SC_BAD_REQUEST : HttpServletResponse.SC_REQUEST_ENTITY_TOO_LARGE,
                     "the form has " + form.length + " bytes, and " + most
-                            + " are allowed; allow more with IdempotenceFilter.Builder.maxFormSize");
+                            + " are allowed; allow more with IdempotenceFilterBuilder.maxFormSize");
         }
         String declared = MediaTypes.charset(contentType);
         boolean isSet = encoding != null && !encoding.equals(declared);
@@ -183,7 +183,7 @@ enum FormRules {
     /** Tomcat 10.1 would leave the rest out, which no handler notices. */
     private RuntimeException tooMany(int most) {
         String message = "the request has more than " + most
-                + " parameters; allow more with IdempotenceFilter.Builder.maxFormParameters";
+                + " parameters; allow more with IdempotenceFilterBuilder.maxFormParameters";
         return this == UNDERTOW ? new IllegalStateException(message) : malformed(message);
     }
 

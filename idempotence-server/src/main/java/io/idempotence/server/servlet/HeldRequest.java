@@ -47,15 +47,6 @@ final class HeldRequest extends HttpServletRequestWrapper {
         return false;
     }
 
-    /** The container's own request. */
-    static ServletRequest innermost(ServletRequest request) {
-        ServletRequest current = request;
-        while (current instanceof ServletRequestWrapper wrapper) {
-            current = wrapper.getRequest();
-        }
-        return current;
-    }
-
     /** The request of an error page, with the form that the container cannot parse any more. */
     static HttpServletRequest ofErrorPage(HttpServletRequest request, HeldBody body) {
         FormRules rules = FormRules.of(request);

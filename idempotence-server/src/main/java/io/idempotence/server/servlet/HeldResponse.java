@@ -78,16 +78,7 @@ final class HeldResponse extends HttpServletResponseWrapper {
     }
 
     static boolean isOfUndertow(ServletResponse response) {
-        return innermost(response).getClass().getName().startsWith("io.undertow.servlet.");
-    }
-
-    /** The container's own response. */
-    static ServletResponse innermost(ServletResponse response) {
-        ServletResponse current = response;
-        while (current instanceof ServletResponseWrapper wrapper) {
-            current = wrapper.getResponse();
-        }
-        return current;
+        return Wrappers.innermost(response).getClass().getName().startsWith("io.undertow.servlet.");
     }
 
     /**

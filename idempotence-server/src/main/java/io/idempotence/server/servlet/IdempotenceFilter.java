@@ -2,7 +2,6 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotenceHeaders;
-import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.ClaimedExecution;
@@ -14,7 +13,6 @@ import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
-import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.FilterConfig;
@@ -22,27 +20,14 @@ import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
-import jakarta.servlet.ServletRequestEvent;
-import jakarta.servlet.ServletRequestListener;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.net.URI;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collections;
-import java.util.EnumSet;
-import java.util.List;
-import java.util.Locale;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.Set;
-import java.util.TreeSet;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Lets the first request with an {@code Idempotency-Key} reach its handler and answers every later one with the first one's
@@ -55,12 +40,12 @@ import org.slf4j.LoggerFactory;
  * }</pre>
  *
  * <p>Put it behind the filters that authenticate, authorise and limit rates: what they refuse leaves no record, and every
- * replay passes them again. Defaults, each changed in the {@link Builder}:
+ * replay passes them again. Defaults, each changed in the {@link IdempotenceFilterBuilder}:
  *
  * <ul>
  *   <li>POST and PATCH must carry an ID; PUT, DELETE and other unsafe methods are protected when they carry one; GET, HEAD,
  *       OPTIONS and TRACE pass through untouched
- *   <li>the policy of the {@link Idempotence}, unless {@link Builder#operation} names another for some requests
+ *   <li>the policy of the {@link Idempotence}, unless {@link IdempotenceFilterBuilder#operation} names another for some requests
  *   <li>an ID belongs to the authenticated principal, if there is one
  *   <li>a request body may have 10 MiB; a larger one is answered 413 and not run
  *   <li>an answer of up to 1 MiB is kept; a larger one goes out, and later attempts are refused as result-unavailable
@@ -76,12 +61,10 @@ import org.slf4j.LoggerFactory;
  * filter, except that a filter in front no longer finds the parameters of a form after its {@code doFilter} has returned. Mapped by the application itself instead of by {@code install}, it lets a response that an asynchronous handler dispatches
  * leave before it is recorded, and does not see requests that a filter in front dispatches later: it cannot know what it is mapped to.
  *
- * <p>Request bodies and responses are held in memory, up to their caps, and together up to {@link Builder#maxMemory}. Thread-safe.
+ * <p>Request bodies and responses are held in memory, up to their caps, and together up to {@link IdempotenceFilterBuilder#maxMemory}. Thread-safe.
  */
 public final class IdempotenceFilter implements Filter {
-    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     private static final Duration OVERLOAD_RETRY = Duration.ofSeconds(1);
-    private static final String EXCHANGE = ProtectedRequest.class.getName();
     /** Names the filter that let the request through, so that no other one protects it. */
     private static final String LET_THROUGH_BY = IdempotenceFilter.class.getName();
 
@@ -90,14 +73,11 @@ public final class IdempotenceFilter implements Filter {
     private final ProblemWriter problems;
     private final DuplicateWait waiting;
     private final MemoryBudget memory;
-    /** Null if the application has mapped the filter itself: it cannot be told to what. */
-    private volatile @Nullable List<UrlPattern> covered;
+    private final FilterMapping mapping = new FilterMapping();
 
-    private volatile boolean seesRequestEnds;
-
-    private IdempotenceFilter(Builder builder) {
-        this.engine = builder.idempotence.engine();
-        this.config = builder.configuration();
+    IdempotenceFilter(Engine engine, FilterConfiguration config) {
+        this.engine = engine;
+        this.config = config;
         this.problems = new ProblemWriter(config.problemBase());
         this.waiting = new DuplicateWait(config.maxWait());
         this.memory = new MemoryBudget(config.maxMemory());
@@ -124,8 +104,8 @@ public final class IdempotenceFilter implements Filter {
      * @param idempotence decides; not closed by the filter
      * @return a new builder
      */
-    public static Builder builder(Idempotence idempotence) {
-        return new Builder(idempotence);
+    public static IdempotenceFilterBuilder builder(Idempotence idempotence) {
+        return new IdempotenceFilterBuilder(idempotence);
     }
 
     /**
@@ -144,30 +124,7 @@ public final class IdempotenceFilter implements Filter {
      * @throws IllegalStateException if the application has started already, or has this filter
      */
     public FilterRegistration.Dynamic install(ServletContext context, String... urlPatterns) {
-        String[] patterns = urlPatterns.length == 0 ? new String[] {"/*"} : urlPatterns;
-        List<UrlPattern> covering =
-                Stream.of(patterns).map(UrlPattern::ofMapping).toList();
-        if (covered != null) {
-            throw new IllegalStateException(
-                    "this filter is installed already: build one more for other settings, or name all patterns at once");
-        }
-        String name = "idempotence";
-        for (int others = 1; context.getFilterRegistration(name) != null; others++) {
-            name = "idempotence-" + (others + 1);
-        }
-        FilterRegistration.Dynamic registration = context.addFilter(name, this);
-        if (registration == null) {
-            throw new IllegalStateException(
-                    "the container has this filter already: build one more for other settings, or name all patterns at once");
-        }
-        covered = covering;
-        registration.setAsyncSupported(true);
-        String[] mapped =
-                Stream.of(patterns).flatMap(UrlPattern::mappings).distinct().toArray(String[]::new);
-        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, mapped);
-        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
-        addListener(context);
-        return registration;
+        return mapping.install(this, context, urlPatterns);
     }
 
     /**
@@ -177,8 +134,7 @@ public final class IdempotenceFilter implements Filter {
      * @return the execution, or empty if the request is not protected
      */
     public static Optional<IdempotentExecution> execution(ServletRequest request) {
-        return Optional.ofNullable((ProtectedRequest) request.getAttribute(EXCHANGE))
-                .map(ProtectedRequest::execution);
+        return Optional.ofNullable(ProtectedRequest.of(request)).map(ProtectedRequest::execution);
     }
 
     /**
@@ -189,99 +145,41 @@ public final class IdempotenceFilter implements Filter {
      */
     @Override
     public void init(FilterConfig filter) throws ServletException {
-        if (covered != null) {
-            return;
-        }
-        LOG.warn(
-                "The idempotence filter '{}' is mapped by the application: what an asynchronous handler dispatches leaves before it is"
-                        + " recorded, and what a filter in front dispatches later is not protected; use IdempotenceFilter.install",
-                filter.getFilterName());
-        try {
-            FilterRegistration registration = filter.getServletContext().getFilterRegistration(filter.getFilterName());
-            registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ERROR), true, "/*");
-            // Undertow does not start listeners that are added once filters are initialised, and every request would
-            // fail.
-            if (!filter.getServletContext().getClass().getName().startsWith("io.undertow.")) {
-                addListener(filter.getServletContext());
-            }
-        } catch (RuntimeException e) {
-            throw new ServletException(
-                    "the container does not let the idempotence filter '" + filter.getFilterName()
-                            + "' map itself to ERROR dispatches, without which error pages are not replayed as they were; register it"
-                            + " with IdempotenceFilter.install(servletContext, idempotence, \"/payments/*\") before the application has"
-                            + " started, in Spring Boot from a ServletContextInitializer bean instead of a FilterRegistrationBean",
-                    e);
-        }
-    }
-
-    private void addListener(ServletContext context) {
-        context.addListener(new RequestEnds());
-        seesRequestEnds = true;
-    }
-
-    /** Tells the exchange of a request when an error page can no longer come. */
-    private static final class RequestEnds implements ServletRequestListener {
-        private static Optional<ProtectedRequest> exchange(ServletRequestEvent event) {
-            return Optional.ofNullable(
-                    (ProtectedRequest) event.getServletRequest().getAttribute(EXCHANGE));
-        }
-
-        @Override
-        public void requestInitialized(ServletRequestEvent event) {
-            exchange(event).ifPresent(ProtectedRequest::dispatchBegins);
-        }
-
-        @Override
-        public void requestDestroyed(ServletRequestEvent event) {
-            exchange(event).ifPresent(ProtectedRequest::dispatchesEnded);
+        if (!mapping.isInstalled()) {
+            mapping.completeByHand(filter);
         }
     }
 
     @Override
     public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
             throws IOException, ServletException {
-        if (!(request instanceof HttpServletRequest http) || !(response instanceof HttpServletResponse answer)) {
-            chain.doFilter(request, response);
-            return;
-        }
-        ProtectedRequest exchange = (ProtectedRequest) request.getAttribute(EXCHANGE);
-        if (exchange == null) {
-            DuplicateWait.Decided decided = waiting.takeDecided(http);
-            if (decided != null) {
-                give(decided.id(), decided.decision(), answer);
-            } else if (!isFirstSight(http)) {
-                chain.doFilter(request, response);
-            } else if (isProtected(http)) {
-                boolean isAsyncInFront = http.isAsyncStarted();
-                protect(http, answer, chain);
-                if (isAsyncInFront
-                        && http.getAttribute(EXCHANGE) == null
-                        && http.getAttribute(LET_THROUGH_BY) == null) {
-                    // The handler that would have completed it does not run: the caller need not wait for that.
-                    answer.flushBuffer();
-                }
-            } else {
-                letThrough(http, answer, chain);
-            }
-        } else if (!exchange.isOf(config)) {
-            // Another idempotence filter protects it.
-            chain.doFilter(request, response);
-        } else if (request.getDispatcherType() == DispatcherType.ASYNC) {
-            exchange.asyncDispatch(chain, http, answer);
-        } else if (request.getDispatcherType() == DispatcherType.ERROR) {
-            exchange.errorPage(chain, http, answer);
+        if (request instanceof HttpServletRequest http && response instanceof HttpServletResponse target) {
+            doFilter(http, target, chain);
         } else {
             chain.doFilter(request, response);
         }
     }
 
-    /**
-     * To be called before a response that the handler does not give. Nobody may complete asynchronous processing that a filter in front
-     * has started, and until its timeout the container takes no other request from this connection.
-     */
-    private static void endConnectionAfter(HttpServletRequest request, HttpServletResponse response) {
-        if (request.isAsyncStarted() && request.getProtocol().startsWith("HTTP/1.")) {
-            response.setHeader("Connection", "close");
+    private void doFilter(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        ProtectedRequest running = ProtectedRequest.of(request);
+        if (running != null) {
+            if (running.isOf(config)) {
+                running.laterDispatch(chain, request, response);
+            } else {
+                chain.doFilter(request, response);
+            }
+            return;
+        }
+        DuplicateWait.Decided decided = waiting.takeDecided(request);
+        if (decided != null) {
+            give(decided.id(), decided.decision(), response);
+        } else if (!isFirstSight(request)) {
+            chain.doFilter(request, response);
+        } else if (config.protects(request)) {
+            protect(request, response, chain);
+        } else {
+            letThrough(request, response, chain);
         }
     }
 
@@ -291,53 +189,12 @@ public final class IdempotenceFilter implements Filter {
      */
     private boolean isFirstSight(HttpServletRequest request) {
         Object letThroughBy = request.getAttribute(LET_THROUGH_BY);
-        if (letThroughBy != null && letThroughBy != this) {
-            return false;
-        }
-        List<UrlPattern> patterns = covered;
         return switch (request.getDispatcherType()) {
-            case REQUEST -> true;
-            // Let through by this one: the handler has run.
-            case ASYNC ->
-                letThroughBy == null && patterns != null && isCovered(OriginalPath.inContext(request), patterns);
+            case REQUEST -> letThroughBy == null || letThroughBy == this;
+            // Whoever let it through before has run the handler.
+            case ASYNC -> letThroughBy == null && mapping.covers(OriginalPath.inContext(request));
             default -> false;
         };
-    }
-
-    /** Where the caller sent a request counts: a handler may dispatch it to a path of ours after it ran. */
-    private static boolean isCovered(String callersPath, List<UrlPattern> patterns) {
-        return patterns.stream().anyMatch(pattern -> pattern.covers(callersPath));
-    }
-
-    /** A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected (promise P6). */
-    private boolean isProtected(HttpServletRequest request) {
-        String method = request.getMethod();
-        return config.methods().contains(method)
-                || (!Builder.NEVER.contains(method) && request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null);
-    }
-
-    private void protect(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
-            throws IOException, ServletException {
-        Optional<IdempotenceId> id;
-        try {
-            id = config.header().parse(Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY)));
-        } catch (InvalidIdempotencyKeyException e) {
-            endConnectionAfter(request, response);
-            problems.refuse(response, Refusal.KEY_INVALID, Duration.ZERO, "Fix the header: " + e.getMessage() + ".");
-            return;
-        }
-        if (id.isPresent()) {
-            protect(id.get(), request, response, chain);
-        } else if (config.keyRequired() && config.methods().contains(request.getMethod())) {
-            endConnectionAfter(request, response);
-            problems.refuse(
-                    response,
-                    Refusal.KEY_MISSING,
-                    Duration.ZERO,
-                    "Send the header Idempotency-Key with a new UUID for each operation, and the same one for each retry.");
-        } else {
-            letThrough(request, response, chain);
-        }
     }
 
     /** The filter itself looks at the request again, should it come by again: the same request gets the same verdict. */
@@ -347,62 +204,74 @@ public final class IdempotenceFilter implements Filter {
         chain.doFilter(request, response);
     }
 
+    private void protect(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        Optional<IdempotenceId> id;
+        try {
+            id = config.header().parse(Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY)));
+        } catch (InvalidIdempotencyKeyException e) {
+            respond(
+                    request,
+                    response,
+                    () -> problems.refuse(
+                            response, Refusal.KEY_INVALID, Duration.ZERO, "Fix the header: " + e.getMessage() + "."));
+            return;
+        }
+        if (id.isPresent()) {
+            protect(id.get(), request, response, chain);
+        } else if (config.requiresKey(request)) {
+            respond(
+                    request,
+                    response,
+                    () -> problems.refuse(
+                            response,
+                            Refusal.KEY_MISSING,
+                            Duration.ZERO,
+                            "Send the header Idempotency-Key with a new UUID for each operation, and the same one for each retry."));
+        } else {
+            letThrough(request, response, chain);
+        }
+    }
+
     private void protect(IdempotenceId id, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
         RequestContent content;
         try {
-            content =
-                    RequestContent.of(request, config.maxRequestBody(), config.bodyForm(), config.formLimits(), memory);
-        } catch (RequestContent.NotTaken e) {
-            endConnectionAfter(request, response);
-            if (e.reason() == RequestContent.NotTaken.Reason.TOO_LARGE) {
-                problems.requestTooLarge(response, config.maxRequestBody());
-            } else {
-                problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
-            }
+            content = RequestContent.of(request, config, memory);
+        } catch (RequestNotTakenException e) {
+            respond(request, response, () -> refuse(e, response));
             return;
         }
-        ClaimedExecution execution = null;
+        Decision decision = null;
         try {
-            IdempotentCall call = new IdempotentCall(
-                    id, "", config.scope().apply(request), content.fingerprint(), AttemptNumber.of(request));
-            execution = claim(call, request, response, content);
+            decision = decide(id, request, response, content);
         } finally {
-            if (execution == null) {
+            if (!(decision instanceof Decision.Run)) {
                 content.close();
             }
         }
-        if (execution != null) {
-            run(execution, request, content, response, chain);
+        if (decision instanceof Decision.Run run) {
+            run(run.execution(), request, content, response, chain);
+        } else if (decision != null) {
+            Decision instead = decision;
+            respond(request, response, () -> give(id, instead, response));
         }
     }
 
-    /** The right to run, or null if the caller gets its response without. */
-    private @Nullable ClaimedExecution claim(
-            IdempotentCall call, HttpServletRequest request, HttpServletResponse response, RequestContent content)
-            throws IOException {
-        try (DuplicateWait.Turn turn = waiting.turn(request, response, covered != null)) {
-            IdempotencePolicy policy = config.policyFor(request);
+    /** What becomes of the request, perhaps after a wait; null if that comes in an ASYNC dispatch. */
+    private @Nullable Decision decide(
+            IdempotenceId id, HttpServletRequest request, HttpServletResponse response, RequestContent content) {
+        IdempotentCall call = new IdempotentCall(
+                id, "", config.scope().apply(request), content.fingerprint(), AttemptNumber.of(request));
+        IdempotencePolicy policy = config.policyFor(request);
+        try (DuplicateWait.Turn turn = waiting.turn(request, response, mapping.isInstalled())) {
             Decision decision = engine.claim(call, policy);
-            if (decision instanceof Decision.Run run) {
-                return run.execution();
+            if (decision instanceof Decision.Run) {
+                return decision;
             }
             // Thousands may wait, and each needs its fingerprint only.
             content.discard();
-            Decision decided = turn.await(call.id(), engine.await(decision, call, policy, turn.patience()));
-            if (decided != null) {
-                endConnectionAfter(request, response);
-                give(call.id(), decided, response);
-            }
-            return null;
-        }
-    }
-
-    private void give(IdempotenceId id, Decision decision, HttpServletResponse response) throws IOException {
-        if (decision instanceof Decision.Replay replay) {
-            replay(id, replay.result(), response);
-        } else if (decision instanceof Decision.Refuse refuse) {
-            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
+            return turn.await(id, engine.await(decision, call, policy, turn.patience()));
         }
     }
 
@@ -413,18 +282,32 @@ public final class IdempotenceFilter implements Filter {
             HttpServletResponse response,
             FilterChain chain)
             throws IOException, ServletException {
-        ProtectedRequest exchange;
+        ProtectedRequest running;
         try {
-            exchange = new ProtectedRequest(
-                    execution, config, problems, covered != null, seesRequestEnds, request, content, response);
-            request.setAttribute(EXCHANGE, exchange);
+            running = ProtectedRequest.begin(
+                    execution,
+                    config,
+                    problems,
+                    mapping.isInstalled(),
+                    mapping.seesRequestEnds(),
+                    request,
+                    content,
+                    response);
         } catch (Throwable e) {
             // A listener of the application, say. Nothing ran, and nobody else would end the execution.
             execution.finish(Verdict.RELEASE, StoredResponse.unavailable());
             content.close();
             throw e;
         }
-        exchange.firstDispatch(chain);
+        running.firstDispatch(chain);
+    }
+
+    private void give(IdempotenceId id, Decision decision, HttpServletResponse response) throws IOException {
+        if (decision instanceof Decision.Replay replay) {
+            replay(id, replay.result(), response);
+        } else if (decision instanceof Decision.Refuse refuse) {
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
+        }
     }
 
     private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
@@ -440,320 +323,33 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
-    /** Builds an {@link IdempotenceFilter}. Not thread-safe. */
-    public static final class Builder {
-        private static final Set<String> NEVER = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
-
-        private final Idempotence idempotence;
-        private IdempotencePolicy policy;
-        private final List<OperationPolicy> operations = new ArrayList<>();
-        private Set<String> methods = Set.of("POST", "PATCH");
-        private boolean keyRequired = true;
-        private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
-        private RequestScope scope = RequestScope.principal();
-        private BodyForm bodyForm = BodyForm.bytes();
-        private int maxRequestBody = 10 << 20;
-        private int maxResponseBody = 1 << 20;
-        private int maxFormParameters = -1;
-        private int maxFormSize = -1;
-        private long maxMemory = Runtime.getRuntime().maxMemory() / 4;
-        private Duration maxWait = Duration.ofSeconds(10);
-        private URI problemBase = URI.create("urn:idempotence:problem:");
-        private final List<String> keptHeaders = new ArrayList<>(List.of(
-                "Content-Language",
-                "Content-Disposition",
-                "Content-Encoding",
-                "Location",
-                "Content-Location",
-                "ETag",
-                "Last-Modified",
-                "Link",
-                "Cache-Control"));
-
-        private Builder(Idempotence idempotence) {
-            this.idempotence = idempotence;
-            this.policy = idempotence.policy();
+    private void refuse(RequestNotTakenException why, HttpServletResponse response) throws IOException {
+        if (why.isTooLarge()) {
+            problems.requestTooLarge(response, config.maxRequestBody());
+        } else {
+            problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
         }
+    }
 
-        /**
-         * Sets the policy of all operations behind this filter that have none of their own.
-         *
-         * @param policy default: that of the {@link Idempotence}
-         * @return this
-         */
-        public Builder policy(IdempotencePolicy policy) {
-            this.policy = Objects.requireNonNull(policy, "policy");
-            return this;
+    /** A response that the handler does not give. */
+    @FunctionalInterface
+    private interface OwnResponse {
+        void give() throws IOException;
+    }
+
+    /**
+     * Gives a response in place of the handler, which would have completed the asynchronous processing that a filter in front may have
+     * started. The caller need not wait for that. Until its timeout the container takes no other request from this connection.
+     */
+    private static void respond(HttpServletRequest request, HttpServletResponse response, OwnResponse own)
+            throws IOException {
+        boolean isAsyncInFront = request.isAsyncStarted();
+        if (isAsyncInFront && request.getProtocol().startsWith("HTTP/1.")) {
+            response.setHeader("Connection", "close");
         }
-
-        /**
-         * Sets the policy of one operation. Of several that cover a request the first counts. What else differs by operation,
-         * such as {@link #methods} or {@link #maxRequestBody}, takes a filter of its own, on paths of its own: the first filter that
-         * covers a request decides about it.
-         *
-         * @param requests a URL pattern relative to the context, or a method, a space and a URL pattern: {@code /points/*},
-         *     {@code POST /accounts/{id}/charges}, where a name in braces stands for one segment
-         * @param policy of these requests
-         * @return this
-         * @throws IllegalArgumentException if {@code requests} is not of this form
-         */
-        public Builder operation(String requests, IdempotencePolicy policy) {
-            Objects.requireNonNull(policy, "policy");
-            int space = requests.indexOf(' ');
-            String method = space < 0 ? "" : unsafe(requests.substring(0, space));
-            operations.add(new OperationPolicy(method, UrlPattern.of(requests.substring(space + 1)), policy));
-            return this;
-        }
-
-        /**
-         * Sets the methods that must carry an ID. Another unsafe method, PUT for example, is protected when it does carry one.
-         *
-         * @param methods default: POST and PATCH
-         * @return this
-         * @throws IllegalArgumentException if there is none, or one of GET, HEAD, OPTIONS, TRACE, which must change nothing
-         */
-        public Builder methods(String... methods) {
-            Set<String> set = new TreeSet<>();
-            for (String method : methods) {
-                set.add(unsafe(method));
-            }
-            if (set.isEmpty()) {
-                throw new IllegalArgumentException("methods must name at least one method, for example POST");
-            }
-            this.methods = Set.copyOf(set);
-            return this;
-        }
-
-        private static String unsafe(String method) {
-            String upper = method.toUpperCase(Locale.ROOT);
-            if (upper.isBlank() || NEVER.contains(upper)) {
-                throw new IllegalArgumentException(
-                        "methods may be POST, PATCH, PUT, DELETE or one of your own, not GET, HEAD, OPTIONS or TRACE");
-            }
-            return upper;
-        }
-
-        /**
-         * Lets requests without an ID through, unprotected. Without this they are refused as key-missing.
-         *
-         * @return this
-         */
-        public Builder keyOptional() {
-            this.keyRequired = false;
-            return this;
-        }
-
-        /**
-         * Sets the grammar of the ID.
-         *
-         * @param header default: {@link IdempotencyKeyHeader#standard()}
-         * @return this
-         */
-        public Builder header(IdempotencyKeyHeader header) {
-            this.header = Objects.requireNonNull(header, "header");
-            return this;
-        }
-
-        /**
-         * Sets whose ID it is. IDs of different scopes never meet.
-         *
-         * @param scope default: {@link RequestScope#principal()}; with tenants
-         *     {@code RequestScope.header("X-Tenant").and(RequestScope.principal())}
-         * @return this
-         */
-        public Builder scope(RequestScope scope) {
-            this.scope = Objects.requireNonNull(scope, "scope");
-            return this;
-        }
-
-        /**
-         * Sets what of a request body counts when two requests under one ID are compared.
-         *
-         * @param form default: {@link BodyForm#bytes()}. To change it makes retries of requests from before the change mismatch
-         *     (422) once
-         * @return this
-         */
-        public Builder bodyForm(BodyForm form) {
-            this.bodyForm = Objects.requireNonNull(form, "form");
-            return this;
-        }
-
-        /**
-         * Sets the largest request body.
-         *
-         * @param bytes 0 to 1 GiB; default 10 MiB
-         * @return this
-         * @throws IllegalArgumentException if out of range
-         */
-        public Builder maxRequestBody(int bytes) {
-            this.maxRequestBody = size("maxRequestBody", bytes);
-            return this;
-        }
-
-        /**
-         * Sets the largest answer that is kept.
-         *
-         * @param bytes 0 to 1 GiB; default 1 MiB
-         * @return this
-         * @throws IllegalArgumentException if out of range
-         */
-        public Builder maxResponseBody(int bytes) {
-            this.maxResponseBody = size("maxResponseBody", bytes);
-            return this;
-        }
-
-        /**
-         * Sets how many parameters a request with a form may have. The container's own limit does not apply, because this filter reads
-         * the form first: set both to the same. A handler that asks for a parameter of a larger form ends with a 400.
-         *
-         * @param parameters 1 to 1,000,000; default that of the container: 1000, in Tomcat 10.1 10,000. In Jetty, names are counted
-         * @return this
-         * @throws IllegalArgumentException if out of range
-         */
-        public Builder maxFormParameters(int parameters) {
-            if (parameters < 1 || parameters > 1_000_000) {
-                throw new IllegalArgumentException("maxFormParameters must be 1 to 1000000, got " + parameters);
-            }
-            this.maxFormParameters = parameters;
-            return this;
-        }
-
-        /**
-         * Sets how large a form may be of which a handler asks for parameters. The container's own limit does not apply, because this
-         * filter reads the form first: set both to the same. A handler that asks for a parameter of a larger form ends with a 413, in
-         * Jetty with a 400.
-         *
-         * @param bytes 0 to 1 GiB; default that of the container: 2 MiB in Tomcat, 200,000 bytes in Jetty, none in Undertow
-         * @return this
-         * @throws IllegalArgumentException if out of range
-         */
-        public Builder maxFormSize(int bytes) {
-            this.maxFormSize = size("maxFormSize", bytes);
-            return this;
-        }
-
-        /**
-         * Sets how much memory all requests of this filter may hold together: request bodies with their parts and parameters, responses
-         * until they are recorded, and results that are replayed. A response counts six times, because it is copied when it is
-         * recorded, and a replay twice. Records that wait for a storage to return have a limit of their own. A request beyond that is
-         * refused as {@link Refusal#OVERLOADED} before it runs. A response beyond that goes out unheld, and duplicates of its request
-         * are refused as {@link Refusal#RESULT_UNAVAILABLE}.
-         *
-         * @param bytes at least 1 MiB; default a quarter of the maximum heap
-         * @return this
-         * @throws IllegalArgumentException if out of range
-         */
-        public Builder maxMemory(long bytes) {
-            if (bytes < 1 << 20) {
-                throw new IllegalArgumentException("maxMemory must be at least 1048576 bytes, got " + bytes);
-            }
-            this.maxMemory = bytes;
-            return this;
-        }
-
-        /**
-         * Sets how long a duplicate may wait for a running request, whatever its {@code Prefer: wait} says.
-         *
-         * @param longest 0, which never waits, to 10 minutes; default 10 seconds
-         * @return this
-         * @throws IllegalArgumentException if out of range
-         */
-        public Builder maxWait(Duration longest) {
-            if (longest.isNegative() || longest.compareTo(Duration.ofMinutes(10)) > 0) {
-                throw new IllegalArgumentException("maxWait must be 0 to 10 minutes, got " + longest);
-            }
-            this.maxWait = longest;
-            return this;
-        }
-
-        private static int size(String name, int bytes) {
-            if (bytes < 0 || bytes > 1 << 30) {
-                throw new IllegalArgumentException(name + " must be 0 to 1073741824 bytes, got " + bytes);
-            }
-            return bytes;
-        }
-
-        /**
-         * Keeps and replays more response headers.
-         *
-         * @param names header names; never {@code Set-Cookie}, {@code Date}, or one that belongs to a connection or to one caller
-         * @return this
-         * @throws IllegalArgumentException if a header must not be replayed
-         */
-        public Builder keepHeaders(String... names) {
-            for (String name : names) {
-                if (!name.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+")) {
-                    throw new IllegalArgumentException("keepHeaders takes header names, one of them is none");
-                }
-                if (NEVER_KEPT.contains(name.toLowerCase(Locale.ROOT))) {
-                    throw new IllegalArgumentException("keepHeaders cannot keep '" + name
-                            + "': it belongs to one connection, one caller or one moment");
-                }
-                if (keptHeaders.stream().noneMatch(name::equalsIgnoreCase) && !name.equalsIgnoreCase("Content-Type")) {
-                    keptHeaders.add(name);
-                }
-            }
-            return this;
-        }
-
-        private static final Set<String> NEVER_KEPT = Set.of(
-                "set-cookie",
-                "date",
-                "connection",
-                "keep-alive",
-                "transfer-encoding",
-                "trailer",
-                "upgrade",
-                "te",
-                "content-length",
-                "proxy-authenticate",
-                "www-authenticate",
-                "authorization",
-                "retry-after",
-                "idempotent-replayed",
-                "idempotency-refusal");
-
-        /**
-         * Sets what stands before a refusal's code in the {@code type} of a problem.
-         *
-         * @param base an absolute URI; default {@code urn:idempotence:problem:}
-         * @return this
-         * @throws IllegalArgumentException if it is not absolute
-         */
-        public Builder problemBase(URI base) {
-            if (!base.isAbsolute()) {
-                throw new IllegalArgumentException(
-                        "problemBase must be an absolute URI, for example https://docs.example.com/problems/");
-            }
-            this.problemBase = base;
-            return this;
-        }
-
-        /**
-         * The filter.
-         *
-         * @return a new filter
-         */
-        public IdempotenceFilter build() {
-            return new IdempotenceFilter(this);
-        }
-
-        private FilterConfiguration configuration() {
-            return new FilterConfiguration(
-                    policy,
-                    List.copyOf(operations),
-                    methods,
-                    keyRequired,
-                    header,
-                    scope,
-                    maxRequestBody,
-                    maxResponseBody,
-                    maxMemory,
-                    maxWait,
-                    bodyForm,
-                    new FormRules.Limits(maxFormParameters, maxFormSize),
-                    List.copyOf(keptHeaders),
-                    problemBase.toASCIIString());
+        own.give();
+        if (isAsyncInFront) {
+            response.flushBuffer();
         }
     }
 }

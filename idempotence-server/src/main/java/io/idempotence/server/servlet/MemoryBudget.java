@@ -42,6 +42,13 @@ final class MemoryBudget {
             return true;
         }
 
+        /** Reserves more for the request itself. */
+        void require(long bytes) throws RequestNotTakenException {
+            if (!reserve(bytes)) {
+                throw RequestNotTakenException.noMemory();
+            }
+        }
+
         /** Gives everything back. Closing again does nothing. */
         @Override
         public synchronized void close() {

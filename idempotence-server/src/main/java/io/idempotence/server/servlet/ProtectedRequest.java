@@ -7,6 +7,7 @@ import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
@@ -34,6 +35,7 @@ import org.slf4j.LoggerFactory;
  */
 final class ProtectedRequest {
     private static final Logger LOG = LoggerFactory.getLogger(ProtectedRequest.class);
+    private static final String ATTRIBUTE = ProtectedRequest.class.getName();
 
     private final ClaimedExecution execution;
     private final FilterConfiguration config;
@@ -62,7 +64,7 @@ final class ProtectedRequest {
     private boolean asyncStarted;
     private @Nullable HeldAsyncContext asyncContext;
 
-    ProtectedRequest(
+    private ProtectedRequest(
             ClaimedExecution execution,
             FilterConfiguration config,
             ProblemWriter problems,
@@ -88,6 +90,27 @@ final class ProtectedRequest {
         return new ResponseBuffer(config.maxResponseBody(), headers, memory, this::whenDispatched, this::gaveUp);
     }
 
+    /** Claims {@code request} for the filter: whoever sees it again finds it here. */
+    static ProtectedRequest begin(
+            ClaimedExecution execution,
+            FilterConfiguration config,
+            ProblemWriter problems,
+            boolean seesDispatches,
+            boolean seesRequestEnds,
+            HttpServletRequest request,
+            RequestContent content,
+            HttpServletResponse response) {
+        ProtectedRequest begun = new ProtectedRequest(
+                execution, config, problems, seesDispatches, seesRequestEnds, request, content, response);
+        request.setAttribute(ATTRIBUTE, begun);
+        return begun;
+    }
+
+    /** The protected request of which {@code request} is a part; null if it is not protected. */
+    static @Nullable ProtectedRequest of(ServletRequest request) {
+        return (ProtectedRequest) request.getAttribute(ATTRIBUTE);
+    }
+
     boolean isOf(FilterConfiguration filter) {
         return config == filter;
     }
@@ -103,8 +126,20 @@ final class ProtectedRequest {
         dispatch(chain, request, response);
     }
 
+    /** Goes on in a dispatch after the first. */
+    void laterDispatch(FilterChain chain, HttpServletRequest arrived, HttpServletResponse target)
+            throws IOException, ServletException {
+        if (arrived.getDispatcherType() == DispatcherType.ASYNC) {
+            asyncDispatch(chain, arrived, target);
+        } else if (arrived.getDispatcherType() == DispatcherType.ERROR) {
+            errorPage(chain, arrived, target);
+        } else {
+            chain.doFilter(arrived, target);
+        }
+    }
+
     /** Runs the handler in an ASYNC dispatch. */
-    void asyncDispatch(FilterChain chain, HttpServletRequest arrived, HttpServletResponse target)
+    private void asyncDispatch(FilterChain chain, HttpServletRequest arrived, HttpServletResponse target)
             throws IOException, ServletException {
         if (notGiven != null) {
             throw new ServletException("the container or a filter in front did not take a response", notGiven);
@@ -296,8 +331,8 @@ final class ProtectedRequest {
                     : started(new HeldAsyncContext(container, this, held(chosen), held(to), false, true));
         }
         // Whatever is dispatched comes by only within what the container is given.
-        HeldRequest chosen = held(HeldRequest.innermost(container()));
-        HeldResponse to = held(HeldResponse.innermost(response.target()));
+        HeldRequest chosen = held(Wrappers.innermost(container()));
+        HeldResponse to = held(Wrappers.innermost(response.target()));
         return started(new HeldAsyncContext(container().startAsync(chosen, to), this, chosen, to, false, true));
     }
 
@@ -328,8 +363,8 @@ final class ProtectedRequest {
     private boolean isOriginal(ServletRequest ofHandler, ServletResponse toHandler) {
         return ofHandler == request
                 && toHandler == response
-                && container() == HeldRequest.innermost(container())
-                && response.target() == HeldResponse.innermost(response.target());
+                && container() == Wrappers.innermost(container())
+                && response.target() == Wrappers.innermost(response.target());
     }
 
     private HeldAsyncContext started(HeldAsyncContext context) {
@@ -351,7 +386,7 @@ final class ProtectedRequest {
     void beforeDispatch() {
         if (!seesDispatches) {
             buffer.stopHolding();
-            if (!DuplicateWait.isSureToBeDelivered(response.target())) {
+            if (!Wrappers.isSureToBeDelivered(response.target())) {
                 buffer.mayBeEncodedInFront();
             }
         }
@@ -549,7 +584,7 @@ final class ProtectedRequest {
     }
 
     /** Runs the application's error page in an ERROR dispatch, and records it in place of the error if that was recorded. */
-    void errorPage(FilterChain chain, HttpServletRequest arrived, HttpServletResponse response)
+    private void errorPage(FilterChain chain, HttpServletRequest arrived, HttpServletResponse response)
             throws IOException, ServletException {
         HttpServletRequest request = HeldRequest.ofErrorPage(arrived, body);
         if (!awaitsErrorPage()) {

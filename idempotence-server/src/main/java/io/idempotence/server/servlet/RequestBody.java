@@ -15,12 +15,12 @@ final class RequestBody {
      * The whole body; {@code cap + 1} bytes of it if it has more than {@code cap}. Reserves at most twice what has come, or 8 KiB.
      *
      * @param declared the length the caller declares, which need not be true; negative if it declares none
-     * @throws RequestContent.NotTaken if {@code memory} does not have as much
+     * @throws RequestNotTakenException if {@code memory} does not have as much
      */
     static byte[] read(InputStream in, long declared, int cap, MemoryBudget.Share memory)
-            throws IOException, RequestContent.NotTaken {
+            throws IOException, RequestNotTakenException {
         byte[] bytes = new byte[(int) Math.min(declared < 0 ? FIRST : Math.min(declared, FIRST), cap)];
-        RequestContent.reserve(memory, bytes.length);
+        memory.require(bytes.length);
         int length = in.readNBytes(bytes, 0, bytes.length);
         while (length == bytes.length) {
             // A body of the length it declared ends here, in an array of its size.
@@ -30,7 +30,7 @@ final class RequestBody {
             }
             long expected = declared > length ? Math.min(declared, cap + 1L) : cap + 1L;
             int larger = (int) Math.min(Math.max(FIRST, 2L * length), expected);
-            RequestContent.reserve(memory, larger - length);
+            memory.require(larger - length);
             bytes = Arrays.copyOf(bytes, larger);
             bytes[length++] = (byte) next;
             if (length > cap) {

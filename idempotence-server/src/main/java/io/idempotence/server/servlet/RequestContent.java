@@ -34,61 +34,38 @@ final class RequestContent implements AutoCloseable {
         this.memory = memory;
     }
 
-    /** Why a request cannot be taken in. Nothing ran. */
-    static final class NotTaken extends Exception {
-        private static final long serialVersionUID = 1L;
-
-        enum Reason {
-            TOO_LARGE,
-            NO_MEMORY
-        }
-
-        private final Reason reason;
-
-        NotTaken(Reason reason) {
-            super(reason.name(), null, false, false);
-            this.reason = reason;
-        }
-
-        Reason reason() {
-            return reason;
-        }
-    }
-
     /**
      * Reads a request's body, or has the container parse it where it would.
      *
-     * @param cap bytes
-     * @throws NotTaken if it has more than {@code cap} bytes, or more than the budget has left
+     * @throws RequestNotTakenException if it has more bytes than are allowed, or more than the budget has left
      * @throws IllegalStateException if a filter in front has read the body, so that it cannot be compared
      */
-    static RequestContent of(
-            HttpServletRequest request, int cap, BodyForm form, FormRules.Limits formLimits, MemoryBudget budget)
-            throws IOException, ServletException, NotTaken {
+    static RequestContent of(HttpServletRequest request, FilterConfiguration config, MemoryBudget budget)
+            throws IOException, ServletException, RequestNotTakenException {
         MemoryBudget.Share memory = budget.share();
         try {
-            return of(request, cap, form, formLimits, memory);
+            return of(request, config, memory);
         } catch (Throwable e) {
             memory.close();
             throw e;
         }
     }
 
-    private static RequestContent of(
-            HttpServletRequest request, int cap, BodyForm form, FormRules.Limits formLimits, MemoryBudget.Share memory)
-            throws IOException, ServletException, NotTaken {
+    private static RequestContent of(HttpServletRequest request, FilterConfiguration config, MemoryBudget.Share memory)
+            throws IOException, ServletException, RequestNotTakenException {
+        int cap = config.maxRequestBody();
         long declared = request.getContentLengthLong();
         if (declared > cap) {
-            throw new NotTaken(NotTaken.Reason.TOO_LARGE);
+            throw RequestNotTakenException.tooLarge();
         }
         MultipartBody parts = MultipartBody.of(request);
         if (parts.parsed() != null) {
             Fingerprint fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
             if (fingerprint == null) {
-                throw new NotTaken(NotTaken.Reason.TOO_LARGE);
+                throw RequestNotTakenException.tooLarge();
             }
             // The container may have put some on disk, and does not say which.
-            reserve(memory, parts.parsed().stream().mapToLong(Part::getSize).sum());
+            memory.require(parts.parsed().stream().mapToLong(Part::getSize).sum());
             return new RequestContent(fingerprint, null, null, parts.parsed(), memory);
         }
         boolean isForm = MediaTypes.isForm(MediaTypes.of(request));
@@ -104,7 +81,7 @@ final class RequestContent implements AutoCloseable {
         boolean wasSent = declared > 0 || (isChunked && (in.isFinished() || isForm));
         byte[] body = RequestBody.read(in, declared, cap, memory);
         if (body.length > cap) {
-            throw new NotTaken(NotTaken.Reason.TOO_LARGE);
+            throw RequestNotTakenException.tooLarge();
         }
         if (body.length == 0 && wasSent) {
             parts.throwRefusal();
@@ -112,15 +89,10 @@ final class RequestContent implements AutoCloseable {
         }
         if (isForm && rules != null) {
             // The handler may ask for them.
-            reserve(memory, rules.memoryOfParameters(body, formLimits));
+            memory.require(rules.memoryOfParameters(body, config.formLimits()));
         }
-        return new RequestContent(RequestFingerprint.of(request, body, cap, form), body, encoding, null, memory);
-    }
-
-    static void reserve(MemoryBudget.Share memory, long bytes) throws NotTaken {
-        if (!memory.reserve(bytes)) {
-            throw new NotTaken(NotTaken.Reason.NO_MEMORY);
-        }
+        return new RequestContent(
+                RequestFingerprint.of(request, body, cap, config.bodyForm()), body, encoding, null, memory);
     }
 
     private static Fingerprint ofConsumed(HttpServletRequest request) {

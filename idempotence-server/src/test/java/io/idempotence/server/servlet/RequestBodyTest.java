@@ -67,8 +67,8 @@ class RequestBodyTest {
 
         assertThatThrownBy(() -> RequestBody.read(in, declared, 1 << 30, share))
                 .isInstanceOfSatisfying(
-                        RequestContent.NotTaken.class,
-                        e -> assertThat(e.reason()).isEqualTo(RequestContent.NotTaken.Reason.NO_MEMORY));
+                        RequestNotTakenException.class,
+                        e -> assertThat(e.isTooLarge()).isFalse());
         assertThat(budget.used()).isBetween(8192L, (long) length - 1);
         share.close();
         assertThat(budget.used()).isZero();

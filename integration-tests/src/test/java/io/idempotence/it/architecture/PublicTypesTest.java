@@ -104,7 +104,7 @@ class PublicTypesTest {
                 redis.RedisIdempotenceStorage.Builder
                 servlet.BodyForm
                 servlet.IdempotenceFilter
-                servlet.IdempotenceFilter.Builder
+                servlet.IdempotenceFilterBuilder
                 servlet.RequestScope
                 storage.Claim
                 storage.ClaimRequest

@@ -17,6 +17,7 @@ import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.Cookie;
@@ -292,7 +293,7 @@ class AnswersIT extends FilterTestBase {
     @Test
     @DisplayName("nobody can configure that headers of one caller, connection or moment are replayed")
     void headersThatMustNotBeReplayedCannotBeKept() {
-        IdempotenceFilter.Builder filter = IdempotenceFilter.builder(idempotence());
+        IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence());
         for (String name : List.of(
                 "Set-Cookie",
                 "SET-COOKIE",

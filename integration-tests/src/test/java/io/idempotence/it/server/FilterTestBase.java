@@ -15,6 +15,7 @@ import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
@@ -108,11 +109,11 @@ abstract class FilterTestBase {
         return serve(handler, filter -> filter);
     }
 
-    ServletServer serve(Handler handler, UnaryOperator<IdempotenceFilter.Builder> options) {
+    ServletServer serve(Handler handler, UnaryOperator<IdempotenceFilterBuilder> options) {
         return serve(idempotence(), handler, options);
     }
 
-    ServletServer serve(Idempotence idempotence, Handler handler, UnaryOperator<IdempotenceFilter.Builder> options) {
+    ServletServer serve(Idempotence idempotence, Handler handler, UnaryOperator<IdempotenceFilterBuilder> options) {
         return start(
                 handler,
                 context -> options.apply(IdempotenceFilter.builder(idempotence))

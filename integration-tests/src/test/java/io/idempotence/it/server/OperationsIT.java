@@ -12,6 +12,7 @@ import io.idempotence.server.FailureRule;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.servlet.RequestScope;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
@@ -63,7 +64,7 @@ class OperationsIT extends FilterTestBase {
 
     @Test
     void anOperationThatIsNoneIsRefusedEarly() {
-        IdempotenceFilter.Builder filter = IdempotenceFilter.builder(idempotence());
+        IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence());
         for (String operation :
                 new String[] {"payments", "POST payments", "GET /payments", "POST  /payments", "/a/*/b"}) {
             assertThatIllegalArgumentException().isThrownBy(() -> filter.operation(operation, STORES_ALL));
@@ -247,7 +248,7 @@ class OperationsIT extends FilterTestBase {
     }
 
     /** A server in which a filter in front dispatches all requests to one path, unless they say that they go straight on. */
-    private ServletServer serveDispatchedElsewhere(UnaryOperator<IdempotenceFilter.Builder> options) {
+    private ServletServer serveDispatchedElsewhere(UnaryOperator<IdempotenceFilterBuilder> options) {
         Idempotence idempotence = idempotence();
         return start((request, response) -> answer(response, 500, "broken"), context -> {
             inFront(context, (request, response, chain) -> {

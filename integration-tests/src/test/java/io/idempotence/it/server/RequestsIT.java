@@ -11,7 +11,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.http.HeaderVector;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
-import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import java.net.http.HttpResponse;
 import java.util.Arrays;
 import java.util.List;
@@ -72,7 +72,7 @@ class RequestsIT extends FilterTestBase {
     @Test
     void aMissingKeyPassesThroughOnRequest() {
         ServletServer server =
-                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilter.Builder::keyOptional);
+                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilterBuilder::keyOptional);
         assertThat(post(server.uri("/payments"), null, "{}").statusCode()).isEqualTo(200);
         assertThat(runs).hasValue(1);
     }
@@ -104,7 +104,7 @@ class RequestsIT extends FilterTestBase {
     @Test
     void anInvalidKeyIsNeverIgnored() {
         ServletServer server =
-                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilter.Builder::keyOptional);
+                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilterBuilder::keyOptional);
         HttpResponse<byte[]> response = post(server.uri("/payments"), "not a key", "{}");
         assertThat(response.statusCode()).isEqualTo(400);
         assertThat(refusal(response)).isEqualTo("key-invalid");

@@ -17,6 +17,7 @@ import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletException;
@@ -87,17 +88,17 @@ class WaitingIT {
                 throws IOException, ServletException;
     }
 
-    private ServletServer serve(Handler handler, boolean async, UnaryOperator<IdempotenceFilter.Builder> options) {
+    private ServletServer serve(Handler handler, boolean async, UnaryOperator<IdempotenceFilterBuilder> options) {
         return serve(handler, async, WaitingIT::passOn, options);
     }
 
     private ServletServer serve(
-            Handler handler, FilterInFront inFront, UnaryOperator<IdempotenceFilter.Builder> options) {
+            Handler handler, FilterInFront inFront, UnaryOperator<IdempotenceFilterBuilder> options) {
         return serve(handler, true, inFront, options);
     }
 
     private ServletServer serve(
-            Handler handler, boolean async, FilterInFront inFront, UnaryOperator<IdempotenceFilter.Builder> options) {
+            Handler handler, boolean async, FilterInFront inFront, UnaryOperator<IdempotenceFilterBuilder> options) {
         return serve(idempotence(), handler, async, inFront, options);
     }
 
@@ -114,7 +115,7 @@ class WaitingIT {
             Handler handler,
             boolean async,
             FilterInFront inFront,
-            UnaryOperator<IdempotenceFilter.Builder> options) {
+            UnaryOperator<IdempotenceFilterBuilder> options) {
         ServletServer server = container.start(
                 context -> {
                     FilterRegistration.Dynamic front = context.addFilter("front", inFront::doFilter);

@@ -1,0 +1,297 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.http.IdempotencyKeyHeader;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotencePolicy;
+import java.net.URI;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** Builds an {@link IdempotenceFilter}. Not thread-safe. */
+public final class IdempotenceFilterBuilder {
+    private final Idempotence idempotence;
+    private IdempotencePolicy policy;
+    private final List<OperationPolicy> operations = new ArrayList<>();
+    private Set<String> methods = Set.of("POST", "PATCH");
+    private boolean keyRequired = true;
+    private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
+    private RequestScope scope = RequestScope.principal();
+    private BodyForm bodyForm = BodyForm.bytes();
+    private int maxRequestBody = 10 << 20;
+    private int maxResponseBody = 1 << 20;
+    private int maxFormParameters = -1;
+    private int maxFormSize = -1;
+    private long maxMemory = Runtime.getRuntime().maxMemory() / 4;
+    private Duration maxWait = Duration.ofSeconds(10);
+    private URI problemBase = URI.create("urn:idempotence:problem:");
+    private final List<String> keptHeaders = new ArrayList<>(KeptHeaders.STANDARD);
+
+    IdempotenceFilterBuilder(Idempotence idempotence) {
+        this.idempotence = idempotence;
+        this.policy = idempotence.policy();
+    }
+
+    /**
+     * Sets the policy of all operations behind this filter that have none of their own.
+     *
+     * @param policy default: that of the {@link Idempotence}
+     * @return this
+     */
+    public IdempotenceFilterBuilder policy(IdempotencePolicy policy) {
+        this.policy = Objects.requireNonNull(policy, "policy");
+        return this;
+    }
+
+    /**
+     * Sets the policy of one operation. Of several that cover a request the first counts. What else differs by operation,
+     * such as {@link #methods} or {@link #maxRequestBody}, takes a filter of its own, on paths of its own: the first filter that
+     * covers a request decides about it.
+     *
+     * @param requests a URL pattern relative to the context, or a method, a space and a URL pattern: {@code /points/*},
+     *     {@code POST /accounts/{id}/charges}, where a name in braces stands for one segment
+     * @param policy of these requests
+     * @return this
+     * @throws IllegalArgumentException if {@code requests} is not of this form
+     */
+    public IdempotenceFilterBuilder operation(String requests, IdempotencePolicy policy) {
+        Objects.requireNonNull(policy, "policy");
+        int space = requests.indexOf(' ');
+        String method = space < 0 ? "" : unsafe(requests.substring(0, space));
+        operations.add(new OperationPolicy(method, UrlPattern.of(requests.substring(space + 1)), policy));
+        return this;
+    }
+
+    /**
+     * Sets the methods that must carry an ID. Another unsafe method, PUT for example, is protected when it does carry one.
+     *
+     * @param methods default: POST and PATCH
+     * @return this
+     * @throws IllegalArgumentException if there is none, or one of GET, HEAD, OPTIONS, TRACE, which must change nothing
+     */
+    public IdempotenceFilterBuilder methods(String... methods) {
+        Set<String> set = new TreeSet<>();
+        for (String method : methods) {
+            set.add(unsafe(method));
+        }
+        if (set.isEmpty()) {
+            throw new IllegalArgumentException("methods must name at least one method, for example POST");
+        }
+        this.methods = Set.copyOf(set);
+        return this;
+    }
+
+    private static String unsafe(String method) {
+        String upper = method.toUpperCase(Locale.ROOT);
+        if (upper.isBlank() || FilterConfiguration.SAFE_METHODS.contains(upper)) {
+            throw new IllegalArgumentException(
+                    "methods may be POST, PATCH, PUT, DELETE or one of your own, not GET, HEAD, OPTIONS or TRACE");
+        }
+        return upper;
+    }
+
+    /**
+     * Lets requests without an ID through, unprotected. Without this they are refused as key-missing.
+     *
+     * @return this
+     */
+    public IdempotenceFilterBuilder keyOptional() {
+        this.keyRequired = false;
+        return this;
+    }
+
+    /**
+     * Sets the grammar of the ID.
+     *
+     * @param header default: {@link IdempotencyKeyHeader#standard()}
+     * @return this
+     */
+    public IdempotenceFilterBuilder header(IdempotencyKeyHeader header) {
+        this.header = Objects.requireNonNull(header, "header");
+        return this;
+    }
+
+    /**
+     * Sets whose ID it is. IDs of different scopes never meet.
+     *
+     * @param scope default: {@link RequestScope#principal()}; with tenants
+     *     {@code RequestScope.header("X-Tenant").and(RequestScope.principal())}
+     * @return this
+     */
+    public IdempotenceFilterBuilder scope(RequestScope scope) {
+        this.scope = Objects.requireNonNull(scope, "scope");
+        return this;
+    }
+
+    /**
+     * Sets what of a request body counts when two requests under one ID are compared.
+     *
+     * @param form default: {@link BodyForm#bytes()}. To change it makes retries of requests from before the change mismatch
+     *     (422) once
+     * @return this
+     */
+    public IdempotenceFilterBuilder bodyForm(BodyForm form) {
+        this.bodyForm = Objects.requireNonNull(form, "form");
+        return this;
+    }
+
+    /**
+     * Sets the largest request body.
+     *
+     * @param bytes 0 to 1 GiB; default 10 MiB
+     * @return this
+     * @throws IllegalArgumentException if out of range
+     */
+    public IdempotenceFilterBuilder maxRequestBody(int bytes) {
+        this.maxRequestBody = size("maxRequestBody", bytes);
+        return this;
+    }
+
+    /**
+     * Sets the largest answer that is kept.
+     *
+     * @param bytes 0 to 1 GiB; default 1 MiB
+     * @return this
+     * @throws IllegalArgumentException if out of range
+     */
+    public IdempotenceFilterBuilder maxResponseBody(int bytes) {
+        this.maxResponseBody = size("maxResponseBody", bytes);
+        return this;
+    }
+
+    /**
+     * Sets how many parameters a request with a form may have. The container's own limit does not apply, because this filter reads
+     * the form first: set both to the same. A handler that asks for a parameter of a larger form ends with a 400.
+     *
+     * @param parameters 1 to 1,000,000; default that of the container: 1000, in Tomcat 10.1 10,000. In Jetty, names are counted
+     * @return this
+     * @throws IllegalArgumentException if out of range
+     */
+    public IdempotenceFilterBuilder maxFormParameters(int parameters) {
+        if (parameters < 1 || parameters > 1_000_000) {
+            throw new IllegalArgumentException("maxFormParameters must be 1 to 1000000, got " + parameters);
+        }
+        this.maxFormParameters = parameters;
+        return this;
+    }
+
+    /**
+     * Sets how large a form may be of which a handler asks for parameters. The container's own limit does not apply, because this
+     * filter reads the form first: set both to the same. A handler that asks for a parameter of a larger form ends with a 413, in
+     * Jetty with a 400.
+     *
+     * @param bytes 0 to 1 GiB; default that of the container: 2 MiB in Tomcat, 200,000 bytes in Jetty, none in Undertow
+     * @return this
+     * @throws IllegalArgumentException if out of range
+     */
+    public IdempotenceFilterBuilder maxFormSize(int bytes) {
+        this.maxFormSize = size("maxFormSize", bytes);
+        return this;
+    }
+
+    /**
+     * Sets how much memory all requests of this filter may hold together: request bodies with their parts and parameters, responses
+     * until they are recorded, and results that are replayed. A response counts six times, because it is copied when it is
+     * recorded, and a replay twice. Records that wait for a storage to return have a limit of their own. A request beyond that is
+     * refused as {@link Refusal#OVERLOADED} before it runs. A response beyond that goes out unheld, and duplicates of its request
+     * are refused as {@link Refusal#RESULT_UNAVAILABLE}.
+     *
+     * @param bytes at least 1 MiB; default a quarter of the maximum heap
+     * @return this
+     * @throws IllegalArgumentException if out of range
+     */
+    public IdempotenceFilterBuilder maxMemory(long bytes) {
+        if (bytes < 1 << 20) {
+            throw new IllegalArgumentException("maxMemory must be at least 1048576 bytes, got " + bytes);
+        }
+        this.maxMemory = bytes;
+        return this;
+    }
+
+    /**
+     * Sets how long a duplicate may wait for a running request, whatever its {@code Prefer: wait} says.
+     *
+     * @param longest 0, which never waits, to 10 minutes; default 10 seconds
+     * @return this
+     * @throws IllegalArgumentException if out of range
+     */
+    public IdempotenceFilterBuilder maxWait(Duration longest) {
+        if (longest.isNegative() || longest.compareTo(Duration.ofMinutes(10)) > 0) {
+            throw new IllegalArgumentException("maxWait must be 0 to 10 minutes, got " + longest);
+        }
+        this.maxWait = longest;
+        return this;
+    }
+
+    private static int size(String name, int bytes) {
+        if (bytes < 0 || bytes > 1 << 30) {
+            throw new IllegalArgumentException(name + " must be 0 to 1073741824 bytes, got " + bytes);
+        }
+        return bytes;
+    }
+
+    /**
+     * Keeps and replays more response headers.
+     *
+     * @param names header names; never {@code Set-Cookie}, {@code Date}, or one that belongs to a connection or to one caller
+     * @return this
+     * @throws IllegalArgumentException if a header must not be replayed
+     */
+    public IdempotenceFilterBuilder keepHeaders(String... names) {
+        for (String name : names) {
+            KeptHeaders.check(name);
+            if (keptHeaders.stream().noneMatch(name::equalsIgnoreCase) && !name.equalsIgnoreCase("Content-Type")) {
+                keptHeaders.add(name);
+            }
+        }
+        return this;
+    }
+
+    /**
+     * Sets what stands before a refusal's code in the {@code type} of a problem.
+     *
+     * @param base an absolute URI; default {@code urn:idempotence:problem:}
+     * @return this
+     * @throws IllegalArgumentException if it is not absolute
+     */
+    public IdempotenceFilterBuilder problemBase(URI base) {
+        if (!base.isAbsolute()) {
+            throw new IllegalArgumentException(
+                    "problemBase must be an absolute URI, for example https://docs.example.com/problems/");
+        }
+        this.problemBase = base;
+        return this;
+    }
+
+    /**
+     * The filter.
+     *
+     * @return a new filter
+     */
+    public IdempotenceFilter build() {
+        return new IdempotenceFilter(idempotence.engine(), configuration());
+    }
+
+    private FilterConfiguration configuration() {
+        return new FilterConfiguration(
+                policy,
+                List.copyOf(operations),
+                methods,
+                keyRequired,
+                header,
+                scope,
+                maxRequestBody,
+                maxResponseBody,
+                maxMemory,
+                maxWait,
+                bodyForm,
+                new FormRules.Limits(maxFormParameters, maxFormSize),
+                List.copyOf(keptHeaders),
+                problemBase.toASCIIString());
+    }
+}

@@ -1,0 +1,67 @@
+package io.idempotence.server.servlet;
+
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletRequestWrapper;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.ServletResponseWrapper;
+import java.util.Set;
+
+/** Looks through what filters put around the container's own requests and responses. */
+final class Wrappers {
+    /** Wrappers that override how bodies are written, and do well over an ASYNC dispatch. */
+    private static final Set<String> WELL_BEHAVED = Set.of(
+            "org.springframework.security.web.util.OnCommittedResponseWrapper",
+            "org.springframework.session.web.http.OnCommittedResponseWrapper",
+            "org.springframework.web.filter.ShallowEtagHeaderFilter$ConditionalContentCachingResponseWrapper");
+
+    private Wrappers() {}
+
+    /** The container's own request. */
+    static ServletRequest innermost(ServletRequest request) {
+        ServletRequest current = request;
+        while (current instanceof ServletRequestWrapper wrapper) {
+            current = wrapper.getRequest();
+        }
+        return current;
+    }
+
+    /** The container's own response. */
+    static ServletResponse innermost(ServletResponse response) {
+        ServletResponse current = response;
+        while (current instanceof ServletResponseWrapper wrapper) {
+            current = wrapper.getResponse();
+        }
+        return current;
+    }
+
+    /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do in it. */
+    static boolean isSureToBeDelivered(ServletResponse response) {
+        ServletResponse current = response;
+        while (current instanceof ServletResponseWrapper wrapper) {
+            if (writesBodiesItself(wrapper.getClass()) && !isWellBehaved(wrapper.getClass())) {
+                return false;
+            }
+            current = wrapper.getResponse();
+        }
+        return true;
+    }
+
+    /** A wrapper that leaves both methods alone cannot hold a body back. */
+    private static boolean writesBodiesItself(Class<?> wrapper) {
+        try {
+            return wrapper.getMethod("getOutputStream").getDeclaringClass() != ServletResponseWrapper.class
+                    || wrapper.getMethod("getWriter").getDeclaringClass() != ServletResponseWrapper.class;
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException("every ServletResponse has both methods", e);
+        }
+    }
+
+    private static boolean isWellBehaved(Class<?> wrapper) {
+        for (Class<?> type = wrapper; type != null; type = type.getSuperclass()) {
+            if (WELL_BEHAVED.contains(type.getName())) {
+                return true;
+            }
+        }
+        return false;
+    }
+}
