@@ -9,14 +9,34 @@ import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import java.io.IOException;
 
-/** Asynchronous processing whose end the exchange sees before the container does. */
+/** Asynchronous processing whose end its follower sees before the container does. */
 final class HeldAsyncContext implements AsyncContext {
     private final AsyncContext container;
-    private final ProtectedRequest exchange;
+    private final Follower follower;
     private final ServletRequest request;
     private final ServletResponse response;
     private final boolean keepsResponse;
     private final boolean original;
+
+    /** Is told what happens to the processing before the container is. */
+    interface Follower {
+        /** Whether the handler completes within a dispatch, so that the response ends only when that returns. */
+        boolean completesAfterDispatch();
+
+        /** The handler completes. */
+        void finish();
+
+        /** Whether the container has ended the response already. */
+        boolean gaveUp();
+
+        /** Ends processing whose response could not be given, or only in part. */
+        void abort(AsyncContext container, Throwable why);
+
+        void beforeDispatch();
+
+        /** A task of the handler, with what surrounds a handler. */
+        Runnable entered(Runnable task);
+    }
 
     /**
      * @param request what the handler started it with, or the container's own if it did not say
@@ -26,13 +46,13 @@ final class HeldAsyncContext implements AsyncContext {
      */
     HeldAsyncContext(
             AsyncContext container,
-            ProtectedRequest exchange,
+            Follower follower,
             ServletRequest request,
             ServletResponse response,
             boolean keepsResponse,
             boolean original) {
         this.container = container;
-        this.exchange = exchange;
+        this.follower = follower;
         this.request = request;
         this.response = response;
         this.keepsResponse = keepsResponse;
@@ -43,20 +63,20 @@ final class HeldAsyncContext implements AsyncContext {
         return keepsResponse;
     }
 
-    /** Adds a listener of the exchange's own. */
+    /** Adds a listener of the follower's own. */
     void watch(AsyncListener listener) {
         container.addListener(listener);
     }
 
     @Override
     public void complete() {
-        if (exchange.completesAfterDispatch()) {
+        if (follower.completesAfterDispatch()) {
             return;
         }
         try {
-            exchange.finish();
+            follower.finish();
         } catch (Throwable e) {
-            exchange.abort(container, e);
+            follower.abort(container, e);
             throw e;
         }
         completeContainer();
@@ -67,7 +87,7 @@ final class HeldAsyncContext implements AsyncContext {
         try {
             container.complete();
         } catch (IllegalStateException e) {
-            if (!exchange.gaveUp()) {
+            if (!follower.gaveUp()) {
                 throw e;
             }
         }
@@ -75,19 +95,19 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void dispatch() {
-        exchange.beforeDispatch();
+        follower.beforeDispatch();
         container.dispatch();
     }
 
     @Override
     public void dispatch(String path) {
-        exchange.beforeDispatch();
+        follower.beforeDispatch();
         container.dispatch(path);
     }
 
     @Override
     public void dispatch(ServletContext context, String path) {
-        exchange.beforeDispatch();
+        follower.beforeDispatch();
         container.dispatch(context, path);
     }
 
@@ -108,7 +128,7 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void start(Runnable task) {
-        container.start(exchange.entered(task));
+        container.start(follower.entered(task));
     }
 
     @Override
@@ -136,7 +156,7 @@ final class HeldAsyncContext implements AsyncContext {
         return container.getTimeout();
     }
 
-    /** A listener that completes through its event would otherwise get past the exchange. */
+    /** A listener that completes through its event would otherwise get past the follower. */
     private final class Listener implements AsyncListener {
         private final AsyncListener listener;
 
@@ -164,7 +184,7 @@ final class HeldAsyncContext implements AsyncContext {
             listener.onStartAsync(held(event));
         }
 
-        /** What the container was given is not what the handler has: whoever wrote to that would get past the exchange. */
+        /** What the container was given is not what the handler has: whoever wrote to that would get past the follower. */
         private AsyncEvent held(AsyncEvent event) {
             ServletRequest suppliedRequest = event.getSuppliedRequest();
             ServletResponse suppliedResponse = event.getSuppliedResponse();

@@ -137,6 +137,16 @@ final class HeldBody {
         return formIsParsed ? new byte[0] : content.body();
     }
 
+    /** A share of the filter's memory for the response to this request. */
+    MemoryBudget.Share memory() {
+        return content.memory();
+    }
+
+    /** Lets go of the body: nobody reads it any more. */
+    void close() {
+        content.close();
+    }
+
     /** Serves the body from memory, to blocking and to non-blocking readers. */
     private static final class BodyStream extends ServletInputStream {
         private final ByteArrayInputStream bytes;

@@ -17,17 +17,26 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A request whose body was read before its handler runs, and whose asynchronous processing the exchange follows. */
+/** A request whose body was read before its handler runs, and whose asynchronous processing somebody follows. */
 final class HeldRequest extends HttpServletRequestWrapper {
-    private final ProtectedRequest exchange;
     private final HeldBody body;
+    private final AsyncStarter async;
     private @Nullable ServletRequest examined;
     private boolean throughFilterInFront;
 
-    HeldRequest(HttpServletRequest request, HeldBody body, ProtectedRequest exchange) {
+    /** Starts asynchronous processing as the handler asks, so that its end is seen. */
+    interface AsyncStarter {
+        AsyncContext startAsync();
+
+        AsyncContext startAsync(ServletRequest request, ServletResponse response);
+
+        AsyncContext asyncContext();
+    }
+
+    HeldRequest(HttpServletRequest request, HeldBody body, AsyncStarter async) {
         super(request);
         this.body = body;
-        this.exchange = exchange;
+        this.async = async;
     }
 
     /** The request as the container or the filters in front have it in this dispatch. */
@@ -35,11 +44,11 @@ final class HeldRequest extends HttpServletRequestWrapper {
         return (HttpServletRequest) getRequest();
     }
 
-    /** Whether a handler that has {@code request} has one of this exchange. */
-    static boolean isBehind(ServletRequest request, ProtectedRequest exchange) {
+    /** Whether a handler that has {@code request} reads {@code body}. */
+    static boolean reads(ServletRequest request, HeldBody body) {
         ServletRequest current = request;
         while (current instanceof ServletRequestWrapper wrapper) {
-            if (current instanceof HeldRequest held && held.exchange == exchange) {
+            if (current instanceof HeldRequest held && held.body == body) {
                 return true;
             }
             current = wrapper.getRequest();
@@ -202,20 +211,20 @@ final class HeldRequest extends HttpServletRequestWrapper {
         }
     }
 
-    // The exchange follows asynchronous processing, however it was started.
+    // ---- asynchronous processing
 
     @Override
     public AsyncContext startAsync() {
-        return exchange.startAsync();
+        return async.startAsync();
     }
 
     @Override
     public AsyncContext startAsync(ServletRequest request, ServletResponse response) {
-        return exchange.startAsync(request, response);
+        return async.startAsync(request, response);
     }
 
     @Override
     public AsyncContext getAsyncContext() {
-        return exchange.asyncContext();
+        return async.asyncContext();
     }
 }

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Status and headers go to the wrapped response at once, which decides everything about them. Only what would commit it is held, in a
  * {@link ResponseBuffer}: the body, {@code flushBuffer}, {@code sendError}, {@code sendRedirect}.
  */
-final class HeldResponse extends HttpServletResponseWrapper {
+final class HeldResponse extends HttpServletResponseWrapper implements ResponseBuffer.Outlet {
     private static final StackWalker STACK = StackWalker.getInstance();
     /** Of Tomcat 11 and of Tomcat 10.1. */
     private static final Set<String> FORWARDS = Set.of("forward", "doForward");
@@ -37,12 +37,16 @@ final class HeldResponse extends HttpServletResponseWrapper {
         this.buffer = buffer;
     }
 
-    HttpServletResponse target() {
-        return target;
+    /** The response through which a handler writes unless it asks for another one. */
+    static HeldResponse first(HttpServletResponse target, ResponseBuffer buffer) {
+        HeldResponse first = new HeldResponse(target, buffer);
+        buffer.through(first);
+        return first;
     }
 
-    ResponseBuffer buffer() {
-        return buffer;
+    @Override
+    public HttpServletResponse target() {
+        return target;
     }
 
     /**

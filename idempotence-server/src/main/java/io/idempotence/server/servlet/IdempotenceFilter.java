@@ -295,7 +295,7 @@ public final class IdempotenceFilter implements Filter {
                     response);
         } catch (Throwable e) {
             // A listener of the application, say. Nothing ran, and nobody else would end the execution.
-            execution.finish(Verdict.RELEASE, StoredResponse.unavailable());
+            execution.finishWithoutResult(Verdict.RELEASE);
             content.close();
             throw e;
         }

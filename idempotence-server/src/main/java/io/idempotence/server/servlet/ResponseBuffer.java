@@ -3,11 +3,9 @@ package io.idempotence.server.servlet;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
-import java.nio.charset.Charset;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
@@ -26,23 +24,22 @@ import org.slf4j.LoggerFactory;
 final class ResponseBuffer {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseBuffer.class);
 
-    /** How often a byte is in memory while its response is recorded: in a buffer that grows by doubling, encoded, and in the record. */
-    private static final int COPIES = 6;
-
-    private final int cap;
     private final HandlerHeaders headers;
-    private final MemoryBudget.Share memory;
+    private final BodyBuffer body;
     private final Executor afterDispatch;
     private final BooleanSupplier gaveUp;
     private final SessionIds sessionIds = new SessionIds();
 
+    /** Where a handler's bytes leave when they may. */
+    interface Outlet {
+        HttpServletResponse target();
+    }
+
     /** Through which response the handler writes. */
-    private HeldResponse head;
+    private Outlet outlet;
     /** The kept headers as they were when bytes began to leave; null if none have, or the handler went on to change some. */
     private @Nullable List<StoredResponse.Header> leavingHeaders;
 
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(256);
-    private final StringBuilder chars = new StringBuilder();
     private @Nullable ServletOutputStream stream;
     private @Nullable PrintWriter writer;
 
@@ -52,7 +49,6 @@ final class ResponseBuffer {
     private boolean streaming;
     private boolean incomplete;
     private boolean encodingIsOfOthers;
-    private boolean oversize;
     private boolean clientGone;
     private long declaredLength = -1;
     private @Nullable DeferredResponse deferred;
@@ -61,28 +57,16 @@ final class ResponseBuffer {
      * @param afterDispatch runs the listener of a non-blocking stream
      * @param gaveUp whether the container has ended the response of a handler that may still be running
      */
-    @SuppressWarnings("NullAway.Init") // the first response is made with this buffer, see response()
-    ResponseBuffer(
-            int cap,
-            HandlerHeaders headers,
-            MemoryBudget.Share memory,
-            Executor afterDispatch,
-            BooleanSupplier gaveUp) {
-        this.cap = cap;
+    @SuppressWarnings("NullAway.Init") // the first outlet is made with this buffer, see HeldResponse.first()
+    ResponseBuffer(BodyBuffer body, HandlerHeaders headers, Executor afterDispatch, BooleanSupplier gaveUp) {
+        this.body = body;
         this.headers = headers;
-        this.memory = memory;
         this.afterDispatch = afterDispatch;
         this.gaveUp = gaveUp;
     }
 
-    /** The response through which the handler writes unless it asks for another one. */
-    HeldResponse response(HttpServletResponse target) {
-        head = new HeldResponse(target, this);
-        return head;
-    }
-
     private HttpServletResponse target() {
-        return head.target();
+        return outlet.target();
     }
 
     // ---- what was written
@@ -98,7 +82,7 @@ final class ResponseBuffer {
 
     /** Whether the body is too large to be kept. */
     boolean oversize() {
-        return oversize;
+        return body.oversize();
     }
 
     /** Whether the handler's bytes go through at once, so that they are its response even if the container ends it. */
@@ -121,24 +105,22 @@ final class ResponseBuffer {
         return closed;
     }
 
-    /** Whether {@code body} is all that the client gets: not cut at a declared length, not short of it, not written past this buffer or changed
-     * before it. */
-    boolean isWhatTheClientGets(byte[] body) {
+    /**
+     * Whether {@code recorded} is all that the client gets: not cut at a declared length, not short of it, not written past this
+     * buffer or changed before it.
+     */
+    boolean isWhatTheClientGets(byte[] recorded) {
         int status = target().getStatus();
         boolean hasNoBody =
                 status == HttpServletResponse.SC_NO_CONTENT || status == HttpServletResponse.SC_NOT_MODIFIED;
-        boolean asDeclared = declaredLength < 0 || body.length == declaredLength || (hasNoBody && body.length == 0);
+        boolean asDeclared =
+                declaredLength < 0 || recorded.length == declaredLength || (hasNoBody && recorded.length == 0);
         return asDeclared && !incomplete;
     }
 
     /** The body the client gets, as far as it was held. */
     byte[] body() {
-        if (writer == null) {
-            return bytes.toByteArray();
-        }
-        byte[] encoded = chars.toString().getBytes(Charset.forName(target().getCharacterEncoding()));
-        oversize |= encoded.length > cap;
-        return encoded;
+        return writer == null ? body.bytes() : body.encoded(target().getCharacterEncoding());
     }
 
     /** The headers that are kept, as the handler left them. */
@@ -164,7 +146,7 @@ final class ResponseBuffer {
             if (deferred instanceof DeferredResponse.Failure) {
                 deferred.applyTo(target());
             } else {
-                writeHeld();
+                body.writeTo(target(), writer != null);
                 if (deferred != null) {
                     deferred.applyTo(target());
                 } else {
@@ -200,7 +182,7 @@ final class ResponseBuffer {
 
     /** Throws away what was held and what the handler set, so that another response can be given. */
     void discard() {
-        forget();
+        body.clear();
         headers.undo(target());
     }
 
@@ -210,7 +192,7 @@ final class ResponseBuffer {
             streaming = true;
             leaving();
             try {
-                writeHeld();
+                body.writeTo(target(), writer != null);
             } catch (IOException e) {
                 gone(e);
             }
@@ -225,14 +207,6 @@ final class ResponseBuffer {
     /** The handler goes on with a response that is not held: what this buffer has is not the whole of it. */
     void bypassed() {
         incomplete = true;
-    }
-
-    private void writeHeld() throws IOException {
-        if (writer != null) {
-            target().getWriter().append(chars);
-        } else if (bytes.size() > 0) {
-            bytes.writeTo(target().getOutputStream());
-        }
     }
 
     /** A filter in front may do its part only then. */
@@ -251,11 +225,6 @@ final class ResponseBuffer {
         }
     }
 
-    private void forget() {
-        bytes.reset();
-        chars.setLength(0);
-    }
-
     private void gone(Exception e) {
         clientGone = true;
         LOG.debug("The client is gone; its response is recorded or not as if it were there", e);
@@ -264,32 +233,32 @@ final class ResponseBuffer {
     // ---- body
 
     /** Chooses where the body goes. Bytes that go different ways keep their order only if the first ones leave at once. */
-    private void through(HeldResponse response) {
-        if (response != head) {
-            if (bytes.size() > 0 || chars.length() > 0) {
+    void through(Outlet chosen) {
+        if (chosen != outlet) {
+            if (!body.isEmpty()) {
                 stopHolding();
                 incomplete = true;
             }
-            head = response;
+            outlet = chosen;
         }
     }
 
-    ServletOutputStream stream(HeldResponse response) {
+    ServletOutputStream stream(Outlet through) {
         if (writer != null) {
             throw new IllegalStateException("getWriter() was called for this response");
         }
-        through(response);
+        through(through);
         if (stream == null) {
             stream = new HeldStream();
         }
         return stream;
     }
 
-    PrintWriter writer(HeldResponse response) throws IOException {
+    PrintWriter writer(Outlet through) throws IOException {
         if (stream != null) {
             throw new IllegalStateException("getOutputStream() was called for this response");
         }
-        through(response);
+        through(through);
         if (writer == null) {
             // The container settles the encoding and what Content-Type says of it.
             target().getWriter();
@@ -302,59 +271,50 @@ final class ResponseBuffer {
     }
 
     private void write(byte[] buffer, int offset, int length) {
-        if (closed || !makeRoom(bytes.size(), length)) {
-            return;
-        }
-        if (!oversize) {
-            bytes.write(buffer, offset, length);
-        }
-        if (streaming && !clientGone) {
-            leaving();
-            try {
-                target().getOutputStream().write(buffer, offset, length);
-            } catch (IOException e) {
-                gone(e);
-            }
+        if (takes(length)) {
+            body.write(buffer, offset, length);
+            passOn(() -> target().getOutputStream().write(buffer, offset, length));
         }
     }
 
     private void write(char[] buffer, int offset, int length) {
-        if (closed || !makeRoom(chars.length(), length)) {
-            return;
+        if (takes(length)) {
+            body.write(buffer, offset, length);
+            passOn(() -> target().getWriter().write(buffer, offset, length));
         }
-        if (!oversize) {
-            chars.append(buffer, offset, length);
+    }
+
+    /** Whether more may be written. Starts to stream when it does not fit; what was held so far can never be kept whole then. */
+    private boolean takes(int more) {
+        if (closed || more == 0) {
+            return false;
         }
+        if (!body.oversize() && !body.reserve(more)) {
+            stopHolding();
+            body.overflow();
+        }
+        return true;
+    }
+
+    private interface Action {
+        void run() throws IOException;
+    }
+
+    /** Does the same to the target if bytes go through at once. */
+    private void passOn(Action action) {
         if (streaming && !clientGone) {
             leaving();
             try {
-                target().getWriter().write(buffer, offset, length);
+                action.run();
             } catch (IOException e) {
                 gone(e);
             }
         }
-    }
-
-    /** Starts to stream when the cap is passed; what was held so far is gone then, it can never be kept whole. */
-    private boolean makeRoom(int held, int more) {
-        if (!oversize && (held > cap - more || !memory.reserve((long) COPIES * more))) {
-            stopHolding();
-            oversize = true;
-            forget();
-        }
-        return more > 0;
     }
 
     void flushBuffer() {
         committed = true;
-        if (streaming && !clientGone) {
-            leaving();
-            try {
-                target().flushBuffer();
-            } catch (IOException e) {
-                gone(e);
-            }
-        }
+        passOn(() -> target().flushBuffer());
     }
 
     private void flush() {
@@ -365,13 +325,7 @@ final class ResponseBuffer {
     private void close() {
         flush();
         closed = true;
-        if (streaming && !clientGone) {
-            try {
-                flushOrCloseAsTheHandlerDid();
-            } catch (IOException e) {
-                gone(e);
-            }
-        }
+        passOn(this::flushOrCloseAsTheHandlerDid);
     }
 
     private final class HeldStream extends ServletOutputStream {
@@ -447,7 +401,7 @@ final class ResponseBuffer {
     void resetBuffer(HttpServletResponse container) {
         mustNotBeCommitted();
         container.resetBuffer();
-        forget();
+        body.clear();
     }
 
     void defer(DeferredResponse response, HttpServletResponse container, boolean clearBuffer) {

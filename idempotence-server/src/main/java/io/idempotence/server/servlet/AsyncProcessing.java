@@ -1,0 +1,242 @@
+package io.idempotence.server.servlet;
+
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.AsyncEvent;
+import jakarta.servlet.AsyncListener;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The asynchronous processing of one request, however it is started, dispatched and ended. */
+final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContext.Follower {
+    private static final Logger LOG = LoggerFactory.getLogger(AsyncProcessing.class);
+
+    private final Dispatches dispatches;
+    private final ExecutionEnd end;
+    private final boolean seesDispatches;
+    private final HeldBody body;
+    private final HeldRequest request;
+    private final HeldResponse response;
+    private final ResponseBuffer buffer;
+
+    private volatile @Nullable HeldAsyncContext latest;
+    private volatile @Nullable Throwable notGiven;
+
+    AsyncProcessing(
+            Dispatches dispatches,
+            ExecutionEnd end,
+            boolean seesDispatches,
+            HttpServletRequest request,
+            HeldBody body) {
+        this.dispatches = dispatches;
+        this.end = end;
+        this.seesDispatches = seesDispatches;
+        this.body = body;
+        this.request = new HeldRequest(request, body, this);
+        this.response = end.response();
+        this.buffer = end.buffer();
+    }
+
+    /** The request that the handler reads. */
+    HeldRequest request() {
+        return request;
+    }
+
+    private HttpServletRequest container() {
+        return request.container();
+    }
+
+    // ---- dispatch
+
+    /** What a handler gets in a dispatch. */
+    record ForHandler(ServletRequest request, ServletResponse response) {}
+
+    /**
+     * What the handler gets in an ASYNC dispatch: what it has started the processing with, around what has arrived.
+     *
+     * @throws ServletException if the response of the dispatch before was not taken: only whoever throws makes a container cut it
+     */
+    ForHandler inDispatch(HttpServletRequest arrived, HttpServletResponse target) throws ServletException {
+        if (notGiven != null) {
+            throw new ServletException("the container or a filter in front did not take a response", notGiven);
+        }
+        HttpServletRequest ofHandler = arrived;
+        if (!HeldRequest.reads(arrived, body)) {
+            request.setRequest(arrived);
+            ofHandler = request;
+        }
+        HeldAsyncContext started = latest;
+        ServletResponse toHandler = response;
+        if (started != null && (started.keepsResponse() || HeldResponse.in(target, buffer) != null)) {
+            toHandler = started.getResponse();
+        }
+        HeldResponse held = HeldResponse.in(toHandler, buffer);
+        if (held != null) {
+            held.deliverTo(target, toHandler);
+        }
+        return new ForHandler(ofHandler, toHandler);
+    }
+
+    /** Watches asynchronous processing that a filter in front has started: that is all that can be done about it. */
+    void adopt() {
+        try {
+            buffer.stopHolding();
+            container().getAsyncContext().addListener(new Ending());
+        } catch (Throwable e) {
+            end.endUnseen();
+            throw e;
+        }
+    }
+
+    // ---- start
+
+    /** The container chooses the request and response that go on, as if nobody followed. */
+    @Override
+    public AsyncContext startAsync() {
+        if (seesDispatches || HeldResponse.isOfUndertow(response.target())) {
+            AsyncContext container = container().startAsync();
+            ServletRequest chosen = container.getRequest();
+            ServletResponse to = container.getResponse();
+            return HeldResponse.in(to, buffer) != null
+                    // Undertow chooses what the last filter has handed on.
+                    ? started(new HeldAsyncContext(container, this, chosen, to, false, isOriginal(chosen, to)))
+                    : started(new HeldAsyncContext(container, this, held(chosen), held(to), false, true));
+        }
+        // Whatever is dispatched comes by only within what the container is given.
+        HeldRequest chosen = held(Wrappers.innermost(container()));
+        HeldResponse to = held(Wrappers.innermost(response.target()));
+        return started(new HeldAsyncContext(container().startAsync(chosen, to), this, chosen, to, false, true));
+    }
+
+    private HeldRequest held(ServletRequest ofContainer) {
+        return ofContainer == container() ? request : new HeldRequest((HttpServletRequest) ofContainer, body, this);
+    }
+
+    private HeldResponse held(ServletResponse ofContainer) {
+        return ofContainer == response.target()
+                ? response
+                : new HeldResponse((HttpServletResponse) ofContainer, buffer);
+    }
+
+    /** The container gets the response that has arrived here, and {@link #inDispatch} gives the handler its own again. */
+    @Override
+    public AsyncContext startAsync(ServletRequest ofHandler, ServletResponse toHandler) {
+        boolean isHeld = HeldResponse.in(toHandler, buffer) != null;
+        AsyncContext container = isHeld && seesDispatches
+                ? container().startAsync(ofHandler, response.target())
+                : container().startAsync(ofHandler, toHandler);
+        if (!isHeld) {
+            buffer.bypassed();
+        }
+        return started(new HeldAsyncContext(
+                container, this, ofHandler, toHandler, isHeld && seesDispatches, isOriginal(ofHandler, toHandler)));
+    }
+
+    /** Whether both would be the container's own if nobody followed. */
+    private boolean isOriginal(ServletRequest ofHandler, ServletResponse toHandler) {
+        return ofHandler == request
+                && toHandler == response
+                && container() == Wrappers.innermost(container())
+                && response.target() == Wrappers.innermost(response.target());
+    }
+
+    private HeldAsyncContext started(HeldAsyncContext context) {
+        context.watch(new Ending());
+        latest = context;
+        dispatches.startedAsync();
+        return context;
+    }
+
+    @Override
+    public AsyncContext asyncContext() {
+        HeldAsyncContext started = latest;
+        AsyncContext container = container().getAsyncContext();
+        return started != null ? started : new HeldAsyncContext(container, this, request, response, false, true);
+    }
+
+    /** A dispatch this filter will not see must not find its response held back. */
+    @Override
+    public void beforeDispatch() {
+        if (!seesDispatches) {
+            buffer.stopHolding();
+            if (!Wrappers.isSureToBeDelivered(response.target())) {
+                buffer.mayBeEncodedInFront();
+            }
+        }
+    }
+
+    /**
+     * Ends asynchronous processing whose response could not be given, or only in part. To complete it would make that look whole, and only
+     * whoever throws in a dispatch makes a container cut it.
+     */
+    @Override
+    public void abort(AsyncContext container, Throwable why) {
+        if (!seesDispatches) {
+            if (container.getTimeout() <= 0) {
+                // No timeout of the container ends it, and an end that looks whole is better than none.
+                container.complete();
+            }
+            return;
+        }
+        notGiven = why;
+        try {
+            container.dispatch();
+        } catch (IllegalStateException e) {
+            LOG.debug("The container has ended the response already", e);
+        }
+    }
+
+    private final class Ending implements AsyncListener {
+        @Override
+        public void onTimeout(AsyncEvent event) {
+            end.containerGaveUp();
+        }
+
+        @Override
+        public void onComplete(AsyncEvent event) {
+            if (buffer.passesThrough() && (!end.gaveUp() || buffer.isWhole())) {
+                end.finish();
+            } else {
+                // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.
+                end.endUnseen();
+            }
+            end.noErrorPageComes();
+        }
+
+        @Override
+        public void onError(AsyncEvent event) {
+            // The client is gone, or a dispatch failed. onComplete follows; the work may still be running.
+            end.containerGaveUp();
+        }
+
+        @Override
+        public void onStartAsync(AsyncEvent event) {
+            // started() above has added a listener of its own
+        }
+    }
+
+    @Override
+    public boolean completesAfterDispatch() {
+        return dispatches.completesAfterDispatch();
+    }
+
+    @Override
+    public void finish() {
+        end.finish();
+    }
+
+    @Override
+    public boolean gaveUp() {
+        return end.gaveUp();
+    }
+
+    @Override
+    public Runnable entered(Runnable task) {
+        return dispatches.entered(task);
+    }
+}

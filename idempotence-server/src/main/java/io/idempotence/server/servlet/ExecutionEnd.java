@@ -1,0 +1,322 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.server.ClaimedExecution;
+import io.idempotence.server.Decision;
+import io.idempotence.server.Verdict;
+import io.idempotence.server.storage.CorruptRecordException;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The end of an execution: it is recorded, and only then its response leaves. Whoever comes first ends it; the application's error page
+ * may still replace what is recorded.
+ */
+final class ExecutionEnd {
+    private static final Logger LOG = LoggerFactory.getLogger(ExecutionEnd.class);
+
+    private final ClaimedExecution execution;
+    private final FilterConfiguration config;
+    private final ProblemWriter problems;
+    /** Whether {@link #noErrorPageComes} is called. */
+    private final boolean seesRequestEnds;
+
+    private final Dispatches dispatches;
+    private final HeldBody body;
+    private final HandlerHeaders headers;
+    private final ResponseRecorder recorder;
+    private final ResponseBuffer buffer;
+    private final HeldResponse response;
+
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private volatile boolean awaitsErrorPage;
+    private volatile boolean gaveUp;
+
+    ExecutionEnd(
+            ClaimedExecution execution,
+            FilterConfiguration config,
+            ProblemWriter problems,
+            boolean seesRequestEnds,
+            Dispatches dispatches,
+            HeldBody body,
+            HttpServletResponse response) {
+        this.execution = execution;
+        this.config = config;
+        this.problems = problems;
+        this.seesRequestEnds = seesRequestEnds;
+        this.dispatches = dispatches;
+        this.body = body;
+        this.headers = new HandlerHeaders(config.keptHeaders());
+        this.recorder = new ResponseRecorder(execution);
+        this.buffer = newBuffer(body.memory());
+        this.response = HeldResponse.first(response, buffer);
+    }
+
+    private ResponseBuffer newBuffer(MemoryBudget.Share memory) {
+        BodyBuffer written = new BodyBuffer(config.maxResponseBody(), memory);
+        return new ResponseBuffer(written, headers, dispatches, this::gaveUp);
+    }
+
+    /** What the handler has written. */
+    ResponseBuffer buffer() {
+        return buffer;
+    }
+
+    /** The response that the handler writes to. */
+    HeldResponse response() {
+        return response;
+    }
+
+    /** The container ends the response of a handler that may still be running. */
+    void containerGaveUp() {
+        gaveUp = true;
+    }
+
+    boolean gaveUp() {
+        return gaveUp;
+    }
+
+    /** Records the handler's response, then lets it go. The first call counts. */
+    void finish() {
+        if (!ended.compareAndSet(false, true)) {
+            return;
+        }
+        Verdict byPolicy = Verdict.UNKNOWN;
+        try {
+            DeferredResponse deferred = buffer.deferred();
+            byPolicy = byPolicy(deferred);
+            if (deferred instanceof DeferredResponse.Failure) {
+                body.keepForm(dispatches.container());
+            }
+            if (!gave(record(byPolicy, deferred), buffer, response.target())) {
+                buffer.deliver();
+            }
+        } catch (Throwable e) {
+            // The container has recycled the response, say, perhaps before its status was read. An ended execution must
+            // not stay claimed.
+            execution.finishWithoutResult(byPolicy);
+            throw e;
+        } finally {
+            letGo();
+        }
+    }
+
+    private Verdict byPolicy(@Nullable DeferredResponse deferred) {
+        int status = deferred instanceof DeferredResponse.Failure failure ? failure.status() : response.getStatus();
+        Verdict byPolicy = execution.byStatus(status);
+        // The container responded for a handler that has not: its work may still be running.
+        return gaveUp && byPolicy == Verdict.RELEASE ? Verdict.UNKNOWN : byPolicy;
+    }
+
+    /** Ends an execution whose handler may still be running where nobody here sees it. */
+    void endUnseen() {
+        if (ended.compareAndSet(false, true)) {
+            execution.finishWithoutResult(Verdict.UNKNOWN);
+        }
+        body.close();
+    }
+
+    private Optional<Decision> record(Verdict byPolicy, @Nullable DeferredResponse deferred) {
+        if (execution.verdict(byPolicy) != Verdict.KEEP) {
+            return execution.finishWithoutResult(byPolicy);
+        }
+        if (deferred instanceof DeferredResponse.Failure failure) {
+            return recordError(byPolicy, failure.status(), failure.message());
+        }
+        return execution.finish(byPolicy, recorder.result(buffer, deferred, response.getStatus()));
+    }
+
+    /** Records a failure. The container may render a page of the application for it, which then is what the caller sees. */
+    private Optional<Decision> recordError(Verdict byPolicy, int status, @Nullable String message) {
+        headers.atError(response.target());
+        byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
+        byte[] error = new StoredResponse(StoredResponse.Form.ERROR, status, buffer.keptHeaders(), text).toBytes();
+        Optional<Decision> instead = execution.finishProvisionally(byPolicy, error);
+        awaitsErrorPage = instead.isEmpty();
+        return instead;
+    }
+
+    /** Ends the execution of a handler that failed. Whether its caller has a response all the same. */
+    boolean hasResponseDespite(Throwable thrown) {
+        try {
+            if (hasResponded()) {
+                // The handler was done when something behind it failed. A container would drop the response for it.
+                LOG.error("An exception after the handler had closed its response, which is kept", thrown);
+                finish();
+                return true;
+            }
+            FormRules.MalformedFormException malformed = malformedForm(thrown);
+            if (malformed != null && !dispatches.asyncStarted() && !response.isCommitted()) {
+                // What the container would have responded, had it parsed the form.
+                response.sendError(malformed.status());
+                finish();
+                return true;
+            }
+            return failed(thrown);
+        } catch (Throwable e) {
+            // The container has recycled the response, say.
+            endUnseen();
+            thrown.addSuppressed(e);
+            return false;
+        }
+    }
+
+    private static FormRules.@Nullable MalformedFormException malformedForm(Throwable thrown) {
+        for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
+            if (cause instanceof FormRules.MalformedFormException malformed) {
+                return malformed;
+            }
+        }
+        return null;
+    }
+
+    private boolean mayStillRun() {
+        return gaveUp || dispatches.asyncStarted();
+    }
+
+    private boolean hasBegunAKeptResponse() {
+        return buffer.hasBegunAResponse() && execution.policy().ofStatus(response.getStatus()) == Verdict.KEEP;
+    }
+
+    private boolean hasResponded() {
+        return !mayStillRun() && buffer.isWhole() && hasBegunAKeptResponse();
+    }
+
+    /** Whether the caller has its response all the same: that of the owner that overtook this one. */
+    private boolean failed(Throwable exception) {
+        if (!ended.compareAndSet(false, true)) {
+            return false;
+        }
+        try {
+            body.keepForm(dispatches.container());
+            return endedInsteadOf(exception);
+        } catch (Throwable e) {
+            // The container has recycled the response, say. An ended execution must not stay claimed.
+            execution.finishWithoutResult(Verdict.UNKNOWN);
+            exception.addSuppressed(e);
+            return false;
+        } finally {
+            letGo();
+        }
+    }
+
+    private boolean endedInsteadOf(Throwable exception) {
+        boolean stillRuns = mayStillRun();
+        Verdict byPolicy = stillRuns || hasBegunAKeptResponse() ? Verdict.UNKNOWN : execution.byException(exception);
+        Optional<Decision> instead = execution.verdict(byPolicy) == Verdict.KEEP
+                ? recordError(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null)
+                : execution.finishWithoutResult(byPolicy);
+        boolean gave = !stillRuns && gave(instead, buffer, response.target());
+        if (gave) {
+            LOG.warn(
+                    "The handler of a late owner failed; its caller gets what the owner that took over has recorded",
+                    exception);
+        }
+        return gave;
+    }
+
+    /** Lets go of the request. The filters in front return before an error page begins, and nobody says whether one will. */
+    private void letGo() {
+        if (awaitsErrorPage && seesRequestEnds) {
+            execution.settleSoon();
+        } else {
+            execution.settle();
+        }
+        body.close();
+    }
+
+    // ---- the error page
+
+    /** The container begins another dispatch: an error page, perhaps. */
+    void errorPageMayBegin() {
+        if (awaitsErrorPage) {
+            execution.hold();
+            execution.settleSoon();
+        }
+    }
+
+    /** The request is over, unless {@link #errorPageMayBegin}: what is recorded is final. */
+    void noErrorPageComes() {
+        if (awaitsErrorPage) {
+            execution.settle();
+        }
+    }
+
+    /** Runs the application's error page in an ERROR dispatch, and records it in place of the error if that was recorded. */
+    void errorPage(FilterChain chain, HttpServletRequest arrived, HttpServletResponse response)
+            throws IOException, ServletException {
+        HttpServletRequest request = HeldRequest.ofErrorPage(arrived, body);
+        if (!awaitsErrorPage()) {
+            chain.doFilter(request, response);
+            return;
+        }
+        awaitsErrorPage = false;
+        execution.hold();
+        try {
+            renderErrorPage(chain, request, response);
+        } finally {
+            execution.settle();
+        }
+    }
+
+    private boolean awaitsErrorPage() {
+        if (buffer.passesThrough() && buffer.deferred() instanceof DeferredResponse.Failure) {
+            // Sent in a dispatch that this filter does not see.
+            finish();
+        }
+        return awaitsErrorPage;
+    }
+
+    private void renderErrorPage(FilterChain chain, HttpServletRequest request, HttpServletResponse response)
+            throws IOException, ServletException {
+        headers.atErrorPage(response);
+        try (MemoryBudget.Share memory = body.memory().another()) {
+            ResponseBuffer page = newBuffer(memory);
+            // Undertow has the page written to what the last dispatch was given.
+            HeldResponse ended = HeldResponse.in(response, buffer);
+            HttpServletResponse target = ended == null ? response : ended.target();
+            HeldResponse held = HeldResponse.first(target, page);
+            // Tomcat calls a dispatch asynchronous in which the handler has completed.
+            boolean asyncBefore = request.isAsyncStarted();
+            chain.doFilter(request, held);
+            Optional<Decision> instead = Optional.empty();
+            if (page.deferred() == null && (asyncBefore || !request.isAsyncStarted())) {
+                instead = execution.replace(recorder.written(page, held.getStatus()));
+            } else if (page.deferred() == null) {
+                // The page comes later, past this filter: the error itself stays recorded.
+                page.stopHolding();
+            }
+            if (!gave(instead, page, target)) {
+                page.deliver();
+            }
+        }
+    }
+
+    /** Gives the caller of a late owner what the other one has recorded, or the refusal it would get now (T14). */
+    private boolean gave(Optional<Decision> instead, ResponseBuffer own, HttpServletResponse target) {
+        boolean possible = instead.isPresent()
+                && !own.streaming()
+                && (!(instead.get() instanceof Decision.Replay replay) || ReplayWriter.isPossible(replay.result()));
+        if (possible) {
+            own.discard();
+            try {
+                if (instead.get() instanceof Decision.Replay replay) {
+                    ReplayWriter.give(replay.result(), target);
+                } else if (instead.get() instanceof Decision.Refuse refuse) {
+                    problems.refuse(target, refuse.refusal(), refuse.retryAfter(), null);
+                }
+            } catch (IOException | CorruptRecordException e) {
+                LOG.warn("A late owner's caller could not be given the response of the owner that took over", e);
+            }
+        }
+        return possible;
+    }
+}

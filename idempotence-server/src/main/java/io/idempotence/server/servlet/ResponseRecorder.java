@@ -1,0 +1,77 @@
+package io.idempotence.server.servlet;
+
+import io.idempotence.server.ClaimedExecution;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Makes the result of an execution from the response that its handler has left in a buffer. */
+final class ResponseRecorder {
+    private static final Logger LOG = LoggerFactory.getLogger(ResponseRecorder.class);
+
+    private final ClaimedExecution execution;
+
+    ResponseRecorder(ClaimedExecution execution) {
+        this.execution = execution;
+    }
+
+    /** Of a response that was written or redirected. */
+    byte[] result(ResponseBuffer buffer, @Nullable DeferredResponse deferred, int status) {
+        if (deferred instanceof DeferredResponse.Redirect redirect) {
+            String location = buffer.sessionIds().removedFrom(redirect.location());
+            StoredResponse.Form form = location.equals(redirect.location())
+                    ? StoredResponse.Form.REDIRECT
+                    : StoredResponse.Form.ENCODED_REDIRECT;
+            List<StoredResponse.Header> kept = new ArrayList<>(keptHeaders(buffer));
+            kept.removeIf(header -> header.name().equals("Location"));
+            kept.add(new StoredResponse.Header("Location", location));
+            return new StoredResponse(
+                            form, redirect.status(), kept, buffer.sessionIds().removedFrom(buffer.body()))
+                    .toBytes();
+        }
+        return written(buffer, status);
+    }
+
+    /** Of a response that was written; {@link StoredResponse#unavailable} if it cannot be replayed as it was. */
+    byte[] written(ResponseBuffer written, int status) {
+        byte[] body = written.body();
+        if (written.oversize()) {
+            execution.oversize();
+            return StoredResponse.unavailable();
+        }
+        if (!written.isWhatTheClientGets(body)) {
+            LOG.warn("A handler declared another Content-Length than it wrote, or wrote past the response it was given;"
+                    + " its response is not kept, and duplicates are refused as result-unavailable");
+            return StoredResponse.unavailable();
+        }
+        List<StoredResponse.Header> kept = keptHeaders(written);
+        if (hidesSessionIds(written, body, kept)) {
+            LOG.warn(
+                    "A response was compressed after a session ID had been put into a URL of it; it is not kept, and duplicates are"
+                            + " refused as result-unavailable; put the filter that compresses before the idempotence filter");
+            return StoredResponse.unavailable();
+        }
+        return new StoredResponse(
+                        StoredResponse.Form.WRITTEN,
+                        status,
+                        kept,
+                        written.sessionIds().removedFrom(body))
+                .toBytes();
+    }
+
+    /** Whether the handler, or a filter behind, has encoded session IDs, so that they cannot be removed. */
+    private static boolean hidesSessionIds(ResponseBuffer written, byte[] body, List<StoredResponse.Header> kept) {
+        return kept.stream()
+                .anyMatch(header -> header.name().equals("Content-Encoding")
+                        && written.sessionIds().mayBeIn(body, header.value()));
+    }
+
+    private static List<StoredResponse.Header> keptHeaders(ResponseBuffer written) {
+        return written.keptHeaders().stream()
+                .map(header -> new StoredResponse.Header(
+                        header.name(), written.sessionIds().removedFrom(header.value())))
+                .toList();
+    }
+}
