@@ -14,27 +14,25 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides the ID of the logical call made inside it.
+ * The scope of one logical call. It determines the ID of the protected call made inside it.
  *
- * <p>This is how a retry above the client keeps its ID (promise P1): a restarted job, a consumed message, {@code @Retry} on
- * business code.
+ * <p>A retry above the client keeps its ID this way (promise P1): a restarted job, a consumed message, {@code @Retry} on business code.
  *
  * <pre>{@code
  * Order order = IdempotenceScope.with(job.id(), () -> orders.create(draft));
  * }</pre>
  *
- * <p>The first protected call inside takes the ID. The same method of the same client called again is the caller's retry and sends
- * the ID again; unless the first one certainly was not executed, the second begins in doubt. Any other protected call inside is an
- * {@link IllegalStateException}, as two calls never share an ID (promise P1): give it a scope of its own. Calls that carry no ID
- * (GET, or PUT without {@code @Idempotent}) leave the scope alone. The caller's own header argument comes before the scope's ID,
- * but not before that of {@link #resume}.
+ * <p><b>One call.</b> The first protected call inside takes the ID. The same method of the same client called again is the caller's retry
+ * and sends the ID again. It starts in doubt unless the first call certainly was not executed. Any other protected call inside is an
+ * {@link IllegalStateException}, because two calls never share an ID (promise P1). Give it a scope of its own. Calls that carry no ID
+ * (GET, or PUT without {@code @Idempotent}) do not affect the scope. The caller's own header argument overrides the scope's ID, but not
+ * that of {@link #resume}.
  *
- * <p>Scopes compose. The innermost ID counts and holds until the exit of its scope. Every {@link #saving saver} around the call gets
- * the ID in effect. A call inside {@link #resume} is in doubt; another ID inside it is an {@link IllegalStateException}, and nothing
- * is sent.
+ * <p><b>Scopes compose.</b> The innermost ID counts until its scope ends. Every {@link #saving saver} around the call gets the ID in
+ * effect. A call inside {@link #resume} is in doubt. Another ID inside it is an {@link IllegalStateException}, and nothing is sent.
  *
- * <p>A scope holds for the calling thread, from entry to exit, and in other threads only for work that is {@link #carried(Runnable)
- * carried} there. Calls made <em>by</em> a call, such as an interceptor fetching a token, are outside.
+ * <p><b>One thread.</b> A scope applies to the calling thread, from entry to exit, and to work {@link #carried(Runnable) carried} to
+ * other threads. It does not apply to calls made <em>by</em> a call, such as an interceptor that fetches a token.
  */
 public final class IdempotenceScope {
     private IdempotenceScope() {}
@@ -48,7 +46,7 @@ public final class IdempotenceScope {
     @FunctionalInterface
     public interface Work<T extends @Nullable Object, X extends Throwable> {
         /**
-         * Does it.
+         * Runs the work.
          *
          * @return the result
          * @throws X if it fails
@@ -57,7 +55,7 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Does work whose logical call carries {@code id}.
+     * Runs work whose logical call carries {@code id}.
      *
      * @param id the ID
      * @param work makes the call
@@ -72,7 +70,7 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Does work whose logical call carries {@code id}.
+     * Runs work whose logical call carries {@code id}.
      *
      * @param id the ID
      * @param work makes the call
@@ -87,17 +85,18 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Does work whose logical call gets its ID as it would without this scope, and has it saved before anything is sent.
+     * Runs work whose logical call gets the ID that it would get without this scope. The ID is saved before anything is sent.
      *
-     * <p>For a job that must not lose its ID in a crash: {@code saver} writes it where the job will find it, and the restarted job
-     * calls {@link #resume} with it. The saver gets the ID that is sent: a new one, that of a scope around or inside this one, or the
-     * caller's own header argument. It runs once, before the first request, in the thread in which the call takes its ID. That is the
-     * calling thread, except for OkHttp's {@code enqueue} (a thread of its dispatcher, perhaps after this method has returned) and
-     * below a layer that hands Feign calls to other threads. So a saver does not rely on what is bound to a thread, such as a
-     * transaction.
+     * <p>This is for a job that must not lose its ID in a crash. {@code saver} persists the ID, and the restarted job calls {@link
+     * #resume} with it. The saver gets the ID that is sent: a new one, that of a scope around or inside this one, or the caller's own
+     * header argument.
      *
-     * @param saver stores the ID; if it throws, nothing is sent and the call ends with what it threw, with OkHttp as the cause of
-     *     an {@link java.io.IOException}. The same call made again in this scope has the same ID, and it is offered again
+     * <p>The saver runs once, before the first request, in the thread in which the call takes its ID. That is the calling thread, with
+     * two exceptions: OkHttp's {@code enqueue} uses a thread of its dispatcher, perhaps after this method has returned, and a layer
+     * may hand Feign calls to other threads. So a saver must not rely on what is bound to a thread, such as a transaction.
+     *
+     * @param saver persists the ID. If it throws, nothing is sent and the call ends with that exception, with OkHttp as the cause of an
+     *     {@link java.io.IOException}. The same call made again in this scope has the same ID, and the saver runs again
      * @param work makes the call; a second call with another ID is an {@link IllegalStateException}, and it is not sent
      * @param <T> what it returns
      * @param <X> what it throws
@@ -110,36 +109,36 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Asks later what became of a call: makes it again under the ID it had, if the server half can still know it.
+     * Makes a call again under its ID, to find out what became of it. Refuses an ID that the server half may have forgotten.
      *
-     * <p>The ID is that of an {@link OutcomeUnknown}, or one that {@link #saving} stored before a crash. The call must be the same:
-     * the same method of the same client with the same arguments, or the server half refuses it as {@code key-reused}. If the first
-     * one was executed, its response comes back; if not, it is executed now; in either case once.
+     * <p>The ID is that of an {@link OutcomeUnknown}, or one that {@link #saving} persisted before a crash. The call must be the same:
+     * the same method of the same client with the same arguments. Otherwise the server half refuses it as {@code key-reused}. If the
+     * first call was executed, its response comes back. If not, the call is executed now. Either way it is executed once.
      *
-     * <p>What cannot tell about the first one (no connection, 401, 503, most refusals, an interceptor, a body that cannot be written,
-     * a circuit breaker of Resilience4j around a Feign client) leaves it as unknown as it was: the call ends with an {@link
-     * OutcomeUnknown} again, and not as it would if it were made for the first time.
+     * <p>The call starts in doubt. It ends with an {@link OutcomeUnknown} again if nothing shows what became of the first one: no
+     * connection, 401, 503, most refusals, an interceptor that throws, a body that cannot be written, or a circuit breaker of
+     * Resilience4j around a Feign client.
      *
-     * <p>The call is one that takes its ID in this thread, or in work {@link #carried(Runnable) carried} from it: a Feign call, also
-     * one that returns a future, or OkHttp's {@code execute}. With OkHttp's {@code enqueue}, use {@link #with(IdempotenceId, Work)}.
-     * That knows nothing of an earlier call, so two things are the caller's then: a failure to send says "not sent" of this request
-     * only, and nothing is refused when the server half may have forgotten the ID.
+     * <p>The call must take its ID in this thread, or in work {@link #carried(Runnable) carried} from it. Feign calls do, also those that
+     * return a future, and OkHttp's {@code execute}. Around OkHttp's {@code enqueue}, use {@link #with(IdempotenceId, Work)}. Such a
+     * call does not start in doubt: a failure to send then means "not sent" of this request only, and an ID that the server half may
+     * have forgotten is not refused.
      *
-     * <p>What is in front of the client half and throws without asking it ends the call with what it threw: an OkHttp interceptor
-     * that was added before, anything around the Feign proxy, an {@code Error}. That cannot tell about the first call either.
+     * <p>Code in front of the client half may throw without calling it: an OkHttp interceptor that was added before, a layer around the
+     * Feign proxy, an {@code Error}. The call then ends with that exception, which cannot tell what became of the first call either.
      *
      * @param id the call's ID
-     * @param firstSentAt when it was first sent, or shortly before: {@link OutcomeUnknown#firstSentAt()}, or the time at which
+     * @param firstSentAt when the call was first sent, or shortly before: {@link OutcomeUnknown#firstSentAt()}, or the time at which
      *     the ID was saved
      * @param call makes the same call again, and no other that carries an ID
      * @param <T> what it returns
      * @param <X> what it throws
      * @return what {@code call} returns
-     * @throws X what {@code call} throws; again an {@link OutcomeUnknown} if the doubt is still there
-     * @throws IllegalStateException inside a {@code resume} of another ID; if {@code call} returned without a call that carries an ID;
-     *     or, from the call and with nothing sent, if it has another ID, or if {@link IdempotenceClientConfig#serverRetention()} will
-     *     be over before its deadline: the server half may have forgotten the ID and would execute the call again, so only the
-     *     business data can tell
+     * @throws X what {@code call} throws; an {@link OutcomeUnknown} if the outcome is still unknown
+     * @throws IllegalStateException inside a {@code resume} of another ID, or if {@code call} returned without a call that carries an
+     *     ID. Thrown by the call itself, with nothing sent, if it has another ID, or if {@link
+     *     IdempotenceClientConfig#serverRetention()} will be over before its deadline. The server half may then have forgotten the ID
+     *     and would execute the call again, so check the business data instead
      */
     public static <T extends @Nullable Object, X extends Throwable> T resume(
             IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {
@@ -147,17 +146,17 @@ public final class IdempotenceScope {
                 Objects.requireNonNull(id, "id"), Objects.requireNonNull(firstSentAt, "firstSentAt"));
         T result = CallScope.inside(scope, Objects.requireNonNull(call, "call")::run);
         if (!scope.wasAsked()) {
-            throw new IllegalStateException("nothing was asked: no call that carries an ID was made in this thread;"
-                    + " make the same call again, with the same client");
+            throw new IllegalStateException("resume found no call that carries an ID in this thread, and expected one;"
+                    + " make the same call again inside it, with the same client");
         }
         return result;
     }
 
     /**
-     * Carries this thread's scope, and its {@link InboundRequest}, to where {@code task} will run.
+     * Carries this thread's scope and {@link InboundRequest} to the thread that runs {@code task}.
      *
-     * @param task anything
-     * @return the same in the scope and request of now
+     * @param task any task
+     * @return a task that runs {@code task} in the scope and request of the thread that called this method
      */
     public static Runnable carried(Runnable task) {
         Objects.requireNonNull(task, "task");
@@ -169,11 +168,11 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Carries this thread's scope, and its {@link InboundRequest}, to where {@code task} will run.
+     * Carries this thread's scope and {@link InboundRequest} to the thread that runs {@code task}.
      *
-     * @param task anything
+     * @param task any task
      * @param <T> what it returns
-     * @return the same in the scope and request of now
+     * @return a task that runs {@code task} in the scope and request of the thread that called this method
      */
     public static <T extends @Nullable Object> Callable<T> carried(Callable<T> task) {
         Objects.requireNonNull(task, "task");
@@ -182,13 +181,13 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Carries this thread's scope, and its {@link InboundRequest}, to where {@code task} will run, for what retries or times
+     * Carries this thread's scope and {@link InboundRequest} to the thread that runs {@code task}. For libraries that retry or time
      * futures, such as {@code Retry.decorateCompletionStage}.
      *
-     * @param task begins what the stage is the end of
-     * @param <T> what the stage comes to
+     * @param task starts the work that completes the stage
+     * @param <T> the stage's result
      * @param <S> the stage
-     * @return the same in the scope and request of now
+     * @return a supplier that runs {@code task} in the scope and request of the thread that called this method
      */
     public static <T extends @Nullable Object, S extends CompletionStage<T>> Supplier<S> carried(Supplier<S> task) {
         Objects.requireNonNull(task, "task");
@@ -213,11 +212,11 @@ public final class IdempotenceScope {
     }
 
     /**
-     * An executor whose tasks run in the scope and {@link InboundRequest} of the thread that hands them in, for example for {@code
+     * An executor whose tasks run in the scope and {@link InboundRequest} of the thread that submits them, for example for {@code
      * CompletableFuture.supplyAsync}, on pooled or virtual threads.
      *
      * @param executor runs the tasks
-     * @return hands them on
+     * @return an executor that wraps {@code executor}
      */
     public static Executor carrying(Executor executor) {
         Objects.requireNonNull(executor, "executor");

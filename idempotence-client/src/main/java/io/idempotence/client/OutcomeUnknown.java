@@ -5,26 +5,24 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A logical call ended and its outcome is unknown: the operation may have been executed (promise P7).
+ * The unknown outcome of a logical call: the operation may have been executed (promise P7). The exceptions of both clients implement it.
  *
- * <p>Implemented by the exceptions that say so. Keep the {@link #id()}: the same call made again under it, with {@link
- * IdempotenceScope#resume} or the header argument, is answered with the first one's result or executed once, as long as the
- * server half remembers the ID (its retention, 24 hours by default). After that it would be executed as a new one: look into
- * the business data instead. If an execution broke off at the server, asking again ends in the unknown again until a person or a
- * rule there has decided.
+ * <p>Keep the {@link #id()}. Make the same call again under it, with {@link IdempotenceScope#resume} or the header argument. It then gets
+ * the first call's result, or is executed once. That holds as long as the server half remembers the ID (its retention, 24 hours by
+ * default). Afterwards the call would be executed as a new one, so check the business data instead. If the server's process died during
+ * the execution, the outcome stays unknown until a person or a rule there has decided.
  */
 public interface OutcomeUnknown {
     /**
-     * The ID every attempt carried.
+     * The ID that every attempt carried.
      *
      * @return the ID
      */
     IdempotenceId id();
 
     /**
-     * When the first request of the call left, by this machine's clock: the server half may forget the ID its retention later.
-     * Keep it with the ID. Of a resumed call, the time that {@link IdempotenceScope#resume} got, so that asking again and again
-     * does not move it.
+     * When the first request of the call left, by this machine's clock. Keep it with the ID: the server half may forget the ID one
+     * retention later. For a resumed call it is the time passed to {@link IdempotenceScope#resume}, so that repetitions do not move it.
      *
      * @return the time
      */
@@ -33,15 +31,15 @@ public interface OutcomeUnknown {
     /**
      * How many attempts were made. Polls of an execution in progress count as part of their attempt.
      *
-     * @return at least 1, but 0 for a call that something above the client half, such as an open circuit breaker, kept from being
-     *     made, when it is resumed or an earlier call in its {@link IdempotenceScope} is in doubt
+     * @return at least 1. 0 if a layer above the client half, such as an open circuit breaker, prevented a call that is resumed, or
+     *     whose {@link IdempotenceScope} has an earlier call in doubt
      */
     int attempts();
 
     /**
-     * What the last attempt ended with.
+     * The failure that ended the last attempt.
      *
-     * @return the failure, or null if there was none to tell
+     * @return the failure, or null if there was none
      */
     @Nullable
     Throwable lastCause();

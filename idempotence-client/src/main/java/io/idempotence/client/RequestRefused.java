@@ -5,21 +5,22 @@ import io.idempotence.http.Refusal;
 import java.util.Optional;
 
 /**
- * The server half answered in place of the operation, and asking again does not change it.
+ * A refusal by the server half, in place of the operation's response. Retrying does not change it. The exceptions of both clients
+ * implement it.
  *
- * <p>Implemented by the exceptions that say so. {@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and
- * only its response was not kept. {@link Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknown} instead.
+ * <p>{@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and only its response is not stored. {@link
+ * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknown} instead.
  */
 public interface RequestRefused {
     /**
-     * Why.
+     * Why the server half refused.
      *
      * @return the refusal
      */
     Refusal refusal();
 
     /**
-     * The ID every attempt carried.
+     * The ID that every attempt carried.
      *
      * @return the ID, or empty if the call carried none, as with {@link Refusal#KEY_MISSING}
      */

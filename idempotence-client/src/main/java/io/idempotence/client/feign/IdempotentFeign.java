@@ -18,84 +18,82 @@ import java.util.Optional;
  * Orders orders = IdempotentFeign.install(Feign.builder()).target(Orders.class, "https://orders.example");
  * }</pre>
  *
- * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}), methods and interfaces
- * with {@link io.idempotence.Idempotent}, and unsafe calls whose caller gives an {@code Idempotency-Key} header. GET, HEAD,
- * OPTIONS and TRACE never get one.
+ * <p><b>Set-up:</b> call {@code install} once. Call it after {@code requestInterceptors(...)}, which drops earlier interceptors, and
+ * after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}. Interceptors added before see
+ * no ID. Interceptors added after see the ID and must not change it. {@code ReactorFeign}, {@code RxJavaFeign} and {@code HystrixFeign}
+ * are not supported. Neither are {@code suspend} functions of Kotlin: building a client with one throws an {@link
+ * IllegalArgumentException}.
  *
- * <p><b>Which ID:</b> the caller's header argument, else that of {@link io.idempotence.client.IdempotenceScope}, else one derived
- * from the {@link io.idempotence.InboundRequest} whose handler makes the call, else a new one.
+ * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}), methods and interfaces with {@link
+ * io.idempotence.Idempotent}, and unsafe calls whose caller passes an {@code Idempotency-Key} header. GET, HEAD, OPTIONS and TRACE never
+ * carry one.
  *
- * <p><b>What is retried:</b> calls with an ID: after requests that certainly were not sent, I/O failures, responses that may have been
- * cut, and the statuses of {@link IdempotenceClientConfig#statuses()} unless the response is a stored one. An execution in progress is
- * polled within the attempt. Feign's own {@code Retryer} is not asked. Attempts, waits and polls end at {@link
- * IdempotenceClientConfig#deadline()}, and so does an exchange in whatever stage it is: {@code docs/deadlines.md} has the table.
+ * <p><b>Which ID:</b> the caller's header argument, else that of {@link io.idempotence.client.IdempotenceScope}, else one derived from
+ * the {@link io.idempotence.InboundRequest} whose handler makes the call, else a new one.
  *
- * <p><b>Calls without an ID</b> (GET, {@code @Idempotent(false)}) are as without this project: no retry but those of Feign's {@code
- * Retryer} and of the HTTP client, no deadline, the usual exceptions. Only the listener learns of them.
+ * <p><b>Calls without an ID</b> behave as if this library were absent. Feign's {@code Retryer} and the HTTP client retry as usual, there
+ * is no deadline, and exceptions are the usual ones. Only the listener gets an event.
+ *
+ * <p><b>What is retried:</b> requests that certainly were not sent, I/O failures, responses that may have been cut, and the statuses of
+ * {@link IdempotenceClientConfig#statuses()}, unless the response is a stored one. An execution in progress is polled within the attempt.
+ * Feign's own {@code Retryer} is not used. Attempts, waits and polls end at {@link IdempotenceClientConfig#deadline()}. So does an
+ * exchange, in every stage that the table in {@code docs/deadlines.md} lists.
  *
  * <p><b>How a call ends</b> (promise P7):
  *
  * <ul>
- *   <li>with an answer: the decoded value, or the exception that Feign and the client's {@code ErrorDecoder} make of it. A
- *       {@code Response} return type gets the last answer, error statuses included; responses that are retried are closed. If its body
- *       breaks off while the caller reads it, make the call again under the same ID. Error bodies up to 1 MiB are read
- *       before.
- *   <li>with {@link FeignRequestRefusedException}, if the server half refused; whatever the return type.
- *   <li>with {@link FeignOutcomeUnknownException}, if a call with an ID may have been executed and nothing after settled it. A
- *       status that a login or a gateway may have given before the operation saw the request (401, 403, 404, 413 and the like), or one of
- *       {@link IdempotenceClientConfig#statuses()}, does not settle an earlier attempt unless it is a stored answer.
- *   <li>with the usual Feign exception, if nothing was sent, if the last answer was an error status and no attempt is in
- *       doubt, or if the call carried no ID.
- *   <li>with the exception of an interceptor, encoder or other code of the caller that kept the request from being sent, with
- *       {@link io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or with {@link
- *       IllegalStateException} if two calls would share an ID, if the server half may have forgotten it
- *       or if the client is put together wrongly; never after a request of this call in doubt. Of
- *       unchecked exceptions of the HTTP client only a {@code RejectedExecutionException} and the refusals of Resilience4j's
- *       circuit breaker, bulkhead and rate limiter count as not sent.
+ *   <li>With a response: the decoded value, or the exception that Feign and the client's {@code ErrorDecoder} make of it. A method that
+ *       returns {@code Response} gets the last response, error statuses included. Earlier ones are closed. Error bodies up to 1 MiB are
+ *       read first. If the body ends early while the caller reads it, make the call again under the same ID.
+ *   <li>With {@link FeignRequestRefusedException}, if the server half refused, whatever the return type.
+ *   <li>With {@link FeignOutcomeUnknownException}, if the call may have been executed and no later response settled it. These do not
+ *       settle an earlier attempt unless they are stored responses: the statuses of {@link IdempotenceClientConfig#statuses()}, and
+ *       statuses that a login or a gateway may send before the operation sees the request (401, 403, 404, 413 and the like).
+ *   <li>With the usual Feign exception, if nothing was sent, or if the last response was an error status and no attempt is in doubt.
+ *   <li>With the exception of an interceptor, encoder or other code of the caller that prevented the request. With {@link
+ *       io.idempotence.http.InvalidIdempotencyKeyException}, if the caller's header is not an ID. With {@link IllegalStateException}, if
+ *       two calls would share an ID, if the server half may have forgotten the ID, or if the client is set up wrongly. A call in doubt
+ *       never ends like this.
  * </ul>
  *
- * <p><b>Layers between the proxy and its attempts</b>, such as {@code Resilience4jFeign}, may run a call again: all runs have its ID.
- * If such a layer refuses another run of a call that was executed or is in doubt, gives up while a request is out, or replaces the
- * exception of an unknown outcome by one that does not have it as a cause, the call ends with {@link FeignOutcomeUnknownException};
- * what the layer threw is its cause. A retry <em>above</em> the proxy makes another call, with another ID, unless it is inside an {@link
- * io.idempotence.client.IdempotenceScope}. Where that seems to happen after an unknown outcome (the same method, path and body within
- * a minute), a warning is logged, once for a method.
+ * <p>Of the unchecked exceptions of an HTTP client, only {@code RejectedExecutionException} and the refusals of Resilience4j's circuit
+ * breaker, bulkhead and rate limiter count as not sent. A thread that is interrupted during a call makes no further attempt and keeps its
+ * flag.
  *
- * <p>A thread interrupted during a call makes no further attempt and keeps its flag.
+ * <p><b>Layers between the proxy and its attempts</b>, such as {@code Resilience4jFeign}, may run a call again. All runs have the call's
+ * ID. The call ends with {@link FeignOutcomeUnknownException}, and what the layer threw is its cause, if the layer refuses another run of
+ * a call that was executed or is in doubt, gives up while a request is in flight, or replaces the exception of an unknown outcome by one
+ * without it as a cause.
  *
- * <p><b>Calls that return a future</b> (of {@code AsyncFeign}, whose {@code MethodInfoResolver} decides which do) follow the same rules, without a thread that waits. Every failure
- * is in the future. The first attempt begins in the caller's thread, later ones in {@link IdempotenceClientConfig#executor()}.
- * Cancelling the future, or completing it in another way, cancels the request that is out, and none follows; the listener is
- * told {@code UNKNOWN} then, as the operation may have been executed. A client that returns a future at once and has not ended it
- * 250 ms after the deadline is not waited for any more: the call ends as if the request had timed out, and that future is cancelled.
+ * <p><b>A retry <em>above</em> the proxy</b> makes another call, with another ID, unless it is inside an {@link
+ * io.idempotence.client.IdempotenceScope}. A warning is logged, once per method, if such a retry seems to follow an unknown outcome: the
+ * same method, path and body within a minute.
  *
- * <p><b>Responses that may have been cut:</b> HttpURLConnection, under Feign's default client, takes the beginning of a response for
- * the whole. So the outcome of an attempt is open, and the next one asks, where a status is not 200 to 599, where neither a length
- * nor chunks frame an empty body (204 and 304 need none), where the body of an error is not complete, and where a 409 without the
- * server half's mark follows an attempt in doubt. A body that only the end of its connection ends is taken as it came.
+ * <p><b>Calls that return a future</b> follow the same rules, without a waiting thread. The {@code MethodInfoResolver} of {@code
+ * AsyncFeign} decides which methods do. Every failure is in the future. The first attempt begins in the caller's thread, later ones in
+ * {@link IdempotenceClientConfig#executor()}. Cancelling the future, or completing it otherwise, cancels the request in flight, and none
+ * follows. The listener then gets {@code UNKNOWN}, because the operation may have been executed. If an asynchronous HTTP client has not
+ * ended its future 250 ms after the deadline, that future is cancelled, and the call ends as if the request had timed out.
  *
- * <p><b>What cannot be seen:</b> a client that sends again by itself within one {@code execute}, as a load balancer with a retry
- * of its own, or OkHttp when a kept connection breaks or an answer is 408 or says {@code Retry-After: 0}. What became of the
- * first sending is not told here: an error status, or that there was no connection, then looks like all there was, and the end is
- * the usual Feign exception although the operation may have been executed. Over OkHttp, also call {@link io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client
- * below, which leaves ID and attempts to this half and tells it; or at least build that client with {@code
- * retryOnConnectionFailure(false)}. Switch other such retries off; attempts are made here. Feign's default client sends again
- * what has no body: such a failure counts as a doubt, an error status that came the second time cannot be told from one that came
- * at once.
+ * <p><b>Responses that may have been cut:</b> {@code HttpURLConnection}, under Feign's default client, does not report that a response
+ * ended early. So these leave the outcome of an attempt open, and the next attempt asks for it: a status outside 200 to 599; an empty
+ * body with neither a length nor chunks (204 and 304 need none); an error with an incomplete body; a 409 without the server half's header
+ * after an attempt in doubt. A body that is ended only by its connection is accepted.
  *
- * <p><b>Redirects</b> of calls with an ID are followed here if the client's options say so, and never to another origin (scheme, host
- * or port): that redirect is the response, and a warning is logged once for a client. Within the origin, 307 and 308 get the same
- * request with its ID; 301, 302 and 303 get what the HTTP client makes of them, a GET without the ID for most. Feign's default client
- * does not follow those of a request whose body it streamed, so they are the response. While an earlier attempt is in doubt, such a GET
- * is sent only if the redirect was a stored one, and the outcome stays unknown otherwise. Nothing is followed for a caller who cancelled,
- * was interrupted or whose deadline is over. Where a load balancer below puts an instance in the place of a service's name, what the
- * instance redirects to itself goes to the service.
+ * <p><b>HTTP clients that retry by themselves</b>, such as a load balancer with a retry of its own, hide their first request. If that one
+ * was executed, an error status or a refused connection of the second ends the call with the usual Feign exception. Switch such retries
+ * off. OkHttp retries when a kept connection breaks, after a 408, and after {@code Retry-After: 0}: call {@link
+ * io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client below, or at least build it with {@code
+ * retryOnConnectionFailure(false)}. Feign's default client repeats requests without a body. A failure of these leaves doubt, but an error
+ * status of the second request looks like one of the first.
  *
- * <p><b>Putting it together:</b> call {@code install} once, after {@code requestInterceptors(...)} (which drops interceptors
- * that are there) and after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}.
- * Interceptors added before see no ID; those added after see it and must not change it. {@code ReactorFeign}, {@code
- * RxJavaFeign} and {@code HystrixFeign} are not supported, nor are {@code suspend} functions of Kotlin: building a client with one is an
- * {@link IllegalArgumentException}.
+ * <p><b>Redirects</b> of calls with an ID are followed if the client's options allow it, but never to another origin (scheme, host or
+ * port). That redirect is the response, and a warning is logged once per client. Within the origin, 307 and 308 repeat the request with
+ * its ID. 301, 302 and 303 are followed as the HTTP client does, usually with a GET without the ID. Feign's default client does not
+ * follow them for a request with a streamed body, so the redirect is the response. While an earlier attempt is in doubt, such a GET is
+ * sent only if the redirect was a stored response. Otherwise the outcome stays unknown. Nothing is followed after a cancellation, an
+ * interrupt or the deadline. If a load balancer replaces a service's name by an instance, a redirect of the instance to itself goes to
+ * the service.
  */
 public final class IdempotentFeign {
     private IdempotentFeign() {}
@@ -103,11 +101,11 @@ public final class IdempotentFeign {
     /**
      * Installs with {@link IdempotenceClientConfig#load()}.
      *
-     * @param builder the client to be
+     * @param builder the builder of the client
      * @param <B> its type
      * @return {@code builder}
      * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
-     * @throws IllegalStateException if it is installed already
+     * @throws IllegalStateException if {@code install} was called on this builder before
      */
     public static <B extends Feign.Builder> B install(B builder) {
         return install(builder, IdempotenceClientConfig.load());
@@ -116,12 +114,12 @@ public final class IdempotentFeign {
     /**
      * Installs with given settings. Clients that share a config share the retry budgets of equal targets.
      *
-     * @param builder the client to be
+     * @param builder the builder of the client
      * @param config the settings
      * @param <B> its type
      * @return {@code builder}
-     * @throws IllegalArgumentException if {@code builder} is of a reactive Feign or HystrixFeign, which drop what is installed
-     * @throws IllegalStateException if it is installed already
+     * @throws IllegalArgumentException if {@code builder} is of a reactive Feign or HystrixFeign, which would drop the installation
+     * @throws IllegalStateException if {@code install} was called on this builder before
      */
     public static <B extends Feign.Builder> B install(B builder, IdempotenceClientConfig config) {
         for (Class<?> type = builder.getClass();
@@ -139,11 +137,11 @@ public final class IdempotentFeign {
     /**
      * Installs with {@link IdempotenceClientConfig#load()}.
      *
-     * @param builder the client to be
+     * @param builder the builder of the client
      * @param <C> the context of its requests
      * @return {@code builder}
      * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
-     * @throws IllegalStateException if it is installed already
+     * @throws IllegalStateException if {@code install} was called on this builder before
      */
     public static <C> AsyncFeign.AsyncBuilder<C> install(AsyncFeign.AsyncBuilder<C> builder) {
         return install(builder, IdempotenceClientConfig.load());
@@ -152,11 +150,11 @@ public final class IdempotentFeign {
     /**
      * Installs with given settings. Clients that share a config share the retry budgets of equal targets.
      *
-     * @param builder the client to be
+     * @param builder the builder of the client
      * @param config the settings
      * @param <C> the context of its requests
      * @return {@code builder}
-     * @throws IllegalStateException if it is installed already
+     * @throws IllegalStateException if {@code install} was called on this builder before
      */
     public static <C> AsyncFeign.AsyncBuilder<C> install(
             AsyncFeign.AsyncBuilder<C> builder, IdempotenceClientConfig config) {
@@ -166,13 +164,13 @@ public final class IdempotentFeign {
     }
 
     /**
-     * The ID of the call that ended with an exception of Feign: an answer that could not be decoded, an error status, a failure
-     * to send. Making the call again under it ({@link io.idempotence.client.IdempotenceScope#resume}) asks for the same answer,
-     * or executes what was not.
+     * The ID of a call that ended with an exception of Feign: a response that could not be decoded, an error status, or a failure
+     * to send. The same call made again under this ID ({@link io.idempotence.client.IdempotenceScope#resume}) gets the same response,
+     * or is executed if it was not.
      *
-     * @param ended what a client threw on which this was installed
-     * @return empty if the last request carried no ID, as the GET after a redirect, or none of this form, or if the exception
-     *     does not tell. An exception of another client that has this installed gives the ID of that one's call
+     * @param ended an exception of a client with this library installed
+     * @return empty if the exception has no request, or if the last request had no valid ID, such as the GET after a redirect. An
+     *     exception of another client with this library installed gives the ID of that client's call
      */
     public static Optional<IdempotenceId> idOf(FeignException ended) {
         List<String> lines =
