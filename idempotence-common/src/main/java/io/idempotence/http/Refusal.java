@@ -5,34 +5,34 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * An answer of the framework itself, given in place of the operation's own.
+ * A response of the framework itself, in place of the operation's own.
  *
- * <p>On the wire it is an {@code application/problem+json} (RFC 9457) with the {@link #code()} in the field
- * {@link IdempotenceHeaders#IDEMPOTENCY_REFUSAL}.
+ * <p>On the wire it is an {@code application/problem+json} (RFC 9457) with the {@link #code()} in the header {@link
+ * IdempotenceHeaders#IDEMPOTENCY_REFUSAL}.
  */
 public enum Refusal {
     /** The operation requires an ID and the request has none. Nothing ran. */
     KEY_MISSING("key-missing", 400, false, true, "This operation requires an Idempotency-Key."),
 
-    /** The ID's field does not parse, or there is more than one. Nothing ran. */
+    /** The ID's header does not parse, or there is more than one. Nothing ran. */
     KEY_INVALID("key-invalid", 400, false, true, "The Idempotency-Key is not valid."),
 
     /** The ID belongs to another request (promise P5). Nothing ran for this one. */
     KEY_REUSED("key-reused", 422, false, true, "The Idempotency-Key was used for another request."),
 
-    /** The first attempt still runs; ask again with the same ID. */
+    /** The first attempt still runs. Send the same request again with the same ID. */
     IN_PROGRESS("in-progress", 409, true, false, "The first request with this Idempotency-Key still runs."),
 
-    /** The execution broke off, or said itself that its outcome is uncertain (promise P6). A person or a rule must decide. */
+    /** The execution was abandoned, or its handler marked it unknown (promise P6). A person or a rule must decide. */
     OUTCOME_UNKNOWN("outcome-unknown", 409, false, false, "It is not known whether this request was executed."),
 
-    /** The operation was executed, but its response could not be kept. */
+    /** The operation was executed, but its response could not be stored. */
     RESULT_UNAVAILABLE("result-unavailable", 409, false, false, "Executed, but the response was not kept."),
 
-    /** The storage cannot say whether the ID was seen. Nothing ran (promise P6). */
+    /** The storage could not tell whether the ID was used before. Nothing ran (promise P6). */
     STORAGE_UNAVAILABLE("storage-unavailable", 503, true, false, "The idempotence storage is unavailable."),
 
-    /** The service holds as many requests in memory as it may. Nothing ran for this attempt. */
+    /** The memory that the service may use for requests is full. Nothing ran for this attempt. */
     OVERLOADED("overloaded", 503, true, false, "The service has no memory left for this request.");
 
     private static final Map<String, Refusal> BY_CODE = byCode();
@@ -52,17 +52,17 @@ public enum Refusal {
     }
 
     /**
-     * The refusal with this code.
+     * The refusal with a code.
      *
-     * @param code as read from {@link IdempotenceHeaders#IDEMPOTENCY_REFUSAL}
-     * @return the refusal, or empty if the code is not known to this version
+     * @param code the value of {@link IdempotenceHeaders#IDEMPOTENCY_REFUSAL}
+     * @return the refusal, or empty if this version has none with the code
      */
     public static Optional<Refusal> ofCode(String code) {
         return Optional.ofNullable(BY_CODE.get(code.trim()));
     }
 
     /**
-     * The word that stands on the wire.
+     * The code on the wire.
      *
      * @return for example {@code in-progress}
      */
@@ -71,7 +71,7 @@ public enum Refusal {
     }
 
     /**
-     * The HTTP status of the answer.
+     * The HTTP status of the refusal.
      *
      * @return 400, 409, 422 or 503
      */
@@ -80,7 +80,7 @@ public enum Refusal {
     }
 
     /**
-     * Whether the same request with the same ID may later get another answer.
+     * Whether the same request with the same ID may later get another response.
      *
      * @return true for {@link #IN_PROGRESS}, {@link #STORAGE_UNAVAILABLE} and {@link #OVERLOADED}
      */
@@ -89,9 +89,9 @@ public enum Refusal {
     }
 
     /**
-     * Whether the same request with a new ID cannot execute it twice.
+     * Whether the same request may be sent with a new ID, because it was not executed under this one.
      *
-     * @return false wherever the request was, or may have been, executed under this ID
+     * @return false if the request was, or may have been, executed under this ID
      */
     public boolean safeNewId() {
         return safeNewId;

@@ -21,19 +21,19 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
- * What the people who run a service do with its records: find one, list the uncertain ones, end the uncertainty, delete one. Nothing here
- * runs an operation; a record that is resolved as not applied, or deleted, lets the next attempt run it.
+ * The operators' view of a service's records: find one, list the uncertain ones, resolve one, delete one. No method runs an operation.
+ * After a record is resolved as not applied, or deleted, the next attempt runs it.
  *
  * <p>An <i>uncertain</i> record is {@link RecordState#ABANDONED} or {@link RecordState#UNKNOWN}: later attempts are refused as
- * outcome-unknown until a person has looked at the business data and resolves it (T17).
+ * outcome-unknown until a person has checked the business data and resolves it (T17).
  *
- * <p>A record is found by its key. Requests, {@link Idempotence#execute} and {@link Idempotence#saveIfAbsent} keep their IDs
- * apart, so each has a key of its own: {@link #requestKey}, {@link #executeKey}, {@link #savedKey}. A key cannot be turned back
- * into an ID.
+ * <p>A record is found by its key. The same ID has separate keys for requests, {@link Idempotence#execute} and {@link
+ * Idempotence#saveIfAbsent}: {@link #requestKey}, {@link #executeKey}, {@link #savedKey}. A key is a hash and cannot be turned back into
+ * an ID.
  *
- * <p>Every method that asks the storage throws {@link StorageUnavailableException} if the storage cannot say; a change may or may
- * not have happened then. Every method that takes a {@link StorageKey} throws {@link IllegalArgumentException} for a key of
- * another namespace. Immutable and thread-safe. Default retention of a resolved record: 24 hours.
+ * <p>Every method that calls the storage throws {@link StorageUnavailableException} if the storage fails. A change may then have happened
+ * or not. Every method that takes a {@link StorageKey} throws {@link IllegalArgumentException} for a key of another namespace. Immutable
+ * and thread-safe. Default retention of a resolved record: 24 hours.
  */
 public final class IdempotenceAdmin {
     private final IdempotenceStorage storage;
@@ -47,12 +47,12 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * The records of one service.
+     * The view of one service's records.
      *
-     * @param storage where they are; never closed here
-     * @param namespace the service, as given to {@link Idempotence.Builder#namespace}; {@code default} if it was not given
+     * @param storage where the records are; never closed here
+     * @param namespace the service's namespace, as in {@link Idempotence.Builder#namespace}; {@code default} unless set there
      * @return a new instance
-     * @throws IllegalArgumentException if {@code namespace} is not of its form
+     * @throws IllegalArgumentException if {@code namespace} is not a valid one
      */
     public static IdempotenceAdmin of(IdempotenceStorage storage, String namespace) {
         return new IdempotenceAdmin(
@@ -62,9 +62,9 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * The same with another retention of what is resolved from now on. It should be that of the operation's policy.
+     * The same view with another retention for records that it resolves. It should be that of the operation's policy.
      *
-     * @param retention how long a record lives after it was resolved, unless it would have lived longer anyway; at least 1 ms
+     * @param retention how long a record is kept at least after it is resolved; at least 1 ms
      * @return a new instance
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
      */
@@ -76,11 +76,11 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Where the record of a request is.
+     * The key of a request's record.
      *
      * @param id the ID
-     * @param scope whose ID it is: what the filter's {@code RequestScope} gives. By default that is {@code principal:} and the
-     *     principal's name, and the empty string for requests without a principal
+     * @param scope what the filter's {@code RequestScope} returns for the request. By default that is {@code principal:} and the
+     *     principal's name, or the empty string for requests without a principal
      * @return the key
      */
     public StorageKey requestKey(IdempotenceId id, String scope) {
@@ -88,7 +88,7 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Where the record of an {@link Idempotence#execute} is.
+     * The key of the record of an {@link Idempotence#execute}.
      *
      * @param id the ID
      * @return the key
@@ -98,9 +98,9 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Where the record of an {@link Idempotence#execute} of an operation is.
+     * The key of the record of an {@link Idempotence#execute} with an operation.
      *
-     * @param call its ID, operation and scope; the fingerprint does not matter
+     * @param call the call's ID, operation and scope; the fingerprint is ignored
      * @return the key
      */
     public StorageKey executeKey(IdempotentCall call) {
@@ -108,7 +108,7 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Where the record of an {@link Idempotence#saveIfAbsent} is. It is in progress until it is deleted or retention ends.
+     * The key of the record of an {@link Idempotence#saveIfAbsent}. Its state is in progress until it is deleted or its retention ends.
      *
      * @param id the ID
      * @return the key
@@ -118,9 +118,9 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Looks at one record.
+     * Reads one record.
      *
-     * @param key where it lives
+     * @param key the record's key
      * @return the record, or empty if there is none
      * @throws CorruptRecordException if it cannot be read
      */
@@ -129,8 +129,8 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * All records of the service, in no particular order, read page by page while the stream is consumed. See {@link
-     * IdempotenceStorage#list} for what a walk sees of records that come and go; one may be listed twice.
+     * Lists all records of the service, in no particular order. They are read page by page while the stream is consumed. A record may be
+     * listed twice; see {@link IdempotenceStorage#list} for records that are created or removed meanwhile.
      *
      * @return a stream that need not be closed; may throw {@link StorageUnavailableException} while it is consumed
      */
@@ -139,9 +139,9 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * The records that have been abandoned or unknown for some time, each once. As {@link #list()} otherwise.
+     * Lists the records that have been abandoned or unknown for some time, each once. Otherwise as {@link #list()}.
      *
-     * @param longerThan how long at least; zero for all of them
+     * @param longerThan for how long at least; zero lists all of them
      * @return a stream that need not be closed
      */
     public Stream<IdempotenceRecord> listUncertain(Duration longerThan) {
@@ -160,8 +160,8 @@ public final class IdempotenceAdmin {
     /**
      * Counts all records in one walk.
      *
-     * @param progress is given each record as it is counted
-     * @return the counts; a record that the storage lists twice is counted twice
+     * @param progress called with each record as it is counted
+     * @return the counts; a record that is listed twice is counted twice
      */
     public Stats stats(Consumer<IdempotenceRecord> progress) {
         Objects.requireNonNull(progress, "progress");
@@ -182,11 +182,11 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Ends the uncertainty about a record, by compare-and-set on what is there now (T17).
+     * Resolves an uncertain record in its current state, by compare-and-set (T17).
      *
-     * @param key where it lives
-     * @param resolution what was found out in the business data
-     * @return what became of it
+     * @param key the record's key
+     * @param resolution what the business data shows
+     * @return whether the record was resolved, or why not
      * @throws CorruptRecordException if it cannot be read
      */
     public Resolved resolve(StorageKey key, Resolution resolution) {
@@ -195,11 +195,11 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Ends the uncertainty about a record that a person has looked at, by compare-and-set: whoever acted since wins.
+     * Resolves an uncertain record in the state in which a person saw it, by compare-and-set. If it has changed since, nothing is done.
      *
-     * @param seen the record as it was looked at
-     * @param resolution what was found out in the business data
-     * @return what became of it
+     * @param seen the record as the person saw it
+     * @param resolution what the business data shows
+     * @return whether the record was resolved, or why not
      * @throws CorruptRecordException if it cannot be read now
      */
     public Resolved resolve(IdempotenceRecord seen, Resolution resolution) {
@@ -211,7 +211,7 @@ public final class IdempotenceAdmin {
         if (storage.resolve(key, seen.fence(), resolution, retention)) {
             return Resolved.DONE;
         }
-        // A driver that got no reply may have sent it twice, and this is the second answer.
+        // A driver that got no reply may have sent it twice, and this is the second reply.
         RecordState resolved = resolution == Resolution.APPLIED ? RecordState.COMPLETED : RecordState.RELEASED;
         return storage.find(key)
                         .filter(now -> now.fence() == seen.fence() && now.state() == resolved)
@@ -221,10 +221,10 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Forgets an ID, whatever its state and even if its record is corrupt: the next attempt runs as if it were the first. Not the
-     * way to end an uncertainty: {@link #resolve} is.
+     * Forgets an ID, whatever its state, even if its record is corrupt. The next attempt runs as if it were the first. To end an
+     * uncertainty, call {@link #resolve} instead.
      *
-     * @param key where the record lives
+     * @param key the record's key
      * @return whether there was a record
      */
     public boolean delete(StorageKey key) {
@@ -232,9 +232,9 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Whether a person has to look into a record.
+     * Whether a person has to resolve a record.
      *
-     * @param record any
+     * @param record any record
      * @return true if it is abandoned or unknown
      */
     public static boolean isUncertain(IdempotenceRecord record) {
@@ -244,7 +244,7 @@ public final class IdempotenceAdmin {
     /**
      * How long a record has been abandoned or unknown, by the storage's clock.
      *
-     * @param record any
+     * @param record any record
      * @return the time; zero if it is neither
      */
     public static Duration uncertainFor(IdempotenceRecord record) {
@@ -252,7 +252,7 @@ public final class IdempotenceAdmin {
         return isUncertain(record) && !since.isNegative() ? since : Duration.ZERO;
     }
 
-    /** The record of another service, or a key that is no record's at all, is not ours to touch. */
+    /** Records of other services, and keys that belong to no record, must not be touched. */
     private StorageKey checked(StorageKey key) {
         if (!key.value().startsWith(StorageKey.prefix(namespace))) {
             throw new IllegalArgumentException("the key is not one of namespace '" + namespace
@@ -261,25 +261,25 @@ public final class IdempotenceAdmin {
         return key;
     }
 
-    /** What became of a record that was to be resolved. */
+    /** The result of resolving a record. */
     public enum Resolved {
-        /** It is resolved now. */
+        /** The record is resolved. */
         DONE,
         /**
-         * It is as the resolution says already: completed, or given back. Somebody was faster, its owner perhaps, or the reply to
-         * this very resolution was lost.
+         * The record already is as requested: completed, or released. Somebody was faster, perhaps its owner, or the reply to this very
+         * resolution was lost.
          */
         ALREADY,
-        /** There is no such record. */
+        /** There is no record with this key. */
         NOT_FOUND,
-        /** It is neither abandoned nor unknown: there is nothing to resolve. */
+        /** The record is neither abandoned nor unknown: there is nothing to resolve. */
         NOT_UNCERTAIN,
-        /** It has changed otherwise since it was looked at, or is gone: nothing was done. Look again. */
+        /** The record has changed otherwise since it was read, or is gone. Nothing was done. Read it again. */
         CHANGED
     }
 
     /**
-     * A service's records, counted.
+     * The counts of a service's records.
      *
      * @param counts how many records are in each state; every state has a count
      * @param oldestUncertain the record that has been abandoned or unknown longest, if there is any

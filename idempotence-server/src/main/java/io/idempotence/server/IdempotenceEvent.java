@@ -1,42 +1,42 @@
 package io.idempotence.server;
 
 /**
- * Something the server half did that the people who run it may want to count. An attempt that waited for another one is {@link
- * #IN_PROGRESS} when it comes and, unless it is told to ask again, what its answer is when it gets that.
+ * An event of the server half that operators may want to count. An attempt that waits for another one is counted as {@link #IN_PROGRESS}
+ * when it arrives. When it gets its response, that is counted, too, unless it is refused as in progress.
  */
 public enum IdempotenceEvent {
     /** A first attempt, or one after a release, got the claim. */
     CLAIMED,
     /**
-     * An attempt met an operation that is completed: the stored answer was given again, or there is none (result-unavailable), or it
-     * cannot be read, and {@link #STORAGE_ERROR} follows.
+     * An attempt met a completed operation. It got the stored response, or was refused as result-unavailable. If the stored response
+     * cannot be read, {@link #STORAGE_ERROR} follows.
      */
     REPLAYED,
     /**
-     * An ID was released: its next attempt runs. {@link IdempotenceListener#onReleased} is told why. Look into it where a handler can
+     * An ID was released: its next attempt runs. {@link IdempotenceListener#onReleased} gets the reason. Investigate it if a handler can
      * fail after it took effect.
      */
     RELEASED,
-    /** An attempt met one that still runs. */
+    /** An attempt met an earlier one that still runs. */
     IN_PROGRESS,
-    /** An ID came with another request. */
+    /** Another request came under the same ID, and was refused. */
     MISMATCH,
     /** An abandoned claim was taken over; the operation may run a second time, as its policy allows. */
     TAKE_OVER,
     /**
-     * An attempt was refused because the outcome is not known, or an execution was marked so, or its end could not be written and
-     * is given up. Look into it.
+     * An attempt was refused because the outcome is unknown, an execution was marked unknown, or its completion could not be written
+     * and was given up. Investigate it.
      */
     UNKNOWN,
-    /** A late owner tried to finish and was stopped. Two executions overlapped: look into it. */
+    /** A late owner tried to finish and was stopped. Two executions overlapped. Investigate it. */
     FENCED,
-    /** A record had vanished before its owner finished: evicted, flushed or lost by a failover. Look into it. */
+    /** A record vanished before its owner finished: evicted, flushed or lost by a failover. Investigate it. */
     LOST,
     /**
-     * The storage failed: an attempt was refused, an ID could not be saved, an end is not recorded yet, or a claim under which
-     * nothing ran could not be given back.
+     * The storage failed: an attempt was refused, an ID could not be saved, a completion is not recorded yet, or a claim under which
+     * nothing ran could not be released.
      */
     STORAGE_ERROR,
-    /** An answer was too large to be kept. */
+    /** A response was too large to be stored. */
     OVERSIZE
 }

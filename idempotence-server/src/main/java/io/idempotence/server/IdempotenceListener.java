@@ -3,60 +3,60 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 
 /**
- * Is told what the server half does. Called on the thread that does it: must be fast, thread-safe, and not throw; what it throws
- * is logged and otherwise ignored.
+ * A listener for events of the server half. It is called on the thread in which an event happens, so it must be fast and thread-safe. It
+ * must not throw: what it throws is logged and otherwise ignored.
  */
 @FunctionalInterface
 public interface IdempotenceListener {
     /**
-     * Something happened.
+     * Called for each event.
      *
-     * @param event what
-     * @param id to which ID; do not use it as a metric's label
+     * @param event the event
+     * @param id the ID it is about; do not use it as a metric's label
      */
     void onEvent(IdempotenceEvent event, IdempotenceId id);
 
-    /** What is known of the storage. */
+    /** Whether the storage can be used. */
     enum StorageState {
-        /** It answers. So it counts from the beginning. */
+        /** The storage responds. This is the initial state. */
         AVAILABLE,
-        /** It has failed repeatedly: attempts are refused without asking it, until a probe succeeds. */
+        /** The storage has failed repeatedly. Attempts are refused without a call to it, until a probe succeeds. */
         UNAVAILABLE
     }
 
     /**
-     * The circuit breaker in front of the storage has opened, or a probe has found that the storage is back. Does nothing unless
-     * overridden.
+     * Called when the circuit breaker in front of the storage opens, and when a probe succeeds again. Does nothing unless overridden.
      *
      * @param state the new state
      */
     default void onStorage(StorageState state) {}
 
     /**
-     * An ID was released: its next attempt runs. {@link IdempotenceEvent#RELEASED} is told as well. Does nothing unless overridden.
+     * Called when an ID is released, so that its next attempt runs. {@link #onEvent} gets {@link IdempotenceEvent#RELEASED} as well.
+     * Does nothing unless overridden.
      *
-     * @param id which ID; do not use it as a metric's label
-     * @param reason why
+     * @param id the ID; do not use it as a metric's label
+     * @param reason why it was released
      */
     default void onReleased(IdempotenceId id, ReleaseReason reason) {}
 
-    /** What an attempt came to. */
+    /** How an attempt ended. */
     enum Outcome {
         /** It ran. */
         RUN,
-        /** It got the stored answer of an earlier one. */
+        /** It got the stored response of an earlier one. */
         REPLAY,
         /** It was refused, or had to wait. */
         REFUSE
     }
 
     /**
-     * The framework has held up one attempt at a request or an {@code execute}: for its claim, and if it ran also for the record
-     * of its end. The time of the handler, of waiting for another attempt and of writes in the background is not in it. Does
-     * nothing unless overridden.
+     * Called with the time that the framework itself added to an attempt at a request or an {@code execute}: for its claim and, if it
+     * ran, for the record of its completion. The time of the handler, of waiting for another attempt, and of writes in the background is
+     * not included. Does nothing unless overridden.
      *
-     * @param outcome what the attempt came to
-     * @param nanos for how long
+     * @param outcome how the attempt ended
+     * @param nanos the added time in nanoseconds
      */
     default void onOverhead(Outcome outcome, long nanos) {}
 }

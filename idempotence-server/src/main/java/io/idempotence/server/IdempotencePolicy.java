@@ -9,7 +9,7 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * How an operation treats its IDs: how long a claim and a record live, what a failure does, what an abandoned execution does.
+ * The rules of an operation for its IDs: how long claims and records live, and what happens after a failure or a crash. Defaults:
  *
  * <ul>
  *   <li>{@link #lease()}: 30 seconds
@@ -41,44 +41,47 @@ public final class IdempotencePolicy {
         this.exceptions = Map.copyOf(builder.exceptions);
     }
 
-    /** What happens to an ID whose execution broke off: claimed, lease over, nothing recorded. */
+    /** What happens to an ID whose execution was abandoned: claimed, the lease is over, nothing was recorded. */
     public enum OnAbandoned {
         /** Later attempts are refused as outcome-unknown until a person decides (T6). The default. */
         REFUSE,
         /** The next attempt runs (T7). Only for operations that are harmless to run twice. */
         RE_EXECUTE,
-        /** The operation's {@link Recovery} is asked whether it took effect (T7, T17). */
+        /** The operation's {@link Recovery} finds out whether it took effect (T7, T17). */
         RECOVER
     }
 
-    /** Finds out whether an execution that broke off took effect, for example by looking for its payment. Thread-safe. */
+    /** Finds out whether an abandoned execution took effect, for example by looking for its payment. Thread-safe. */
     @FunctionalInterface
     public interface Recovery {
         /**
-         * Looks. Called on the thread of the attempt that met the abandoned execution, which may still come back to life: answer
-         * {@link Applied#NO} only if it no longer can take effect, for example because the business data is fenced.
+         * Finds out whether the execution took effect. Called on the thread of the attempt that met it. The abandoned execution may still
+         * come back to life. So return {@link Applied#NO} only if it can no longer take effect, for example because the business data is
+         * fenced.
          *
-         * @param call the attempt. IDs of different operations and scopes may be equal: look for all three. A filter's call has the
-         *     scope that the filter's {@code RequestScope} gives, and no operation: its policy may go by method and path
-         * @param fence of the execution that broke off
-         * @return what was found; an exception counts as {@link Applied#UNKNOWN} and is told to the listener
-         * @throws Exception if it cannot look
+         * @param call the attempt. Look for its operation, scope and ID: IDs of different operations and scopes may be equal. A filter's
+         *     call has the scope that the filter's {@code RequestScope} returns, and no operation: give each operation's requests a
+         *     policy with its own rule
+         * @param fence the fence of the abandoned execution
+         * @return what was found. An exception counts as {@link Applied#UNKNOWN}, and the listener gets {@link
+         *     IdempotenceEvent#UNKNOWN}
+         * @throws Exception if it cannot find out
          */
         Applied wasApplied(IdempotentCall call, long fence) throws Exception;
     }
 
     /** What a {@link Recovery} found. */
     public enum Applied {
-        /** It took effect: the ID is completed without an answer. */
+        /** It took effect: the ID is completed without a response. */
         YES,
         /** It took no effect: the next attempt runs. */
         NO,
-        /** It cannot be told: later attempts are refused as outcome-unknown. */
+        /** Nobody can tell: later attempts are refused as outcome-unknown. */
         UNKNOWN
     }
 
     /**
-     * Every default as listed above.
+     * The policy with every default of this class.
      *
      * @return the policy
      */
@@ -87,7 +90,7 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * A builder that has every default.
+     * A builder with every default.
      *
      * @return a new builder
      */
@@ -96,8 +99,8 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * How long a claim holds if its owner disappears. While its handler runs a claim is renewed after each third of it; so the
-     * lease is how long a crash stays unnoticed, and how long the storage may be away or the process be paused without an alarm.
+     * How long a claim holds if its owner dies. While its handler runs, a claim is renewed after each third of the lease. So the lease is
+     * how long a crash stays undetected, and how long the storage may be unreachable or the process paused without an alarm.
      *
      * @return 30 seconds by default
      */
@@ -106,7 +109,7 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * How long an ID is remembered, from its claim and again from its completion. After that the same ID runs again (promise P2).
+     * How long an ID is remembered, from its claim and again from its completion. After that time the same ID runs again (promise P2).
      *
      * @return 24 hours by default
      */
@@ -124,7 +127,7 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * What an abandoned execution does.
+     * What happens to an abandoned execution.
      *
      * @return {@link OnAbandoned#REFUSE} by default
      */
@@ -133,7 +136,7 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * What an answer of this status does.
+     * What happens to the ID after a response with a status.
      *
      * @param status an HTTP status
      * @return the verdict set for the status, else the failure rule's
@@ -144,11 +147,11 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * What an exception that left the handler does.
+     * What happens to the ID after an exception that left the handler.
      *
      * @param exception what was thrown
-     * @return the verdict set for its class or the nearest superclass; if there is none, that of the nearest cause which has one
-     *     (containers and frameworks wrap); else the failure rule's
+     * @return the verdict set for its class or the nearest superclass; else that of the nearest cause that has one, because containers
+     *     and frameworks wrap exceptions; else the failure rule's
      */
     public Verdict ofException(Throwable exception) {
         return Causes.of(exception)
@@ -211,11 +214,11 @@ public final class IdempotencePolicy {
         }
 
         /**
-         * Sets what an abandoned execution does.
+         * Sets what happens to an abandoned execution.
          *
          * @param onAbandoned {@code REFUSE} or {@code RE_EXECUTE}; for {@code RECOVER} call {@link #recover}
          * @return this
-         * @throws IllegalArgumentException if it is {@code RECOVER}, which needs to know whom to ask
+         * @throws IllegalArgumentException if it is {@code RECOVER}, which needs a rule
          */
         public Builder onAbandoned(OnAbandoned onAbandoned) {
             if (onAbandoned == OnAbandoned.RECOVER) {
@@ -226,9 +229,9 @@ public final class IdempotencePolicy {
         }
 
         /**
-         * Lets an abandoned execution be looked into by a rule of the operation.
+         * Sets {@link OnAbandoned#RECOVER} with the rule to use.
          *
-         * @param recovery finds out whether it took effect
+         * @param recovery finds out whether an abandoned execution took effect
          * @return this
          */
         public Builder recover(Recovery recovery) {
@@ -238,10 +241,10 @@ public final class IdempotencePolicy {
         }
 
         /**
-         * Sets the verdict on exceptions of a class and its subclasses, over the failure rule.
+         * Sets the verdict for exceptions of a class and its subclasses. It overrides the failure rule.
          *
-         * @param type the class; the nearest one counts
-         * @param verdict what it does
+         * @param type the class; of several, the nearest superclass counts
+         * @param verdict what happens to the ID
          * @return this
          */
         public Builder exception(Class<? extends Throwable> type, Verdict verdict) {
@@ -250,10 +253,10 @@ public final class IdempotencePolicy {
         }
 
         /**
-         * Sets the verdict on one status, over the failure rule.
+         * Sets the verdict for one status. It overrides the failure rule.
          *
          * @param status 200 to 599
-         * @param verdict what it does
+         * @param verdict what happens to the ID
          * @return this
          * @throws IllegalArgumentException if {@code status} is out of range
          */

@@ -1,11 +1,11 @@
 package io.idempotence.server;
 
-/** What becomes of an ID when its handler has ended. */
+/** The decision about an ID when its handler ends. */
 public enum Verdict {
-    /** The answer is recorded and replayed; the ID never runs again. */
+    /** The response is recorded and replayed. The ID never runs again. */
     KEEP,
-    /** The ID is given back; the next attempt runs. */
+    /** The ID is released. The next attempt runs. */
     RELEASE,
-    /** Nobody knows whether the operation took effect; the ID is refused until a person or a rule decides (promise P6). */
+    /** The outcome is unknown. The ID is refused until a person or a rule decides (promise P6). */
     UNKNOWN
 }

@@ -47,9 +47,8 @@ class OptionalDependenciesTest {
     @ValueSource(classes = {ByAddress.class, ByUri.class})
     void connectingToRedisSaysThatJedisIsMissing(Class<? extends Supplier<String>> way) throws Exception {
         assertThat(withoutJedisAndGson(way))
-                .isEqualTo(
-                        "connections to Redis need redis.clients:jedis 6.0 or later; add it, or give the driver there"
-                                + " is to RedisIdempotenceStorage.over(...)");
+                .isEqualTo("connections to Redis need redis.clients:jedis 6.0 or later; add it, or pass another driver"
+                        + " to RedisIdempotenceStorage.over(...)");
     }
 
     @Test

@@ -12,24 +12,25 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A storage in PostgreSQL 10, MySQL 8, MariaDB 10.5 or H2 2, each or later. Thread-safe. One daemon thread deletes expired rows, see
- * {@link Builder#cleanUpEvery}.
+ * A storage in a relational database: PostgreSQL 10, MySQL 8, MariaDB 10.5 or H2 2, or later. Thread-safe. One daemon thread deletes
+ * expired rows, see {@link Builder#cleanUpEvery}.
  *
- * <p>One row per ID. Each call is one statement where the database can (see {@code docs/storage-jdbc.md} for the exceptions), and each
- * statement is a transaction of its own, right at every isolation level from READ COMMITTED on. The time is the database's.
+ * <p><b>Records.</b> One row per ID. Each call is one statement where the database allows it ({@code docs/storage-jdbc.md} lists the
+ * exceptions). Each statement is a transaction of its own, correct at every isolation level from READ COMMITTED on. All times are the
+ * database's.
  *
- * <p>It works on any {@code DataSource}, which is never closed here. Connections are used with auto-commit and given back exactly as
- * they were. The {@code DataSource} must not be one that lends the connection of the running transaction, such as Spring's {@code
- * TransactionAwareDataSourceProxy}: the records must survive a rollback of the business transaction. Such a proxy is refused by
- * {@link Builder#build}; a connection that comes with a transaction is refused by each call, which throws
- * {@link StorageUnavailableException} and leaves the transaction as it is.
+ * <p><b>The {@code DataSource}</b> may be any, and is never closed here. Connections are used with auto-commit and returned in the state
+ * in which they were borrowed. The {@code DataSource} must not lend the connection of the running transaction, as Spring's {@code
+ * TransactionAwareDataSourceProxy} does, because records must survive a rollback of the business transaction. {@link Builder#build}
+ * refuses such a proxy. Each call refuses a connection with a running transaction: it throws {@link StorageUnavailableException} and does
+ * not touch the transaction.
  *
- * <p>Promise P2 holds as long as the database keeps what it committed. With {@link Builder#inTransaction()} and {@link #markApplied} the
- * effect of an ID is committed at most once whatever happens: a crash, a pause, a lost lease, a deleted record.
+ * <p><b>Guarantees.</b> Promise P2 holds as long as the database keeps what it committed. With {@link Builder#inTransaction()} and {@link
+ * #markApplied}, the effect of an ID is committed at most once whatever happens: a crash, a pause, a lost lease, a deleted record.
  *
- * <p>Every method throws {@link StorageUnavailableException} for whatever database or driver cannot do. A deadlock or a serialization
- * failure is retried first. The time of a statement is bounded by {@link Builder#statementTimeout}; how long to wait for a free
- * connection is the pool's to say, and should be bounded. Messages carry neither keys nor passwords.
+ * <p><b>Failures.</b> Every method throws {@link StorageUnavailableException} for any failure of the database or the driver. A deadlock
+ * or a serialization failure is retried first. {@link Builder#statementTimeout} bounds each statement. The pool bounds the wait for a
+ * free connection: set a limit there. Messages contain neither keys nor passwords.
  */
 public final class JdbcIdempotenceStorage extends JdbcRecords {
     private static final int MAX_LIMIT = 10_000;
@@ -43,20 +44,20 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     }
 
     /**
-     * A storage in the database of a {@code DataSource}.
+     * A builder with every default.
      *
-     * @param dataSource the application's, best a pool; see this class for what it must not be
-     * @return a builder with the defaults
+     * @param dataSource the application's, best a pool; see this class for the kind that is refused
+     * @return a new builder
      */
     public static Builder builder(DataSource dataSource) {
         return new Builder(dataSource);
     }
 
     /**
-     * Deletes rows whose retention is over. They count as absent already; this frees their space. Several instances may do it at once.
+     * Deletes rows whose retention is over. They already count as absent; this frees their space. Several instances may call it at once.
      *
-     * @param limit how many rows at most, of each table; 1 to 10,000. Small batches hold locks for a short time
-     * @return how many were deleted; call again at once when it is {@code limit} or more
+     * @param limit how many rows of each table at most; 1 to 10,000. Small batches hold locks for a short time
+     * @return how many rows were deleted; if {@code limit} or more, there may be more of them
      * @throws IllegalArgumentException if {@code limit} is out of range
      * @throws StorageUnavailableException if the database cannot
      */
@@ -72,19 +73,18 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     }
 
     /**
-     * Marks an execution applied, inside the business transaction: the mark and the business data are committed together or not
-     * at all. Of all executions of an ID only one can commit its mark. Call it before or among the business statements, once per
-     * transaction. A transaction that failed may be retried in the same execution: the last call decides what becomes of the ID.
+     * Marks an execution as applied, inside the business transaction. The mark and the business data are committed together or not at
+     * all, and only one execution of an ID can commit its mark. Call it before or among the business statements, once per transaction. A
+     * failed transaction may be retried in the same execution: the last call decides what happens to the ID.
      *
-     * <p>Waits, for at most the statement timeout, while another execution of the same ID has marked itself and not yet ended its
-     * transaction.
+     * <p>Waits while another execution of the same ID has marked itself and its transaction is open, at most for the statement timeout.
      *
-     * @param connection of the business transaction, on this storage's database; auto-commit is off. It is neither committed nor
-     *     closed here
-     * @param execution the one that runs, as given to the handler
-     * @throws ExecutionOvertakenException if another execution was applied or this one no longer holds its claim. The business
-     *     transaction must roll back; the ID is released, whatever the policy says, and the caller gets the other one's answer or
-     *     is told to ask again
+     * @param connection of the business transaction, on this storage's database, with auto-commit off. It is neither committed nor closed
+     *     here
+     * @param execution the running execution, as the handler gets it
+     * @throws ExecutionOvertakenException if another execution was applied, or if this one no longer holds its claim. Roll the business
+     *     transaction back. The ID is released, whatever the policy says. The caller gets the other execution's response if there is one,
+     *     and is otherwise refused as in progress
      * @throws StorageUnavailableException if the database cannot; the business transaction must roll back
      * @throws IllegalStateException if this storage was built without {@link Builder#inTransaction()}, or auto-commit is on
      */
@@ -94,7 +94,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
             // What an earlier transaction of this execution met no longer counts.
             execution.applied();
         } catch (ExecutionOvertakenException e) {
-            // Kept, this failure would be replayed as the answer of the execution that was applied.
+            // Kept, this failure would be replayed as the response of the execution that was applied.
             execution.overtaken();
             throw e;
         } catch (StorageUnavailableException e) {
@@ -104,13 +104,13 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     }
 
     /**
-     * As {@link #markApplied(Connection, IdempotentExecution)}, for those who hold the claim themselves. They must release it
-     * after a failure.
+     * Like {@link #markApplied(Connection, IdempotentExecution)}, for callers that hold the claim themselves. They must release it after
+     * a failure.
      *
-     * @param connection of the business transaction
-     * @param key of the claim
-     * @param fence of the claim
-     * @throws ExecutionOvertakenException if another execution was applied or the claim is no longer held
+     * @param connection of the business transaction, with auto-commit off
+     * @param key the claim's key
+     * @param fence the claim's fence
+     * @throws ExecutionOvertakenException if another execution was applied, or if the claim is no longer held
      * @throws StorageUnavailableException if the database cannot
      * @throws IllegalStateException if this storage was built without {@link Builder#inTransaction()}, or auto-commit is on
      */
@@ -122,7 +122,8 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         try {
             if (connection.getAutoCommit()) {
                 throw new IllegalStateException(
-                        "markApplied belongs into the business transaction, but the connection has auto-commit on");
+                        "markApplied must be called inside the business transaction, but the connection has auto-commit on; call"
+                                + " setAutoCommit(false) first");
             }
             if (!database.on(connection, sql().dialect(), session -> mark.set(session, sql()))) {
                 throw new ExecutionOvertakenException(
@@ -139,7 +140,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         return Duration.ofMillis(Math.max(1_000, database.timeoutSeconds() * 500L));
     }
 
-    /** Stops the cleanup, if there is one; a batch under way ends within the statement timeout. The {@code DataSource} stays open. */
+    /** Stops the cleanup, if there is one. A running batch ends within the statement timeout. The {@code DataSource} stays open. */
     @Override
     public void close() {
         if (expiredRows != null) {
@@ -147,7 +148,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
     }
 
-    /** Names the kind of database, once it is known; no address. */
+    /** The kind of database, once it is known, without an address. */
     @Override
     public String toString() {
         Dialect dialect = tables.dialect();
@@ -156,8 +157,8 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     }
 
     /**
-     * Builds a {@link JdbcIdempotenceStorage}. Not thread-safe. Defaults: table {@code idempotence_record}, applied table
-     * {@code idempotence_applied}, both must exist; statement timeout 2 s; not in transaction; cleanup every 5 minutes; eager start.
+     * Builds a {@link JdbcIdempotenceStorage}. Not thread-safe. Defaults: table {@code idempotence_record} and applied table {@code
+     * idempotence_applied}, which must exist; statement timeout 2 s; not in transaction; cleanup every 5 minutes; eager start.
      */
     public static final class Builder {
         private static final Duration CLEAN_UP_EVERY = Duration.ofMinutes(5);
@@ -176,12 +177,12 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Names the table of the records.
+         * Sets the table of the records.
          *
-         * @param name 1 to 48 letters, digits or underscores, no digit first; a schema of the same form and a dot may stand
-         *     before it. Default {@code idempotence_record}
+         * @param name 1 to 48 letters, digits or underscores, no digit first; optionally after a schema of the same form and a dot.
+         *     Default {@code idempotence_record}
          * @return this
-         * @throws IllegalArgumentException if it is not of that form
+         * @throws IllegalArgumentException if {@code name} is not of that form
          */
         public Builder table(String name) {
             this.table = new TableName(name);
@@ -189,11 +190,11 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Names the table of the applied executions.
+         * Sets the table of the marks of applied executions.
          *
          * @param name as for {@link #table}; default {@code idempotence_applied}
          * @return this
-         * @throws IllegalArgumentException if it is not of that form
+         * @throws IllegalArgumentException if {@code name} is not of that form
          */
         public Builder appliedTable(String name) {
             this.appliedTable = new TableName(name);
@@ -201,9 +202,8 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Creates the tables and their indexes by the shipped schema file unless they exist. The database user needs the right
-         * to. Without it, run {@code io/idempotence/server/jdbc/postgresql.sql}, {@code mysql.sql} or {@code h2.sql} of this jar
-         * yourself.
+         * Creates the tables and their indexes unless they exist. The database user needs the right to do so. Otherwise run {@code
+         * io/idempotence/server/jdbc/postgresql.sql}, {@code mysql.sql} or {@code h2.sql} of this jar yourself.
          *
          * @return this
          */
@@ -213,7 +213,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Bounds the time of each statement. The network gets a second more before the connection is given up.
+         * Bounds each statement. A connection without a response is given up one second later.
          *
          * @param timeout rounded up to whole seconds; 1 s to 1 hour, default 2 s
          * @return this
@@ -228,12 +228,12 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Lets business code mark its executions applied within its own transaction on this database, see {@link #markApplied}.
-         * Then a claim whose owner broke off is taken over if its mark was not committed, and counts as completed without a
-         * result if it was, whatever the policy says about abandoned claims.
+         * Lets business code mark its executions as applied within its own transaction on this database, see {@link #markApplied}. An
+         * abandoned claim is then taken over if its mark was not committed. If its mark was committed, the ID counts as completed without a
+         * result. Both hold whatever the policy says about abandoned claims.
          *
-         * <p>Every handler behind this storage must mark what it does: one that does not may run twice. All its effects must be
-         * in that one transaction. The retention must be longer than the longest execution.
+         * <p>Every handler behind this storage must mark what it does. One that does not may run twice. All its effects must be in that one
+         * transaction. The retention must be longer than the longest execution.
          *
          * @return this
          */
@@ -243,11 +243,11 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Says how often expired rows are deleted: in batches of 1,000, on a daemon thread named {@code idempotence-cleanup} that
-         * {@link JdbcIdempotenceStorage#close} stops. Any number of instances may do so at once.
+         * Sets how often expired rows are deleted: in batches of 1,000 rows of each table, on a daemon thread named {@code
+         * idempotence-cleanup} that {@link JdbcIdempotenceStorage#close} stops. Any number of instances may do so at once.
          *
-         * @param interval at least 1 s, or zero for never; default 5 minutes. A batch comes half an interval to a whole one after the
-         *     one before, and the next one soon after a full one
+         * @param interval at least 1 s, or zero for never; default 5 minutes. The next batch runs after half an interval to a whole one,
+         *     after a full batch sooner
          * @return this
          * @throws IllegalArgumentException if out of range
          */
@@ -261,9 +261,9 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Lets {@link #build} succeed while the database cannot be reached, so that the application starts without it. Every call
-         * then checks first, until a check has succeeded; before that it throws {@link StorageUnavailableException}, having sent
-         * nothing, also for a missing table. A failed check holds for a second. By default {@code build} itself checks.
+         * Lets {@link #build} succeed while the database cannot be reached, so that the application starts without it. Calls then make the
+         * check of {@code build} themselves, until one succeeds. Before that they throw {@link StorageUnavailableException} and nothing is
+         * written, also for a missing table. A failed check is repeated after one second.
          *
          * @return this
          */
@@ -273,17 +273,18 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Connects, learns which database it is, and looks at the tables, unless {@link #lazyStart} leaves that to the first call.
+         * Connects, detects the kind of database, and checks the tables, unless {@link #lazyStart} leaves that to the first call.
          *
          * @return a storage; close it
          * @throws IllegalArgumentException if the database is not supported, or the {@code DataSource} lends the connection of the
          *     running transaction
-         * @throws IllegalStateException if a table is missing or is not as the schema file says
-         * @throws StorageUnavailableException if the database does not answer
+         * @throws IllegalStateException if a table is missing or differs from the schema file
+         * @throws StorageUnavailableException if the database does not respond
          */
         public JdbcIdempotenceStorage build() {
             if (table.equals(appliedTable)) {
-                throw new IllegalArgumentException("table and appliedTable must be two tables, both are " + table);
+                throw new IllegalArgumentException(
+                        "table and appliedTable must be two tables, both are " + table + "; rename one");
             }
             Lenders lenders = Lenders.of(dataSource);
             lenders.refuseTransactionAware();

@@ -12,34 +12,35 @@ import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 
 /**
- * A storage in Redis 6.2 or later, a single server or a Redis Cluster. Thread-safe, also for virtual threads; starts no threads
- * besides the driver's own: those of its connection pools and, with {@link Builder#sentinel}, one that listens to each Sentinel.
- * Works with Jedis 6.0, 7.0 and 8.0, which is an optional dependency to be added, and through {@link #over} with any driver.
+ * A storage in Redis 6.2 or later: a single server, a primary behind Sentinels, or a Redis Cluster. It works with Jedis 6.0, 7.0 and 8.0,
+ * an optional dependency that the application adds, and through {@link #over} with any driver. Thread-safe, also for virtual threads. It
+ * starts no threads besides the driver's own: those of its connection pools and, with {@link Builder#sentinel}, one that listens to each
+ * Sentinel.
  *
- * <p>One key per ID, a binary string; its time to live is the retention, and tells how old a claim is: change it by hand on no claim that
- * may still run. Each call is one script on that key, one round trip (two when the server does not know the script yet). The time is the
- * server's. A completed record costs about 190 bytes of the server's memory beside the result.
+ * <p><b>Records.</b> One key per ID, a binary string. Its time to live is the retention and gives the age of a claim, so never change it
+ * by hand while a claim may run. Each call is one script on that key: one round trip, or two if the server does not have the script yet.
+ * All times are the server's. A completed record costs about 190 bytes of the server's memory besides the result.
  *
- * <p>Promise P2 holds as long as the primary keeps its data: an asynchronous failover, an eviction or a restart without
- * persistence can lose a claim. Run Redis with {@code maxmemory-policy noeviction} and {@code appendonly yes}. A server out of memory
- * refuses new claims (P6) but still records what was done.
+ * <p><b>Guarantees.</b> Promise P2 holds as long as the primary keeps its data. An asynchronous failover, an eviction or a restart
+ * without persistence can lose a claim. Run Redis with {@code maxmemory-policy noeviction} and {@code appendonly yes}. A server out of
+ * memory refuses new claims (P6) but still records completions.
  *
- * <p>Every method throws {@link StorageUnavailableException} for whatever Redis or the driver cannot do: no connection, no answer in
- * time, no free connection in the pool, {@code OOM}, {@code READONLY}, {@code LOADING}, {@code CLUSTERDOWN}, missing rights. Its
- * {@link StorageUnavailableException#nothingWritten()} is true when the call was never sent, or Redis answered it with an error. A thread
- * interrupted while it waits for a connection keeps its interrupt flag. Messages carry neither keys nor passwords.
+ * <p><b>Failures.</b> Every method throws {@link StorageUnavailableException} for any failure of Redis or the driver: no connection, no
+ * reply in time, no free connection in the pool, {@code OOM}, {@code READONLY}, {@code LOADING}, {@code CLUSTERDOWN}, missing rights. Its
+ * {@link StorageUnavailableException#nothingWritten()} is true if the call was never sent, or if Redis replied with an error. A thread
+ * that is interrupted while it waits for a connection keeps its interrupt flag. Messages contain neither keys nor passwords.
  *
- * <p>A server that answers {@code READONLY}, {@code MASTERDOWN}, {@code LOADING} or {@code NOREPLICAS} may have been replaced behind its
- * address. No connection that was opened before is used again, and the call is sent once more on a new one.
+ * <p><b>Failover.</b> A server that replies {@code READONLY}, {@code MASTERDOWN}, {@code LOADING} or {@code NOREPLICAS} may have been
+ * replaced behind its address. Older connections are not used again, and the call is sent once more on a new one.
  *
- * <p>A Redis user of its own needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
- * del ping}, and {@code select} for a database other than 0; an operator's also {@code scan}, and in a Cluster with replicas
- * {@code info}, or each of them lists its records again. A Cluster's user needs {@code cluster asking} besides, everybody {@code
- * wait} with {@link Builder#waitForReplicas}, and {@code info} with {@link Builder#strict}. A right that an application needs and lacks
- * is found at start, {@code ping} excepted: without it idle connections are closed.
+ * <p><b>Rights.</b> A Redis user needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
+ * del ping}. In addition: {@code select} for a database other than 0; {@code cluster asking} in a Cluster; {@code wait} with {@link
+ * Builder#waitForReplicas}; {@code info} with {@link Builder#strict}. An operator's user also needs {@code scan}, and in a Cluster with
+ * replicas {@code info}, because otherwise each replica lists the records again. A missing right fails the start, except {@code ping}:
+ * without it idle connections are closed.
  *
- * <p>Defaults of the clients opened here: connect 500 ms, answer 1 s, wait for a free connection 500 ms, at most 64 connections per
- * server. A command is sent at most 3 times within 2 s in a Cluster.
+ * <p><b>Defaults</b> of the clients opened here: connect within 500 ms, reply within 1 s, wait 500 ms for a free connection, at most 64
+ * connections per server. In a Cluster, a command is sent at most 3 times within 2 s.
  */
 public final class RedisIdempotenceStorage extends RedisRecords {
     private RedisIdempotenceStorage(Redis redis, Duration replicasMayTake) {
@@ -50,23 +51,23 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * Connects with the defaults of this class.
      *
      * @param addresses {@code host:port} for a single server, {@code host:port;host:port} for the seeds of a Redis Cluster; an
-     *     IPv6 address in brackets. A single place that turns out to be a Cluster node is used as the only seed
+     *     IPv6 address in brackets. A single address that turns out to be a Cluster node is used as the only seed
      * @return a storage that owns its connections
-     * @throws IllegalArgumentException if {@code addresses} is malformed; says which place, what is wrong and how to fix it
-     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     * @throws IllegalArgumentException if {@code addresses} is malformed; the message contains the address, the fault and the fix
+     * @throws StorageUnavailableException if Redis does not respond there, or a check fails; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(String addresses) {
         return builder(addresses).build();
     }
 
     /**
-     * Connects with a pool of the caller's choice.
+     * Connects with the caller's pool settings.
      *
      * @param addresses as for {@link #connect(String)}
      * @param poolConfig copied; for a Cluster it holds for each node. An unbounded wait for a connection becomes 500 ms
      * @return a storage that owns its connections
      * @throws IllegalArgumentException if {@code addresses} is malformed
-     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     * @throws StorageUnavailableException if Redis does not respond there, or a check fails; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(String addresses, ConnectionPoolConfig poolConfig) {
         return builder(addresses).pool(poolConfig).build();
@@ -76,17 +77,17 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * Connects to {@code redis://[[user]:password@]host[:port][/database]}, with TLS if the scheme is {@code rediss}; then the server's
      * certificate must be trusted by the JVM and name the host. The port is 6379 if there is none.
      *
-     * @param uri where and as whom; never in a message
+     * @param uri address, user and password; never part of a message
      * @return a storage that owns its connections
      * @throws IllegalArgumentException if {@code uri} is not of this form
-     * @throws StorageUnavailableException if nothing there answers as it must; everything opened is closed again
+     * @throws StorageUnavailableException if Redis does not respond there, or a check fails; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(URI uri) {
         return builder(uri).build();
     }
 
     /**
-     * For connections that need more than an address: credentials, TLS, a pool, Sentinels, replicas, strictness.
+     * A builder for connections that need more than an address: credentials, TLS, a pool, Sentinels, replicas, strictness.
      *
      * @param addresses as for {@link #connect(String)}
      * @return a new builder
@@ -98,7 +99,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * For connections that need more than a URI: a pool, replicas, strictness.
+     * A builder for connections that need more than a URI: a pool, replicas, strictness.
      *
      * @param uri as for {@link #connect(URI)}
      * @return a new builder
@@ -110,14 +111,14 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * Uses the application's own client: {@code RedisClient}, {@code JedisPooled}, {@code RedisClusterClient}, {@code JedisCluster} or any
-     * other. It is never closed here. Its timeouts, its pool's maximal wait and its retries are the application's, and should be bounded.
+     * A storage on the application's own client: {@code RedisClient}, {@code JedisPooled}, {@code RedisClusterClient}, {@code JedisCluster}
+     * or any other. It is never closed here. Its timeouts, its pool's maximal wait and its retries are the application's. Bound them.
      *
-     * <p>One thing is done to it: when Redis answers that it is no primary that takes writes, the idle connections of the client's
-     * pools are closed, so that new ones find the new primary. They would fail the application's own writes as well. A {@code
-     * JedisSentineled} of Jedis 6 or 7 does not show its pool, and follows the Sentinels by itself.
+     * <p>This storage closes the idle connections of the client's pools if Redis replies that it is not a primary that takes writes. New
+     * connections then find the new primary. The old ones would fail the application's own writes as well. A {@code JedisSentineled} of
+     * Jedis 6 or 7 does not expose its pool, and follows the Sentinels by itself.
      *
-     * @param client not called until the first use
+     * @param client the client; not called until the first use
      * @return a storage on {@code client}
      */
     public static RedisIdempotenceStorage using(UnifiedJedis client) {
@@ -126,16 +127,15 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * Uses whatever driver the application has, through a class that sends three commands with it. Works without Jedis. Nothing is
-     * contacted until the first use, and nothing is closed here. The driver's timeouts, pools and what it sends again are the
-     * application's, and should be bounded.
+     * A storage on any other driver, through an implementation of three commands. Works without Jedis. Redis is not contacted until the
+     * first use, and nothing is closed here. The driver's timeouts, pools and retries are the application's. Bound them.
      *
-     * <p>Redis may have executed whatever failed, except where it is full. {@link IdempotenceStorage#list} reads each record in a
-     * round trip of its own. Waiting for replicas is for connections opened here: {@code WAIT} counts the writes of its own
-     * connection, and one that is shared would keep everybody waiting.
+     * <p>After any failure but {@code OOM}, Redis may have executed the call. {@link IdempotenceStorage#list} reads each record in its own
+     * round trip. There is no waiting for replicas: {@code WAIT} counts the writes of its own connection, and on a shared connection it
+     * would block everybody.
      *
-     * @param commands a driver
-     * @return a storage on it
+     * @param commands sends the commands through the driver
+     * @return a storage on the driver
      */
     public static IdempotenceStorage over(RedisCommands commands) {
         return new RedisRecords(new DriverRedis(Objects.requireNonNull(commands, "commands")), Duration.ZERO);
@@ -145,7 +145,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
         OptionalDependency.require(
                 RedisIdempotenceStorage.class,
                 "redis.clients.jedis.UnifiedJedis",
-                "connections to Redis need redis.clients:jedis 6.0 or later; add it, or give the driver there is to"
+                "connections to Redis need redis.clients:jedis 6.0 or later; add it, or pass another driver to"
                         + " RedisIdempotenceStorage.over(...)");
     }
 
@@ -192,9 +192,9 @@ public final class RedisIdempotenceStorage extends RedisRecords {
         }
 
         /**
-         * Takes the addresses for Redis Sentinels, and asks them where the primary is, now and after each failover.
+         * Treats the addresses as those of Redis Sentinels, which report the primary's address, now and after each failover.
          *
-         * @param primaryName what the Sentinels call it, often {@code mymaster}
+         * @param primaryName the primary's name in the Sentinels, often {@code mymaster}
          * @return this
          * @throws IllegalArgumentException if the name is blank
          */
@@ -220,13 +220,13 @@ public final class RedisIdempotenceStorage extends RedisRecords {
         }
 
         /**
-         * Lets each claim and each end of one count only when replicas have it too ({@code WAIT}, sent together with it), so that a
-         * failover to one of them does not lose it. When they do not answer in time, a claim fails as if the storage were down,
-         * nothing runs, and the primary gives the ID back at once; an end is written again in the background. Replays and
-         * duplicates, too, are answered only while the replicas do.
+         * Lets each claim and each completion count only once replicas have it ({@code WAIT}, sent together with it). A failover to one of
+         * them then does not lose it. If the replicas do not respond in time, a claim fails as if the storage were down, nothing runs, and
+         * the primary releases the ID at once. A completion is retried in the background. Replays and duplicates, too, are served only
+         * while the replicas respond.
          *
          * @param replicas how many, 1 to 100
-         * @param timeout how long to wait for them, in addition to the answer timeout of {@link #client}; 1 ms to 10 s
+         * @param timeout how long to wait for them, in addition to the reply timeout of {@link #client}; 1 ms to 10 s
          * @return this
          * @throws IllegalArgumentException if one is out of range
          */
@@ -236,9 +236,9 @@ public final class RedisIdempotenceStorage extends RedisRecords {
         }
 
         /**
-         * Makes {@link #build} fail, not only warn, where Redis is set up so that it can lose or refuse claims: a replica, a
-         * {@code maxmemory-policy} other than {@code noeviction}, no append-only file, a version before 6.2, or a user that may
-         * not ask ({@code INFO}).
+         * Makes {@link #build} fail instead of warn if Redis is set up so that it can lose or refuse claims: it is a replica, its {@code
+         * maxmemory-policy} is not {@code noeviction}, it has no append-only file, its version is before 6.2, or the user lacks {@code
+         * INFO}.
          *
          * @return this
          */
@@ -248,10 +248,9 @@ public final class RedisIdempotenceStorage extends RedisRecords {
         }
 
         /**
-         * Lets {@link #build} succeed while Redis is down. Nothing is contacted until the first use. Until Redis was reached once and
-         * found in order, every call checks again, at most once per second, and throws {@link StorageUnavailableException}: requests
-         * get 503 and nothing runs. What would make an eager {@link #build} fail, also by {@link #strict()}, fails every call
-         * instead, with the same message.
+         * Lets {@link #build} succeed while Redis is down. Redis is not contacted until the first use. Until a check has succeeded, calls
+         * check again, at most once per second, and throw {@link StorageUnavailableException}: requests get 503 and nothing runs. The
+         * checks and their messages are those of an eager {@link #build}, {@link #strict()} included.
          *
          * @return this
          */
@@ -264,8 +263,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          * Connects, or with {@link #lazyStart()} prepares to.
          *
          * @return a storage that owns its connections
-         * @throws StorageUnavailableException if nothing there answers as it must, the user lacks a right that is needed, or {@link
-         *     #strict()} forbids how it is set up; everything opened is closed again. Never with {@link #lazyStart()}
+         * @throws StorageUnavailableException if Redis does not respond, the user lacks a right, or {@link #strict()} forbids the set-up;
+         *     everything opened is closed again. Never with {@link #lazyStart()}
          */
         public RedisIdempotenceStorage build() {
             RedisConnector connector =

@@ -6,24 +6,26 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * Remembers which requests were claimed and what they answered.
+ * The records of the server half: which requests were claimed, and their results.
  *
- * <p>Every method but {@link #list} is one atomic step on one record, by the storage's own clock: one round trip as a rule, and a
- * second one where a storage has to read before it can write. Of all concurrent {@link #claim} calls for a free ID exactly one
- * returns {@link ClaimResult.Claimed}. Each method may be called again with the same arguments when its reply was lost, and answers as
- * it did the first time; only what was {@code StoredAfterLoss} is {@code Done} then, and a {@link #delete} or {@link #resolve} has
+ * <p><b>Atomicity.</b> Every method but {@link #list} is one atomic step on one record, by the storage's own clock. It takes one round
+ * trip, or two if the storage has to read before it writes. Of all concurrent {@link #claim} calls for a free ID, exactly one returns
+ * {@link ClaimResult.Claimed}.
+ *
+ * <p><b>Repetition.</b> If its reply was lost, a method may be called again with the same arguments, and returns what it returned the
+ * first time. There are two exceptions: {@code StoredAfterLoss} becomes {@code Done}, and a {@link #delete} or {@link #resolve} finds
  * nothing left to do.
  *
- * <p>Implementations are thread-safe, hold no lock that is shared between records across a round trip, and pass the
- * {@code IdempotenceStorageContract} of this module's test-jar.
+ * <p><b>Failures.</b> Every method throws {@link StorageUnavailableException} if the storage fails, within a bounded time. The write may
+ * then have happened or not. Every method throws {@link CorruptRecordException} if the record cannot be read. Then nothing was written.
  *
- * <p>Every method throws {@link StorageUnavailableException} if the storage cannot say, in a bounded time; the write may or may not
- * have happened. Every method throws {@link CorruptRecordException} if the record cannot be read; then nothing was written.
+ * <p>Implementations are thread-safe, hold no lock that is shared between records across a round trip, and pass the {@code
+ * IdempotenceStorageContract} of this module's test-jar.
  */
 public interface IdempotenceStorage extends AutoCloseable {
     /**
-     * A storage in this process's memory for at most 100,000 records in a quarter of the heap, by a clock that never goes back. See
-     * {@link #inMemory(int, long, Clock)} for its limits.
+     * A storage in this process's memory, for at most 100,000 records in a quarter of the heap, with a monotonic clock. See {@link
+     * #inMemory(int, long, Clock)} for its limits.
      *
      * @return a new storage
      */
@@ -32,10 +34,10 @@ public interface IdempotenceStorage extends AutoCloseable {
     }
 
     /**
-     * A storage in this process's memory, in at most a quarter of the heap. See {@link #inMemory(int, long, Clock)} for its limits.
+     * A storage in at most a quarter of this process's heap. See {@link #inMemory(int, long, Clock)} for its limits.
      *
-     * @param maxRecords how many records may live at once; at least 1
-     * @param clock decides leases and retention; should never go back
+     * @param maxRecords how many records may exist at once; at least 1
+     * @param clock the clock of leases and retention; should never go back
      * @return a new storage
      * @throws IllegalArgumentException if {@code maxRecords} is under 1
      */
@@ -44,17 +46,17 @@ public interface IdempotenceStorage extends AutoCloseable {
     }
 
     /**
-     * A storage in this process's memory. Another process does not see its records, and a restart forgets them all: an ID that
-     * ran before it runs again after it. It is meant for tests, for examples, and for services of a single instance that accept this.
+     * A storage in this process's memory. Other processes do not see its records, and a restart forgets them all, so that their IDs run
+     * again. It is for tests, for examples, and for services of a single instance that accept this.
      *
-     * <p>A record that still lives is never given up for a new one: its ID would run again. When {@code maxRecords} live, or they take
-     * seven eighths of {@code maxBytes}, a claim of a new ID throws {@link StorageUnavailableException} (promise P6); claims of known
-     * IDs go on. The last eighth is for the results of what runs already. A result that does not fit is not kept: its ID is completed
-     * with {@link ClaimResult#noResult()}. Closing does nothing.
+     * <p>A live record is never evicted, because its ID would run again. If {@code maxRecords} exist, or they take seven eighths of {@code
+     * maxBytes}, a claim of a new ID throws {@link StorageUnavailableException} (promise P6). Claims of known IDs still succeed. The last
+     * eighth is for the results of running executions. A result that does not fit is not stored: its ID is completed with {@link
+     * ClaimResult#noResult()}. Closing does nothing.
      *
-     * @param maxRecords how many records may live at once; at least 1
-     * @param maxBytes how much memory they may take, by estimate; at least 4,096
-     * @param clock decides leases and retention; should never go back
+     * @param maxRecords how many records may exist at once; at least 1
+     * @param maxBytes the estimated memory that they may take; at least 4,096
+     * @param clock the clock of leases and retention; should never go back
      * @return a new storage
      * @throws IllegalArgumentException if {@code maxRecords} is under 1 or {@code maxBytes} under 4,096
      */
@@ -63,24 +65,24 @@ public interface IdempotenceStorage extends AutoCloseable {
     }
 
     /**
-     * Claims an ID, or reports who got there first (T1 to T8, T18). Another fingerprint is reported before any state.
-     * An owner whose claim was released does not get it back: a request that was sent again and came very late changes nothing, and is
-     * answered as in progress with no time left.
+     * Claims an ID, or reports its record (T1 to T8, T18). Another fingerprint is reported before any state. An owner whose claim was
+     * released does not get it back: its request, repeated and very late, changes nothing and is reported as in progress with no time left.
      *
-     * @param request who asks, for what, for how long
-     * @return the outcome
-     * @throws StorageUnavailableException see above; sending the same request again is safe
+     * @param request the ID, the owner, and for how long
+     * @return whether the ID was claimed, or why not
+     * @throws StorageUnavailableException see above; it is safe to repeat the same request
      * @throws CorruptRecordException see above
      */
     ClaimResult claim(ClaimRequest request);
 
     /**
      * Records the result of a claim (T10, T11, T14, T15), or replaces the one that {@link #completeProvisionally} recorded under it
-     * (T24). A lease that is over is no obstacle as long as nobody took the claim over. Otherwise a completed record never changes. {@code Fenced} carries the canonical result only if it belongs to the claim's own fingerprint (P5).
+     * (T24). That also works after the lease, as long as nobody took the claim over. Otherwise a completed record never changes. {@code
+     * Fenced} has the canonical result only if it belongs to the claim's own fingerprint (P5).
      *
-     * @param claim the right to run
-     * @param result what later attempts get; opaque to the storage, not changed afterwards by the caller
-     * @param retention how long the record lives from now on; at least 1 ms
+     * @param claim the owner's claim
+     * @param result what later attempts get; opaque to the storage. The caller must not change it afterwards
+     * @param retention how long the record is kept from now on; at least 1 ms
      * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
@@ -90,12 +92,12 @@ public interface IdempotenceStorage extends AutoCloseable {
 
     /**
      * Records a result that its owner may replace once, by {@link #complete} under the same claim (T23). Until then the record is
-     * completed like any other: attempts get this result, and nothing runs. On a record that its owner has completed already,
-     * provisionally or not, it changes nothing and answers {@code Done}.
+     * completed like any other: attempts get this result, and nothing runs. If the owner has already completed the record, provisionally or
+     * not, this changes nothing and returns {@code Done}.
      *
-     * @param claim the right to run
-     * @param result what later attempts get unless it is replaced; opaque to the storage, not changed afterwards by the caller
-     * @param retention how long the record lives from now on; at least 1 ms
+     * @param claim the owner's claim
+     * @param result what later attempts get unless it is replaced; opaque to the storage. The caller must not change it afterwards
+     * @param retention how long the record is kept from now on; at least 1 ms
      * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
@@ -104,10 +106,10 @@ public interface IdempotenceStorage extends AutoCloseable {
     WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention);
 
     /**
-     * Gives a claim back so that the next attempt may run (T12, T14, T16). Fingerprint and fence survive.
+     * Releases a claim, so that the next attempt may run (T12, T14, T16). Fingerprint and fence are kept.
      *
-     * @param claim the right to run
-     * @param retention how long the record lives from now on; at least 1 ms
+     * @param claim the owner's claim
+     * @param retention how long the record is kept from now on; at least 1 ms
      * @return {@code Done}, {@code Lost} or {@code Fenced}
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
@@ -118,8 +120,8 @@ public interface IdempotenceStorage extends AutoCloseable {
     /**
      * Marks the outcome as unknown (T13, T14). A record that has vanished is stored anew, so that nothing runs again.
      *
-     * @param claim the right to run
-     * @param retention how long the record lives from now on; at least 1 ms
+     * @param claim the owner's claim
+     * @param retention how long the record is kept from now on; at least 1 ms
      * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
@@ -128,9 +130,9 @@ public interface IdempotenceStorage extends AutoCloseable {
     WriteResult markUnknown(Claim claim, Duration retention);
 
     /**
-     * Lets the lease of a claim run from now on (T9, T14, T16). The record then lives at least as long as the lease.
+     * Renews the lease of a claim: it runs from now on (T9, T14, T16). The record is kept at least as long as the lease.
      *
-     * @param claim the right to run
+     * @param claim the owner's claim
      * @param lease how long the claim holds from now on; at least 1 ms
      * @return {@code Done}, {@code Lost} or {@code Fenced}
      * @throws IllegalArgumentException if {@code lease} is under 1 ms
@@ -140,9 +142,9 @@ public interface IdempotenceStorage extends AutoCloseable {
     WriteResult renew(Claim claim, Duration lease);
 
     /**
-     * Looks at a record without changing it.
+     * Reads a record without changing it.
      *
-     * @param key where it lives
+     * @param key the record's key
      * @return the record, or empty if there is none
      * @throws StorageUnavailableException see above
      * @throws CorruptRecordException see above
@@ -150,25 +152,25 @@ public interface IdempotenceStorage extends AutoCloseable {
     Optional<IdempotenceRecord> find(StorageKey key);
 
     /**
-     * A namespace's records, in no particular order, without changing them. They are read page by page while the stream is
-     * consumed, so that no storage is held up however many there are; the stream itself may throw {@link
-     * StorageUnavailableException}. A record that is there during the whole walk is listed at least once; one that comes or goes
-     * meanwhile may be missing. Corrupt records are left out.
+     * Lists a namespace's records, in no particular order, without changing them. They are read page by page while the stream is consumed,
+     * so that the storage is not blocked however many there are. The stream itself may throw {@link StorageUnavailableException}. A record
+     * that exists during the whole walk is listed at least once. One that is created or removed meanwhile may be missing. Corrupt records
+     * are left out.
      *
-     * @param namespace the service, as in {@link StorageKey#of}
+     * @param namespace the service's namespace, as in {@link StorageKey#of}
      * @return a stream that need not be closed
-     * @throws IllegalArgumentException if {@code namespace} is not of its form
+     * @throws IllegalArgumentException if {@code namespace} is not a valid one
      */
     Stream<IdempotenceRecord> list(String namespace);
 
     /**
-     * Ends the uncertainty about an ID that is unknown or abandoned, by compare-and-set (T17).
+     * Resolves an ID that is unknown or abandoned, by compare-and-set (T17).
      *
-     * @param key where the record lives
-     * @param fence the record's fence when it was looked at; another one means that somebody acted in between
-     * @param resolution what was found out; {@link Resolution#APPLIED} completes with {@link ClaimResult#noResult()}
-     * @param retention how long the record lives from now on at least: one that would have lived longer still does; at least 1 ms
-     * @return whether it was done; false if the record is gone, has another fence, or is neither unknown nor abandoned
+     * @param key the record's key
+     * @param fence the record's fence when it was read; another fence means that somebody acted in between
+     * @param resolution what the business data shows; {@link Resolution#APPLIED} completes with {@link ClaimResult#noResult()}
+     * @param retention how long the record is kept from now on at least; a longer remaining retention is not shortened; at least 1 ms
+     * @return true if the record was resolved; false if it is gone, has another fence, or is neither unknown nor abandoned
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
      * @throws StorageUnavailableException see above
      * @throws CorruptRecordException see above
@@ -176,17 +178,17 @@ public interface IdempotenceStorage extends AutoCloseable {
     boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention);
 
     /**
-     * Forgets an ID, whatever its state and even if its record is corrupt. The next claim is a first one, with fence 1.
+     * Forgets an ID, whatever its state, even if its record is corrupt. The next claim is a first one, with fence 1.
      *
-     * @param key where it lives
+     * @param key the record's key
      * @return whether there was a record
      * @throws StorageUnavailableException see above
      */
     boolean delete(StorageKey key);
 
     /**
-     * From when on a call is slow. Where four fifths of the latest calls are, attempts are refused until the storage is faster: it would
-     * hold the threads of the application. Longer than the storage's calls take while it is well.
+     * The duration from which a call counts as slow. If four fifths of the latest calls are slow, attempts are refused until the storage is
+     * faster, because it would hold the threads of the application. Must be longer than the calls of a healthy storage take.
      *
      * @return at least 1 ms; one second unless overridden
      */
@@ -194,7 +196,7 @@ public interface IdempotenceStorage extends AutoCloseable {
         return Duration.ofSeconds(1);
     }
 
-    /** Closes what the storage opened itself, never what the application gave it. Closing twice does nothing. */
+    /** Closes what the storage opened itself, never what the application passed in. Closing twice does nothing. */
     @Override
     void close();
 }
