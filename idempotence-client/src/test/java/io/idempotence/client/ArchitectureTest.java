@@ -77,7 +77,7 @@ class ArchitectureTest {
                     "io.idempotence.client.internal.call.RetryDecision.waitOrStop",
                     "io.idempotence.client.internal.scope.ScopeHistory$Call.<init>",
                     "io.idempotence.client.internal.scope.ScopeHistory$Call.sent",
-                    "io.idempotence.client.internal.call.LogicalCall.checkRetention"));
+                    "io.idempotence.client.internal.call.CallIdentity.checkRetention"));
 
     /** The JDK's timer thread outlives a web application, and keeps the classes of the one that used it first. */
     @ArchTest

@@ -7,7 +7,8 @@ import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceScope.Work;
-import io.idempotence.client.internal.call.LogicalCall;
+import io.idempotence.client.internal.call.CallIdentity;
+import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import java.io.IOException;
@@ -28,11 +29,15 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 class IdempotenceScopeTest {
     private static final IdempotenceId A = IdempotenceId.of("a");
     private static final IdempotenceId B = IdempotenceId.of("b");
     private static final IdempotenceClientConfig CONFIG = IdempotenceClientConfig.defaults();
+
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceScopeTest.class);
 
     private static IdempotenceId idFor(String call) {
         return idFor(call, () -> {
@@ -45,8 +50,17 @@ class IdempotenceScopeTest {
     }
 
     private static ScopeHistory.Call begin(String call, Supplier<IdempotenceId> usual) {
-        return CallScope.current()
-                .begin(call, since -> LogicalCall.checkRetention(CONFIG, since), null, usual, ScopeHistory.ofOneCall());
+        return CallScope.current().begin(call, since -> {}, null, usual, ScopeHistory.ofOneCall());
+    }
+
+    private static @Nullable IdempotenceId idOfACall() {
+        ClientOperation operation = new ClientOperation("orders", "x", "x", CONFIG, null, LOG);
+        CallIdentity identity =
+                new CallIdentity(operation, operation::method, CallScope.current(), null, ScopeHistory.ofOneCall());
+        identity.decide("POST", List.of(), () -> {
+            throw new AssertionError("the scope has an ID");
+        });
+        return identity.id();
     }
 
     @Test
@@ -246,9 +260,9 @@ class IdempotenceScopeTest {
     @Test
     void resumedIdIsGivenOutAsLongAsTheServerHalfKnowsItUntilTheDeadline() {
         Instant forgotten = Instant.now().minus(Duration.ofHours(24));
-        assertThat(IdempotenceScope.resume(A, forgotten.plusSeconds(60), () -> idFor("x")))
+        assertThat(IdempotenceScope.resume(A, forgotten.plusSeconds(60), IdempotenceScopeTest::idOfACall))
                 .isEqualTo(A);
-        assertThatThrownBy(() -> IdempotenceScope.resume(A, forgotten.plusSeconds(9), () -> idFor("x")))
+        assertThatThrownBy(() -> IdempotenceScope.resume(A, forgotten.plusSeconds(9), IdempotenceScopeTest::idOfACall))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("idempotence.client.server-retention");
     }

@@ -10,11 +10,15 @@ import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.internal.call.CallIdentity;
+import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
+import io.idempotence.client.internal.call.RepeatWarning;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.ScopeHistory;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -33,10 +37,9 @@ final class FeignCall {
     private static final Set<String> WRITTEN_HERE =
             Set.of(IDEMPOTENCY_ATTEMPT.toLowerCase(Locale.ROOT), PREFER.toLowerCase(Locale.ROOT));
 
-    private final LogicalCall logical;
     private final ClientMethod method;
-    private final @Nullable CallScope scope;
-    private final @Nullable InboundRequest inbound;
+    private final CallIdentity identity;
+    private final LogicalCall logical;
     private final Thread opener = Thread.currentThread();
     private volatile boolean ranElsewhere;
     private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
@@ -50,23 +53,21 @@ final class FeignCall {
     private volatile @Nullable CompletableFuture<?> lastRun;
 
     FeignCall(ClientMethod method) {
+        ClientOperation operation = method.operation();
         this.method = method;
-        this.logical = method.open();
         // Taken where the call opens: the attempts may run on another thread.
-        this.scope = CallScope.current();
-        this.inbound = InboundRequest.current().orElse(null);
+        this.identity = new CallIdentity(
+                operation,
+                () -> operation.method() + " of " + operation.client(),
+                CallScope.current(),
+                InboundRequest.current().orElse(null),
+                ScopeHistory.ofOneCall());
+        this.logical = new LogicalCall(operation, identity, operation.config().deadline());
     }
 
-    /**
-     * @param url without the address of the target, unless the call has one of its own
-     * @param header the ID as it stands in the header, or null if the call carries none
-     */
+    /** @param url without the address of the target, unless the call has one of its own */
     private record FirstRequest(
-            String url,
-            @Nullable IdempotenceId id,
-            @Nullable String header,
-            byte @Nullable [] body,
-            @Nullable Charset charset) {}
+            String url, byte @Nullable [] body, @Nullable Charset charset) {}
 
     LogicalCall logical() {
         return logical;
@@ -102,8 +103,7 @@ final class FeignCall {
 
     /** False for a call that is as without this project. */
     boolean carriesId() {
-        FirstRequest described = first.get();
-        return described != null && described.header != null;
+        return identity.carriesId();
     }
 
     @Nullable
@@ -114,26 +114,21 @@ final class FeignCall {
     /** Makes a request of this call equal to the first one where it matters. */
     void prepare(RequestTemplate template) {
         reached = true;
-        FirstRequest request = first.get();
-        boolean isFirst = request == null;
         // Feign copies them all at each look, which costs as much as the ID.
         Map<String, Collection<String>> headers = method.mayBeGivenAnId(template) ? template.headers() : Map.of();
+        String line = identity.decide(template.method(), KeyHeader.lines(headers), () -> usualId(template));
+        FirstRequest request = first.get();
         if (request == null) {
-            FirstRequest made = describe(template, headers);
-            // Two threads may begin the same call (hedging): the first one's ID is the call's.
-            isFirst = first.compareAndSet(null, made);
-            FirstRequest winner = first.get();
-            request = winner == null ? made : winner;
-            logical.describe(request.id);
+            first.compareAndSet(null, new FirstRequest(template.url(), template.body(), template.requestCharset()));
             logical.onEnd(this::ended);
         }
-        if (request.header == null) {
+        if (line == null) {
             KeyHeader.remove(template, headers);
             return;
         }
-        KeyHeader.replace(template, headers, request.header);
+        KeyHeader.replace(template, headers, line);
         List<String> sent = contentType;
-        if (!isFirst && sent != null) {
+        if (request != null && sent != null) {
             freeze(template, request, sent);
         }
     }
@@ -145,10 +140,8 @@ final class FeignCall {
                     "the interceptor of IdempotentFeign is gone, so this call would be unprotected;"
                             + " call IdempotentFeign.install(builder) after builder.requestInterceptors(...)");
         }
-        FirstRequest described = first.get();
-        if (described != null
-                && described.header != null
-                && !KeyHeader.lines(request.headers()).equals(List.of(described.header))) {
+        String line = identity.line();
+        if (line != null && !KeyHeader.lines(request.headers()).equals(List.of(line))) {
             throw new IllegalStateException("another interceptor or target changed the Idempotency-Key of this call;"
                     + " remove it, or give the ID as a header argument or with IdempotenceScope");
         }
@@ -160,29 +153,27 @@ final class FeignCall {
     }
 
     private void ended(Result how) {
+        IdempotenceId id = identity.id();
         FirstRequest request = first.get();
-        if (request == null || request.id == null || lastRequest == null) {
+        if (request == null || id == null || lastRequest == null) {
             return;
         }
         if (how == Result.UNKNOWN) {
-            method.repeats().endedUnknown(request.id, request.url, Arrays.hashCode(request.body));
+            method.operation().repeats().endedUnknown(id, request.url, Arrays.hashCode(request.body));
         } else {
-            method.repeats().endedKnown(request.id);
+            method.operation().repeats().endedKnown(id);
         }
     }
 
     /** An encoder or an interceptor before this half failed. An earlier call in doubt stays in doubt. */
     void notMade(@Nullable MethodMetadata declared) {
-        if (reached || declared == null || scope == null || !scope.isInDoubt()) {
+        if (reached || declared == null) {
             return;
         }
         RequestTemplate template = declared.template();
         boolean own = !KeyHeader.lines(template.headers()).isEmpty();
-        if (own && !scope.isResumed()) {
-            return;
-        }
-        if (method.carriesId(template.method(), own)) {
-            logical.describe(identify(template, null));
+        if (method.operation().carriesId(template.method(), own)) {
+            identity.keepDoubt(own, List.of());
         }
     }
 
@@ -218,27 +209,13 @@ final class FeignCall {
         return Request.create(HttpMethod.valueOf(template.method()), template.url(), Map.of(), null, null, template);
     }
 
-    private FirstRequest describe(RequestTemplate template, Map<String, Collection<String>> headers) {
-        List<String> given = KeyHeader.lines(headers);
-        if (!method.carriesId(template.method(), !given.isEmpty())) {
-            return new FirstRequest(template.url(), null, null, null, null);
-        }
-        IdempotenceId id = identify(template, given.isEmpty() ? null : KeyHeader.parse(given));
-        String header = given.isEmpty() ? KeyHeader.format(id, method.config().headerStyle()) : given.get(0);
-        return new FirstRequest(template.url(), id, header, template.body(), template.requestCharset());
-    }
-
-    private IdempotenceId identify(RequestTemplate template, @Nullable IdempotenceId own) {
-        return logical.identify(scope, method::scopeName, own, () -> usualId(template));
-    }
-
     private IdempotenceId usualId(RequestTemplate template) {
-        IdempotenceId id = inbound != null
-                ? method.idWithin(inbound, template.url(), isMultipart(template) ? null : template.body())
-                : method.config().generator().generateId();
-        UnknownCall before = method.repeats().before(id, template.url());
+        byte[] body = template.body();
+        IdempotenceId id = identity.usual(method.configKey(), template.url(), isMultipart(template) ? null : body);
+        RepeatWarning repeats = method.operation().repeats();
+        UnknownCall before = repeats.before(id, template.url());
         if (before != null) {
-            method.repeats().sends(Arrays.hashCode(template.body()), before);
+            repeats.sends(Arrays.hashCode(body), before);
         }
         return id;
     }

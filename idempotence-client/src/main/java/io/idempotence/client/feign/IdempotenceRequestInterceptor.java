@@ -30,7 +30,6 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
     private FeignCall orphan(RequestTemplate template) {
         Target<?> target = template.feignTarget();
         Method method = template.methodMetadata().method();
-        ClientMethod stranger = new ClientMethod(new FeignTarget(target, installation.config()), method, false, true);
-        return new FeignCall(stranger);
+        return new FeignCall(new ClientMethod(target, method, installation.config(), false, true));
     }
 }

@@ -6,6 +6,7 @@ import feign.Feign;
 import feign.FeignException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import java.util.List;
 import java.util.Objects;
@@ -176,7 +177,7 @@ public final class IdempotentFeign {
         List<String> lines =
                 ended.hasRequest() ? KeyHeader.lines(ended.request().headers()) : List.of();
         try {
-            return lines.isEmpty() ? Optional.empty() : Optional.of(KeyHeader.parse(lines));
+            return lines.isEmpty() ? Optional.empty() : Optional.of(CallIdentity.parse(lines));
         } catch (InvalidIdempotencyKeyException e) {
             return Optional.empty();
         }

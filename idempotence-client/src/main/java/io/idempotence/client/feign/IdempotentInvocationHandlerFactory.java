@@ -22,7 +22,6 @@ final class IdempotentInvocationHandlerFactory implements InvocationHandlerFacto
     @Override
     @SuppressWarnings("rawtypes") // Feign's signature
     public InvocationHandler create(Target target, Map<Method, MethodHandler> dispatch) {
-        FeignTarget client = new FeignTarget(target, installation.config());
         WeakIdentityMap<Object[], FeignCall> calls = new WeakIdentityMap<>();
         Map<Method, MethodHandler> wrapped = new LinkedHashMap<>();
         Map<Method, ClientMethod> opening = new HashMap<>();
@@ -31,8 +30,9 @@ final class IdempotentInvocationHandlerFactory implements InvocationHandlerFacto
                 wrapped.put(method, handler);
             } else {
                 ClientMethod own = new ClientMethod(
-                        client,
+                        target,
                         method,
+                        installation.config(),
                         installation.returnsFuture(target.type(), method),
                         installation.isInterceptedBefore());
                 opening.put(method, own);

@@ -43,12 +43,16 @@ final class RetryingMethodHandler implements MethodHandler {
             installation.foundNoArguments();
             call = new FeignCall(method);
         }
-        Retry retry = method.retry();
+        Retry retry = method.operation().retry();
         call.runs();
         ClientAdapter adapter = new FeignAdapter(call, args);
         return method.returnsFuture()
                 ? call.runsUntil(CallLoop.runAsync(
-                        call.logical(), retry, adapter, method.config().executor(), installation.threads()))
+                        call.logical(),
+                        retry,
+                        adapter,
+                        method.operation().config().executor(),
+                        installation.threads()))
                 : CallLoop.run(call.logical(), retry, adapter);
     }
 

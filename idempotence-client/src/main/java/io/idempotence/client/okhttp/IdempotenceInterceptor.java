@@ -5,6 +5,7 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.client.internal.call.CallLoop;
+import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
@@ -19,13 +20,13 @@ import org.jspecify.annotations.Nullable;
 
 /** Runs each call that carries an ID as a logical call. An application interceptor; {@link WireInterceptor} is its other half. */
 final class IdempotenceInterceptor implements Interceptor {
-    private final OkHttpTargets targets;
+    private final OkHttpOperations operations;
     private final Callers callers;
     private final WireInterceptor wire;
     private final Watchdog watchdog = new Watchdog(new CallThreads());
 
-    IdempotenceInterceptor(OkHttpTargets targets, Callers callers, WireInterceptor wire) {
-        this.targets = targets;
+    IdempotenceInterceptor(OkHttpOperations operations, Callers callers, WireInterceptor wire) {
+        this.operations = operations;
         this.callers = callers;
         this.wire = wire;
     }
@@ -43,14 +44,14 @@ final class IdempotenceInterceptor implements Interceptor {
             // An attempt already, of the Feign half: it has its ID, and is retried there.
             return PassedRequest.send(chain, above, wire);
         }
-        OkHttpTarget target = target(request);
-        if (!target.givesId(request)) {
+        ClientOperation operation = operation(request);
+        if (!operation.carriesId(request.method(), request.header(IDEMPOTENCY_KEY) != null)) {
             return withoutId(chain, request);
         }
-        CallIdentity identity = made.identity(request, request.headers(IDEMPOTENCY_KEY));
-        OkHttpCall call = new OkHttpCall(chain, target, caller, identity, wire, watchdog);
+        CallMemory memory = made.memory(request, request.headers(IDEMPOTENCY_KEY));
+        OkHttpCall call = new OkHttpCall(chain, operation, caller, memory, wire, watchdog);
         try {
-            return run(call, target.retry());
+            return run(call, operation.retry());
         } catch (ErrorAnswerException e) {
             throw gaveUp(call, e);
         } catch (IOException | RuntimeException | Error e) {
@@ -75,9 +76,9 @@ final class IdempotenceInterceptor implements Interceptor {
     }
 
     /** Under the name of a host, settings are first looked at here. */
-    private OkHttpTarget target(Request request) throws NotSendableException {
+    private ClientOperation operation(Request request) throws NotSendableException {
         try {
-            return targets.of(request.url(), HttpMethods.label(request.method()));
+            return operations.of(request.url(), HttpMethods.label(request.method()));
         } catch (IdempotenceConfigException e) {
             throw new NotSendableException(e);
         }

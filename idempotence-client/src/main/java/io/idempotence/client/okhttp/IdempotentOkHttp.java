@@ -127,7 +127,7 @@ public final class IdempotentOkHttp {
         Callers callers = new Callers(builder.build().eventListenerFactory());
         WireInterceptor wire = new WireInterceptor();
         return builder.eventListenerFactory(callers)
-                .addInterceptor(new IdempotenceInterceptor(new OkHttpTargets(config, name), callers, wire))
+                .addInterceptor(new IdempotenceInterceptor(new OkHttpOperations(config, name), callers, wire))
                 .addNetworkInterceptor(wire);
     }
 }

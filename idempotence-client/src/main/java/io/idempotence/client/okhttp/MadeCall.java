@@ -13,7 +13,7 @@ import okhttp3.Request;
  */
 final class MadeCall {
     private final Caller caller;
-    private final ConcurrentMap<String, CallIdentity> identities = new ConcurrentHashMap<>();
+    private final ConcurrentMap<String, CallMemory> memories = new ConcurrentHashMap<>();
 
     MadeCall(Caller caller) {
         this.caller = caller;
@@ -24,8 +24,8 @@ final class MadeCall {
     }
 
     /** @param key the lines of the request's own ID, empty if it has none */
-    CallIdentity identity(Request request, List<String> key) {
+    CallMemory memory(Request request, List<String> key) {
         String name = request.method() + " " + request.url().encodedPath() + " " + String.join("\n", key);
-        return identities.computeIfAbsent(name, absent -> new CallIdentity());
+        return memories.computeIfAbsent(name, absent -> new CallMemory());
     }
 }

@@ -5,23 +5,23 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import static io.idempotence.http.IdempotenceHeaders.PREFER;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientAdapter;
+import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
-import io.idempotence.client.internal.scope.CallScope;
-import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import okhttp3.HttpUrl;
@@ -34,8 +34,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A logical call made through OkHttp, with an ID. Its attempts run one after the other, in one thread. */
 final class OkHttpCall implements ClientAdapter {
-    private static final IdempotencyKeyHeader GRAMMAR = IdempotencyKeyHeader.standard();
-
     /** How long a cancelled call may go on waiting. */
     private static final long LONGEST_SLEEP_MILLIS = 50;
 
@@ -43,30 +41,32 @@ final class OkHttpCall implements ClientAdapter {
     private static final long CALL_TIMEOUT_MARGIN_MILLIS = 100;
 
     private final Chain chain;
-    private final OkHttpTarget target;
+    private final ClientOperation operation;
     private final Caller caller;
+    private final CallMemory memory;
     private final CallIdentity identity;
     private final WireInterceptor wire;
     private final Watchdog watchdog;
     private final LogicalCall logical;
-    private @Nullable String header;
     private @Nullable RepeatableBody body;
     private @Nullable UnknownCall maybeRepeated;
 
     OkHttpCall(
             Chain chain,
-            OkHttpTarget target,
+            ClientOperation operation,
             Caller caller,
-            CallIdentity identity,
+            CallMemory memory,
             WireInterceptor wire,
             Watchdog watchdog) {
         this.chain = chain;
-        this.target = target;
+        this.operation = operation;
         this.caller = caller;
-        this.identity = identity;
+        this.memory = memory;
+        this.identity = new CallIdentity(
+                operation, () -> name(chain.request()), caller.scope(), caller.inbound(), memory.history());
         this.wire = wire;
         this.watchdog = watchdog;
-        this.logical = target.open(deadline(chain, target.config()));
+        this.logical = new LogicalCall(operation, identity, deadline(chain, operation.config()));
     }
 
     LogicalCall logical() {
@@ -88,14 +88,13 @@ final class OkHttpCall implements ClientAdapter {
 
     /** Remembers what was sent of the body, for an interceptor in front that proceeds again. */
     void keepBody() {
-        identity.keep(body);
+        memory.keep(body);
     }
 
     @Override
     public @Nullable Object send(int attempt, Observation seen) throws IOException {
-        if (header == null) {
-            header = describe(chain.request());
-        }
+        String decided = identity.line();
+        String header = decided == null ? describe(chain.request()) : decided;
         checkWanted();
         Chain clipped = clip(chain, logical.deadline());
         Request request = prepared(header, attempt, clipped, seen);
@@ -119,9 +118,9 @@ final class OkHttpCall implements ClientAdapter {
     private String describe(Request request) throws IOException {
         List<String> given = request.headers(IDEMPOTENCY_KEY);
         byte @Nullable [] content = content(request, given);
-        IdempotenceId id = id(request, given, () -> usualId(request, content));
-        logical.onEnd(how -> ended(id, how));
-        return given.isEmpty() ? GRAMMAR.format(id, target.config().headerStyle()) : given.get(0);
+        String line = checked(() -> identity.decide(request.method(), given, () -> usualId(request, content)));
+        logical.onEnd(this::ended);
+        return Objects.requireNonNull(line, "this call carries an ID");
     }
 
     /** Takes the body, and what of it is known before it is sent. */
@@ -132,35 +131,24 @@ final class OkHttpCall implements ClientAdapter {
             if (source == null) {
                 return null;
             }
-            RepeatableBody taken = identity.body(source);
+            RepeatableBody taken = memory.body(source);
             body = taken;
             taken.checkWritable();
             return caller.inbound() == null || isMultipart(taken.type()) ? null : taken.content(this::checkWanted);
         } catch (IOException | RuntimeException e) {
-            notMade(request, given);
+            // Nothing of it is sent. An earlier call in doubt stays in doubt.
+            checked(() -> {
+                identity.keepDoubt(!given.isEmpty(), given);
+                return null;
+            });
             throw e;
         }
     }
 
-    /** Nothing of it is sent. An earlier call in doubt stays in doubt. */
-    private void notMade(Request request, List<String> given) throws NotSendableException {
-        CallScope scope = caller.scope();
-        boolean asks = scope != null && scope.isInDoubt() && (given.isEmpty() || scope.isResumed());
-        if (asks || identity.history().isInDoubt()) {
-            id(request, given, () -> {
-                throw new IllegalStateException("a call in doubt has an ID");
-            });
-        }
-    }
-
     /** Nothing is sent if it fails, and anything but an {@link IOException} would end a thread of the dispatcher. */
-    private IdempotenceId id(Request request, List<String> given, Supplier<IdempotenceId> usual)
-            throws NotSendableException {
+    private static <T extends @Nullable Object> T checked(Supplier<T> decision) throws NotSendableException {
         try {
-            IdempotenceId own = given.isEmpty() ? null : GRAMMAR.parse(given).orElseThrow();
-            IdempotenceId id = logical.identify(identity.history(), caller.scope(), () -> name(request), own, usual);
-            logical.describe(id);
-            return id;
+            return decision.get();
         } catch (RuntimeException e) {
             throw new NotSendableException(e);
         }
@@ -173,12 +161,9 @@ final class OkHttpCall implements ClientAdapter {
     }
 
     private IdempotenceId usualId(Request request, byte @Nullable [] content) {
-        InboundRequest inbound = caller.inbound();
         String path = pathAndQuery(request);
-        IdempotenceId id = inbound == null
-                ? target.config().generator().generateId()
-                : inbound.idOfNextCall(target.client(), request.method(), path, content);
-        maybeRepeated = target.repeats().before(id, path);
+        IdempotenceId id = identity.usual(request.method(), path, content);
+        maybeRepeated = operation.repeats().before(id, path);
         return id;
     }
 
@@ -188,17 +173,22 @@ final class OkHttpCall implements ClientAdapter {
     }
 
     /** The content of most bodies is not known before they are sent. */
-    private void ended(IdempotenceId id, Result how) {
+    private void ended(Result how) {
+        IdempotenceId id = id();
         Integer hash = bodyHash();
         UnknownCall before = maybeRepeated;
         if (before != null && hash != null) {
-            target.repeats().sends(hash, before);
+            operation.repeats().sends(hash, before);
         }
         if (how != Result.UNKNOWN) {
-            target.repeats().endedKnown(id);
+            operation.repeats().endedKnown(id);
         } else if (hash != null) {
-            target.repeats().endedUnknown(id, pathAndQuery(chain.request()), hash);
+            operation.repeats().endedUnknown(id, pathAndQuery(chain.request()), hash);
         }
+    }
+
+    private IdempotenceId id() {
+        return Objects.requireNonNull(identity.id(), "this call has no ID yet");
     }
 
     /** Null if the content is not known. */
@@ -285,16 +275,12 @@ final class OkHttpCall implements ClientAdapter {
 
     @Override
     public Throwable unknown(Observation seen, Throwable cause) {
-        IdempotenceId id = logical.id();
-        if (id == null) {
-            throw new IllegalStateException("only calls with an ID end in the unknown");
-        }
         int attempts = logical.attempts();
         return new OkHttpOutcomeUnknownException(
                 "it is not known whether " + chain.request().method() + " "
                         + chain.request().url().redact() + " was executed, after " + attempts
                         + (attempts == 1 ? " attempt; " : " attempts; ") + "call again with the same ID",
-                id,
+                id(),
                 attempts,
                 logical.firstSentAt(),
                 cause);

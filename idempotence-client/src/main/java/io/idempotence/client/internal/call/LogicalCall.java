@@ -10,8 +10,6 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.WaitPreference;
-import io.idempotence.client.internal.scope.CallScope;
-import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.internal.Causes;
 import java.time.Duration;
 import java.time.Instant;
@@ -21,7 +19,6 @@ import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,10 +30,8 @@ import org.slf4j.LoggerFactory;
 public final class LogicalCall {
     private static final Logger LOG = LoggerFactory.getLogger(LogicalCall.class);
 
-    private final String client;
-    private final String method;
-    private final IdempotenceClientConfig config;
-    private final RetryBudget budget;
+    private final ClientOperation operation;
+    private final CallIdentity identity;
     private final Deadline deadline;
     private final long openedAt = System.nanoTime();
     private final AtomicInteger attempts = new AtomicInteger();
@@ -44,66 +39,32 @@ public final class LogicalCall {
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicBoolean published = new AtomicBoolean();
 
-    private final AtomicBoolean identified = new AtomicBoolean();
-
-    private volatile @Nullable IdempotenceId id;
-    private volatile boolean plain;
-
-    /** Of no scope until one gives it an ID. */
-    private volatile ScopeHistory.Call history = ScopeHistory.ofOneCall().newCall();
-
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
     private volatile Consumer<Result> onEnd = how -> {};
 
-    public LogicalCall(String client, String method, IdempotenceClientConfig config, RetryBudget budget) {
-        this(client, method, config, budget, config.deadline());
-    }
-
-    /** @param deadline in place of the config's, where the caller named a shorter one */
-    public LogicalCall(
-            String client, String method, IdempotenceClientConfig config, RetryBudget budget, Duration deadline) {
-        this.client = client;
-        this.method = method;
-        this.config = config;
-        this.budget = budget;
+    public LogicalCall(ClientOperation operation, CallIdentity identity, Duration deadline) {
+        this.operation = operation;
+        this.identity = identity;
         this.deadline = Deadline.in(deadline);
     }
 
-    /**
-     * The first request says what the call is.
-     *
-     * @param callId its ID; null for a call that carries none, and is as without this project: no retry, no deadline
-     */
-    public void describe(@Nullable IdempotenceId callId) {
-        this.id = callId;
-        this.plain = callId == null;
+    public @Nullable IdempotenceId id() {
+        return identity.id();
     }
 
     /** True once it is known that the call carries no ID. */
     boolean isPlain() {
-        return plain;
-    }
-
-    public String client() {
-        return client;
-    }
-
-    public String method() {
-        return method;
-    }
-
-    public @Nullable IdempotenceId id() {
-        return id;
+        return identity.isPlain();
     }
 
     public int attempts() {
         return attempts.get();
     }
 
-    /** That of the config. A call without an ID has none. */
+    /** A call without an ID has none. */
     public Deadline deadline() {
-        return plain ? Deadline.NEVER : deadline;
+        return isPlain() ? Deadline.NEVER : deadline;
     }
 
     int requests() {
@@ -112,64 +73,12 @@ public final class LogicalCall {
 
     public void countRequest() {
         requests.incrementAndGet();
-        history.sent();
-    }
-
-    /**
-     * The ID of this call: its caller's own, else its scope's, else the usual one. Within a scope, it begins in the doubt about
-     * earlier calls under the ID, and its own doubt is the next one's.
-     *
-     * @param scope the scope it is made in, or null if there is none
-     * @param name names the client and the method to the scope
-     * @param own the ID in the caller's header, or null if there is none
-     * @param usual makes the ID of a call without header and scope
-     */
-    public IdempotenceId identify(
-            @Nullable CallScope scope,
-            Supplier<String> name,
-            @Nullable IdempotenceId own,
-            Supplier<IdempotenceId> usual) {
-        if (scope == null) {
-            return own != null ? own : usual.get();
-        }
-        return identify(ScopeHistory.ofOneCall(), scope, name, own, usual);
-    }
-
-    /**
-     * As above, for a call whose HTTP client may make it more than once.
-     *
-     * @param alone keeps ID and doubt where no scope does
-     */
-    public IdempotenceId identify(
-            ScopeHistory alone,
-            @Nullable CallScope scope,
-            Supplier<String> name,
-            @Nullable IdempotenceId own,
-            Supplier<IdempotenceId> usual) {
-        ScopeHistory.Call begun = scope == null
-                ? alone.begin(since -> checkRetention(config, since), own, usual)
-                : scope.begin(name.get(), since -> checkRetention(config, since), own, usual, alone);
-        // Two threads may begin the same call (hedging): it is one all the same.
-        if (identified.compareAndSet(false, true)) {
-            history = begun;
-        }
-        return begun.id();
-    }
-
-    /** An ID that the server half has forgotten would be a new one to it. */
-    public static void checkRetention(IdempotenceClientConfig config, Instant firstSentAt) {
-        Instant forgotten = firstSentAt.plus(config.serverRetention());
-        if (Instant.now().plus(config.deadline()).isAfter(forgotten)) {
-            throw new IllegalStateException("this ID was first sent at " + firstSentAt
-                    + ", and the server half may forget it at " + forgotten
-                    + " (idempotence.client.server-retention), so the call could be executed again;"
-                    + " look into the business data");
-        }
+        identity.history().sent();
     }
 
     /** When the first request left, that of an earlier call in doubt if there was one; the opening of the call if none did. */
     public Instant firstSentAt() {
-        return history.firstSentAt();
+        return identity.history().firstSentAt();
     }
 
     /**
@@ -180,15 +89,15 @@ public final class LogicalCall {
      * @return empty if it adds nothing
      */
     public Optional<String> waitPreference(long readTimeoutMillis, Collection<String> preferences) {
-        return WaitPreference.of(config.preferWait(), readTimeoutMillis, preferences);
+        return WaitPreference.of(config().preferWait(), readTimeoutMillis, preferences);
     }
 
     IdempotenceClientConfig config() {
-        return config;
+        return operation.config();
     }
 
     RetryBudget budget() {
-        return budget;
+        return operation.budget();
     }
 
     int nextAttempt() {
@@ -196,17 +105,17 @@ public final class LogicalCall {
     }
 
     void doubt() {
-        history.doubt();
+        identity.history().doubt();
     }
 
     /** True if an earlier attempt, the call that this one resumes, or another one within its scope may have been executed. */
     public boolean isInDoubt() {
-        return history.isInDoubt();
+        return identity.history().isInDoubt();
     }
 
     /** The operation itself has answered: it knows the ID, whatever becomes of that response on its way to the caller. */
     void answered() {
-        history.answered();
+        identity.history().answered();
     }
 
     /**
@@ -216,14 +125,16 @@ public final class LogicalCall {
      * @param refusal {@code thrown} is the refusal of such a layer to make the call, or another run of it
      */
     public boolean isHiddenBy(Throwable thrown, boolean refusal) {
-        if (id == null || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
+        if (id() == null || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
             return false;
         }
         if (attempts.get() == 0) {
             return isInDoubt();
         }
-        boolean stillOut = running.get() > 1 && !history.isAnswered();
-        return stillOut || result == Result.UNKNOWN || (refusal && (isInDoubt() || history.isAnswered()));
+        boolean stillOut = running.get() > 1 && !identity.history().isAnswered();
+        return stillOut
+                || result == Result.UNKNOWN
+                || (refusal && (isInDoubt() || identity.history().isAnswered()));
     }
 
     @Nullable
@@ -256,7 +167,7 @@ public final class LogicalCall {
         if (how == null) {
             return;
         }
-        history.ended(how == Result.UNKNOWN);
+        identity.history().ended(how == Result.UNKNOWN);
         if (published.compareAndSet(false, true)) {
             onEnd.accept(how);
             publish(how);
@@ -264,17 +175,24 @@ public final class LogicalCall {
     }
 
     private void publish(Result how) {
-        IdempotenceClientListener listener = config.listener().orElse(null);
+        IdempotenceClientListener listener = config().listener().orElse(null);
         if (listener == null && how != Result.UNKNOWN && !LOG.isDebugEnabled()) {
             return;
         }
         Duration took = Duration.ofNanos(System.nanoTime() - openedAt);
         IdempotenceClientEvent event = new IdempotenceClientEvent(
-                client, method, how, Optional.ofNullable(id), attempts.get(), requests.get(), took, budget.available());
+                operation.client(),
+                operation.method(),
+                how,
+                Optional.ofNullable(id()),
+                attempts.get(),
+                requests.get(),
+                took,
+                budget().available());
         if (how == Result.UNKNOWN) {
             LOG.warn("{}: whether it was executed is not known", event);
         }
-        LOG.debug("{}, ID {}", event, id);
+        LOG.debug("{}, ID {}", event, id());
         tell(listener, told -> told.onCall(event));
     }
 
@@ -287,15 +205,15 @@ public final class LogicalCall {
             long waitedNanos,
             long nanos,
             long waitMillis) {
-        IdempotenceClientListener listener = config.listener().orElse(null);
+        IdempotenceClientListener listener = config().listener().orElse(null);
         if (listener == null && !LOG.isDebugEnabled()) {
             return;
         }
         int status = ended.seen().status();
         IdempotenceAttemptEvent event = new IdempotenceAttemptEvent(
-                client,
-                method,
-                Optional.ofNullable(id),
+                operation.client(),
+                operation.method(),
+                Optional.ofNullable(id()),
                 number,
                 ended.reported(),
                 status == 0 ? OptionalInt.empty() : OptionalInt.of(status),
@@ -304,7 +222,7 @@ public final class LogicalCall {
                 Duration.ofNanos(waitedNanos),
                 Duration.ofNanos(nanos),
                 waitMillis < 0 ? Optional.empty() : Optional.of(Duration.ofMillis(waitMillis)));
-        LOG.debug("{}, ID {}", event, id);
+        LOG.debug("{}, ID {}", event, id());
         tell(listener, told -> told.onAttempt(event));
     }
 

@@ -3,26 +3,34 @@ package io.idempotence.client.internal.call;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.resilience4j.retry.Retry;
-import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.call.CallStateMachine.Step;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A call that a retry around this half runs again. */
-class CallStepsTest {
+class CallStateMachineTest {
     private final IOException before = new IOException("of the run before");
+
+    private static final Logger LOG = LoggerFactory.getLogger(CallStateMachineTest.class);
 
     private static LogicalCall call(Duration deadline) {
         IdempotenceClientConfig config = IdempotenceClientConfig.builder().build();
-        LogicalCall call = new LogicalCall("orders", "create", config, config.budget("orders"), deadline);
-        call.describe(IdempotenceId.of("order-1"));
-        return call;
+        ClientOperation operation = new ClientOperation("orders", "create", "create", config, null, LOG);
+        CallIdentity identity = new CallIdentity(operation, operation::method, null, null, ScopeHistory.ofOneCall());
+        identity.decide("POST", List.of("\"order-1\""), () -> {
+            throw new AssertionError("the caller gives an ID");
+        });
+        return new LogicalCall(operation, identity, deadline);
     }
 
     private static Step begin(LogicalCall call) {

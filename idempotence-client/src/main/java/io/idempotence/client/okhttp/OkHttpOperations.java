@@ -2,22 +2,26 @@ package io.idempotence.client.okhttp;
 
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceConfigException;
+import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.http.HttpMethods;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import okhttp3.HttpUrl;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** The targets by the names of client and method. */
-final class OkHttpTargets {
+/** The operations by the names of client and HTTP method. */
+final class OkHttpOperations {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
     private static final int MOST = 1000;
 
     private final IdempotenceClientConfig config;
     private final @Nullable String name;
-    private final ConcurrentMap<String, OkHttpTarget> targets = new ConcurrentHashMap<>();
+    private final ConcurrentMap<String, ClientOperation> operations = new ConcurrentHashMap<>();
 
     /** @throws IdempotenceConfigException if settings under {@code name} do not fit each other */
-    OkHttpTargets(IdempotenceClientConfig config, @Nullable String name) {
+    OkHttpOperations(IdempotenceClientConfig config, @Nullable String name) {
         this.config = config;
         this.name = name;
         if (name != null) {
@@ -26,21 +30,22 @@ final class OkHttpTargets {
     }
 
     /** @throws IdempotenceConfigException if settings for it do not fit each other */
-    OkHttpTarget of(HttpUrl url, String method) {
+    ClientOperation of(HttpUrl url, String method) {
         return of(name == null ? authority(url) : name, method);
     }
 
-    private OkHttpTarget of(String client, String method) {
+    private ClientOperation of(String client, String method) {
         String key = client + "#" + method;
-        OkHttpTarget known = targets.get(key);
+        ClientOperation known = operations.get(key);
         if (known != null) {
             return known;
         }
-        if (targets.size() >= MOST) {
-            // A caller of everybody's hosts. Targets are made again when needed; of their state only a warning is lost.
-            targets.clear();
+        if (operations.size() >= MOST) {
+            // A caller of everybody's hosts. Operations are made again when needed; of their state only a warning is
+            // lost.
+            operations.clear();
         }
-        return targets.computeIfAbsent(key, k -> new OkHttpTarget(client, method, config));
+        return operations.computeIfAbsent(key, k -> new ClientOperation(client, method, method, config, null, LOG));
     }
 
     private static String authority(HttpUrl url) {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * What a logical call keeps while its {@link okhttp3.Call} lives, however often an interceptor in front proceeds: ID, doubt and
  * body. It is remembered by the call and so must not refer to it.
  */
-final class CallIdentity {
+final class CallMemory {
     private final ScopeHistory history = ScopeHistory.ofOneCall();
     private @Nullable RepeatableBody body;
 

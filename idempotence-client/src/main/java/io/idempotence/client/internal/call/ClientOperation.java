@@ -1,0 +1,85 @@
+package io.idempotence.client.internal.call;
+
+import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.RetryBudget;
+import io.idempotence.client.internal.http.HttpMethods;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+
+/** One operation of a server, as a client calls it: its names, settings, budget and retry. Thread-safe. */
+public final class ClientOperation {
+    private final String client;
+    private final String method;
+    private final String name;
+    private final IdempotenceClientConfig config;
+    private final RetryBudget budget;
+    private final Retries retries;
+    private final @Nullable Boolean annotated;
+    private final RepeatWarning repeats;
+
+    /**
+     * @param method as listeners are told
+     * @param name as settings and retries have it
+     * @param common the settings of all clients
+     * @param annotated what {@code @Idempotent} says, or null if there is none
+     * @param log the logger that operators see
+     */
+    public ClientOperation(
+            String client,
+            String method,
+            String name,
+            IdempotenceClientConfig common,
+            @Nullable Boolean annotated,
+            Logger log) {
+        this.client = client;
+        this.method = method;
+        this.name = name;
+        this.config = common.forMethod(client, name);
+        this.budget = common.budget(client);
+        this.retries = new Retries(client, config);
+        this.annotated = annotated;
+        this.repeats = new RepeatWarning(log, client, method);
+    }
+
+    public String client() {
+        return client;
+    }
+
+    public String method() {
+        return method;
+    }
+
+    public IdempotenceClientConfig config() {
+        return config;
+    }
+
+    RetryBudget budget() {
+        return budget;
+    }
+
+    /** As the registry has it now. */
+    public Retry retry() {
+        return retries.of(name);
+    }
+
+    public RepeatWarning repeats() {
+        return repeats;
+    }
+
+    /**
+     * Whether a call carries an ID.
+     *
+     * @param given its caller gives one
+     */
+    public boolean carriesId(String httpMethod, boolean given) {
+        if (HttpMethods.isSafe(httpMethod)) {
+            return false;
+        }
+        if (annotated != null) {
+            return annotated;
+        }
+        return given || config.methods().contains(httpMethod.toUpperCase(Locale.ROOT));
+    }
+}
