@@ -22,11 +22,13 @@ final class ClientMethod {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
 
     private final ClientOperation operation;
+    private final @Nullable MethodMetadata declared;
     private final boolean returnsFuture;
     private final boolean interceptedBefore;
     private volatile @Nullable Boolean declaresIds;
 
     /**
+     * @param declared what it declares, as the client's contract understands it; null if that is not known
      * @param returnsFuture whether Feign returns a future in place of this method's value
      * @param interceptedBefore whether interceptors see a request of this method before this half does
      */
@@ -34,6 +36,7 @@ final class ClientMethod {
             Target<?> target,
             Method method,
             IdempotenceClientConfig common,
+            @Nullable MethodMetadata declared,
             boolean returnsFuture,
             boolean interceptedBefore) {
         this.operation = new ClientOperation(
@@ -43,12 +46,18 @@ final class ClientMethod {
                 common,
                 annotation(target.type(), method),
                 LOG);
+        this.declared = declared;
         this.returnsFuture = returnsFuture;
         this.interceptedBefore = interceptedBefore;
     }
 
     ClientOperation operation() {
         return operation;
+    }
+
+    @Nullable
+    MethodMetadata declared() {
+        return declared;
     }
 
     boolean returnsFuture() {

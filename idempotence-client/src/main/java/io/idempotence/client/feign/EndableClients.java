@@ -74,8 +74,8 @@ final class EndableClients {
 
         static Client like(Client client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
             return new DefaultClient(
-                    (SSLSocketFactory) FeignField.of(client, client.getClass(), "sslContextFactory"),
-                    (HostnameVerifier) FeignField.of(client, client.getClass(), "hostnameVerifier"),
+                    (SSLSocketFactory) FeignInternals.field(client, client.getClass(), "sslContextFactory"),
+                    (HostnameVerifier) FeignInternals.field(client, client.getClass(), "hostnameVerifier"),
                     HttpClients.streams(client),
                     sending);
         }

@@ -24,7 +24,7 @@ final class EndableHc5 {
     private EndableHc5() {}
 
     static Client like(Client client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
-        Object delegate = FeignField.of(client, client.getClass(), "client");
+        Object delegate = FeignInternals.field(client, client.getClass(), "client");
         if (delegate == null) {
             throw new NoSuchFieldException("client is null");
         }

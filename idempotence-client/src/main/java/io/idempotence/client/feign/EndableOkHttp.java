@@ -15,7 +15,7 @@ final class EndableOkHttp {
 
     /** OkHttp asks for a listener where a call is made, in that thread. */
     static Object like(Object client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
-        if (!(FeignField.of(client, client.getClass(), "delegate") instanceof OkHttpClient delegate)) {
+        if (!(FeignInternals.field(client, client.getClass(), "delegate") instanceof OkHttpClient delegate)) {
             throw new NoSuchFieldException("delegate is no okhttp3.OkHttpClient");
         }
         EventListener.Factory listeners = delegate.eventListenerFactory();

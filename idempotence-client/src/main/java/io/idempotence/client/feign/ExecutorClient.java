@@ -29,8 +29,8 @@ final class ExecutorClient {
             return client;
         }
         try {
-            Object sending = FeignField.of(client, client.getClass(), "client");
-            Object executor = FeignField.of(client, client.getClass(), "executorService");
+            Object sending = FeignInternals.field(client, client.getClass(), "client");
+            Object executor = FeignInternals.field(client, client.getClass(), "executorService");
             if (!(sending instanceof Client under && executor instanceof ExecutorService threads)) {
                 throw new NoSuchFieldException("client or executorService has another type");
             }

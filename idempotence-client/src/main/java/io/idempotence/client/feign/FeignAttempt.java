@@ -3,13 +3,13 @@ package io.idempotence.client.feign;
 import feign.RequestTemplate;
 import feign.Response;
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** One exchange of a call, as interceptor and client see it. */
 final class FeignAttempt {
+    private final Installation installation;
     private final FeignCall call;
     private final int number;
     private final Observation seen;
@@ -17,7 +17,8 @@ final class FeignAttempt {
     private volatile @Nullable CompletableFuture<Response> wire;
     private volatile @Nullable Watch watch;
 
-    FeignAttempt(FeignCall call, int number, Observation seen) {
+    FeignAttempt(Installation installation, FeignCall call, int number, Observation seen) {
+        this.installation = installation;
         this.call = call;
         this.number = number;
         this.seen = seen;
@@ -35,21 +36,23 @@ final class FeignAttempt {
         return seen;
     }
 
-    void prepared(RequestTemplate template) {
+    /** Writes the ID on what becomes its request. */
+    void prepare(RequestTemplate template) {
+        call.prepare(template);
         prepared = template;
+        installation.calls().remember(template, this);
     }
 
-    /** What the interceptor wrote the ID on; null if it was not asked. */
-    @Nullable
-    RequestTemplate prepared() {
-        return prepared;
+    /** False if the interceptor that writes the ID was not asked. */
+    boolean isPrepared() {
+        return prepared != null;
     }
 
     /** What ends it at the call's deadline. One for all its requests, redirected ones included. */
-    Watch watch(Watchdog watchdog, @Nullable Thread waiting) {
+    Watch watch(@Nullable Thread waiting) {
         Watch watched = watch;
         if (watched == null) {
-            watched = watchdog.watch(call.logical().deadline(), waiting);
+            watched = installation.watchdog().watch(call.logical().deadline(), waiting);
             watch = watched;
         }
         return watched;
@@ -60,6 +63,10 @@ final class FeignAttempt {
         Watch watched = watch;
         if (watched != null) {
             watched.ended();
+        }
+        RequestTemplate template = prepared;
+        if (template != null) {
+            installation.calls().forget(template);
         }
     }
 

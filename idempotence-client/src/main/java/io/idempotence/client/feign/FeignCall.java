@@ -166,7 +166,8 @@ final class FeignCall {
     }
 
     /** An encoder or an interceptor before this half failed. An earlier call in doubt stays in doubt. */
-    void notMade(@Nullable MethodMetadata declared) {
+    void notMade() {
+        MethodMetadata declared = method.declared();
         if (reached || declared == null) {
             return;
         }
@@ -177,17 +178,13 @@ final class FeignCall {
         }
     }
 
-    /**
-     * The exception for an outcome that is not known.
-     *
-     * @param declared the method, for a call in doubt that could not be made again: the exception needs a request to tell of
-     */
-    Throwable unknown(Observation seen, Throwable cause, @Nullable MethodMetadata declared) {
+    /** The exception for an unknown outcome. */
+    Throwable unknown(Observation seen, Throwable cause) {
         IdempotenceId id = logical.id();
         if (id == null) {
             throw new IllegalStateException("only calls with an ID end in the unknown");
         }
-        Request request = lastRequest != null ? lastRequest : declaredRequest(declared);
+        Request request = lastRequest != null ? lastRequest : declaredRequest();
         if (request == null) {
             return cause;
         }
@@ -201,7 +198,9 @@ final class FeignCall {
                 cause);
     }
 
-    private static @Nullable Request declaredRequest(@Nullable MethodMetadata declared) {
+    /** For a call in doubt that could not be made again: the exception needs a request to tell of. */
+    private @Nullable Request declaredRequest() {
+        MethodMetadata declared = method.declared();
         if (declared == null) {
             return null;
         }

@@ -201,7 +201,7 @@ final class HttpClients {
     private static boolean buffers(Object client) {
         Class<?> type = overHttpUrlConnection(client);
         try {
-            return type != null && !Boolean.TRUE.equals(FeignField.of(client, type, "disableRequestBuffering"));
+            return type != null && !Boolean.TRUE.equals(FeignInternals.field(client, type, "disableRequestBuffering"));
         } catch (ReflectiveOperationException e) {
             return true;
         }

@@ -23,7 +23,7 @@ public final class IdempotenceCapability implements Capability {
 
     @Override
     public Contract enrich(Contract contract) {
-        return type -> installation.learn(contract.parseAndValidateMetadata(type));
+        return type -> installation.feign().learn(contract.parseAndValidateMetadata(type));
     }
 
     @Override
@@ -33,12 +33,13 @@ public final class IdempotenceCapability implements Capability {
 
     @Override
     public AsyncClient<Object> enrich(@Nullable AsyncClient<Object> client) {
-        return new ObservingAsyncClient<>(client == null ? installation.defaultAsyncClient() : client, installation);
+        return new ObservingAsyncClient<>(
+                client == null ? installation.feign().defaultAsyncClient() : client, installation);
     }
 
     @Override
     public Retryer enrich(Retryer retryer) {
-        installation.replacesRetryer(retryer);
-        return new RetryerWithoutId(retryer, installation);
+        installation.warnings().retryerIsReplaced(retryer);
+        return new RetryerWithoutId(retryer, installation.calls());
     }
 }

@@ -15,21 +15,19 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
 
     @Override
     public void apply(RequestTemplate template) {
-        FeignAttempt attempt = installation.attemptOf(template);
+        FeignAttempt attempt = installation.calls().attemptOf(template);
         if (attempt == null) {
-            installation.foundNoCall();
+            installation.warnings().requestIsOutsideOfACall();
             orphan(template).prepare(template);
             return;
         }
-        attempt.call().prepare(template);
-        attempt.prepared(template);
-        installation.remember(template, attempt);
+        attempt.prepare(template);
     }
 
     /** A call of one request: an ID is better than none, though no retry of ours keeps it. */
     private FeignCall orphan(RequestTemplate template) {
         Target<?> target = template.feignTarget();
         Method method = template.methodMetadata().method();
-        return new FeignCall(new ClientMethod(target, method, installation.config(), false, true));
+        return new FeignCall(new ClientMethod(target, method, installation.config(), null, false, true));
     }
 }

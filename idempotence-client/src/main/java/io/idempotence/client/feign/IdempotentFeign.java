@@ -131,7 +131,7 @@ public final class IdempotentFeign {
                         + " sets its own invocation handler, so its calls would be unprotected; use Feign.builder()");
             }
         }
-        install(builder, new Installation(Objects.requireNonNull(config, "config"), builder));
+        install(builder, Installation.of(Objects.requireNonNull(config, "config"), builder));
         return builder;
     }
 
@@ -160,7 +160,7 @@ public final class IdempotentFeign {
     public static <C> AsyncFeign.AsyncBuilder<C> install(
             AsyncFeign.AsyncBuilder<C> builder, IdempotenceClientConfig config) {
         Objects.requireNonNull(builder, "builder");
-        install(builder, new Installation(Objects.requireNonNull(config, "config"), builder));
+        install(builder, Installation.of(Objects.requireNonNull(config, "config"), builder));
         return builder;
     }
 

@@ -1,10 +1,8 @@
 package io.idempotence.client.feign;
 
-import feign.MethodMetadata;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallScope;
-import io.idempotence.client.internal.scope.WeakIdentityMap;
 import io.idempotence.internal.Causes;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
@@ -17,23 +15,12 @@ import org.jspecify.annotations.Nullable;
 /** Opens a logical call for each call of the application, and ties it to the array of its arguments. */
 final class IdempotentInvocationHandler implements InvocationHandler {
     private final InvocationHandler delegate;
-    private final Installation installation;
+    private final CallLookup calls;
     private final Class<?> type;
     private final Map<Method, ClientMethod> opening;
 
-    /**
-     * The handlers between here and the retry loop may hop threads, and all of them pass the very array on. A thread-local
-     * would be lost there; an inheritable one would hand an old ID to a pooled thread.
-     */
-    private final WeakIdentityMap<Object[], FeignCall> calls;
-
     IdempotentInvocationHandler(
-            InvocationHandler delegate,
-            Class<?> type,
-            Map<Method, ClientMethod> opening,
-            WeakIdentityMap<Object[], FeignCall> calls,
-            Installation installation) {
-        this.installation = installation;
+            InvocationHandler delegate, Class<?> type, Map<Method, ClientMethod> opening, CallLookup calls) {
         this.delegate = delegate;
         this.type = type;
         this.opening = opening;
@@ -51,23 +38,22 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         // A null array cannot be a key.
         Object[] key = args == null ? new Object[0] : args;
         FeignCall call = new FeignCall(own);
-        calls.put(key, call);
         call.logical().enter();
         try {
-            Object value = installation.whileOpen(
+            Object value = calls.whileOpen(
                     call,
                     own,
                     key,
                     () -> CallScope.<@Nullable Object, Throwable>outside(() -> delegate.invoke(proxy, method, key)));
             return value instanceof CompletableFuture<?> layered && call.isOfALayer(layered)
-                    ? endsAsTheCall(layered, call, own)
+                    ? endsAsTheCall(layered, call)
                     : value;
         } catch (Exception e) {
-            throw endOf(call, own, e);
+            throw endOf(call, e);
         } finally {
             call.logical().exit();
             if (call.isOver()) {
-                calls.remove(key);
+                calls.forget(key);
             }
         }
     }
@@ -76,27 +62,25 @@ final class IdempotentInvocationHandler implements InvocationHandler {
      * A handler below, such as a circuit breaker, may keep the call from the retry loop, or from another run of it. What that throws
      * settles neither the runs before nor an earlier call in doubt.
      */
-    private Throwable endOf(FeignCall call, ClientMethod own, Exception thrown) {
-        MethodMetadata declared = installation.declared(own);
+    private Throwable endOf(FeignCall call, Exception thrown) {
         if (call.logical().attempts() == 0) {
-            call.notMade(declared);
+            call.notMade();
         }
         boolean refusal = Causes.of(thrown).anyMatch(ObservedRequest::isRefusalToSend);
         if (!call.logical().isHiddenBy(thrown, refusal)) {
             return thrown;
         }
-        Throwable unknown = call.unknown(new Observation(), thrown, declared);
+        Throwable unknown = call.unknown(new Observation(), thrown);
         call.logical().ended(Result.UNKNOWN, unknown);
         return unknown;
     }
 
     /** A layer that runs the call again later throws its refusals into a future of its own, and until that ends the call lasts. */
-    private CompletableFuture<@Nullable Object> endsAsTheCall(
-            CompletableFuture<?> layered, FeignCall call, ClientMethod own) {
+    private CompletableFuture<@Nullable Object> endsAsTheCall(CompletableFuture<?> layered, FeignCall call) {
         CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
         call.logical().enter();
         layered.whenComplete((value, thrown) -> {
-            Throwable failure = thrown == null ? null : endOfStage(call, own, thrown);
+            Throwable failure = thrown == null ? null : endOfStage(call, thrown);
             call.logical().exit();
             if (failure == null) {
                 end.complete(value);
@@ -108,19 +92,15 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         return end;
     }
 
-    private Throwable endOfStage(FeignCall call, ClientMethod own, Throwable thrown) {
+    private Throwable endOfStage(FeignCall call, Throwable thrown) {
         Throwable cause =
                 thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
         try {
-            return cause instanceof Exception e ? endOf(call, own, e) : cause;
+            return cause instanceof Exception e ? endOf(call, e) : cause;
         } catch (RuntimeException e) {
             // In this thread it would be lost, and the future would not end.
             return e;
         }
-    }
-
-    int openCalls() {
-        return calls.size();
     }
 
     private static boolean isEquals(Method method) {

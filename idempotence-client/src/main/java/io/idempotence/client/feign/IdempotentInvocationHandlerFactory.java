@@ -2,7 +2,6 @@ package io.idempotence.client.feign;
 
 import feign.InvocationHandlerFactory;
 import feign.Target;
-import io.idempotence.client.internal.scope.WeakIdentityMap;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.util.HashMap;
@@ -22,7 +21,6 @@ final class IdempotentInvocationHandlerFactory implements InvocationHandlerFacto
     @Override
     @SuppressWarnings("rawtypes") // Feign's signature
     public InvocationHandler create(Target target, Map<Method, MethodHandler> dispatch) {
-        WeakIdentityMap<Object[], FeignCall> calls = new WeakIdentityMap<>();
         Map<Method, MethodHandler> wrapped = new LinkedHashMap<>();
         Map<Method, ClientMethod> opening = new HashMap<>();
         dispatch.forEach((method, handler) -> {
@@ -33,13 +31,14 @@ final class IdempotentInvocationHandlerFactory implements InvocationHandlerFacto
                         target,
                         method,
                         installation.config(),
-                        installation.returnsFuture(target.type(), method),
-                        installation.isInterceptedBefore());
+                        installation.feign().declared(target.type(), method),
+                        installation.feign().returnsFuture(target.type(), method),
+                        installation.feign().isInterceptedBefore());
                 opening.put(method, own);
-                wrapped.put(method, new RetryingMethodHandler(handler, own, calls, installation));
+                wrapped.put(method, new RetryingMethodHandler(handler, own, installation));
             }
         });
         return new IdempotentInvocationHandler(
-                delegate.create(target, wrapped), target.type(), opening, calls, installation);
+                delegate.create(target, wrapped), target.type(), opening, installation.calls());
     }
 }

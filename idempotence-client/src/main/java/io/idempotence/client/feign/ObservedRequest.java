@@ -50,10 +50,10 @@ final class ObservedRequest {
         this.seen = attempt.seen();
         this.httpClient = httpClient;
         this.given = given;
-        call.check(request, attempt.prepared() != null);
+        call.check(request, attempt.isPrepared());
         this.request = request;
         this.options = given;
-        this.watch = call.carriesId() ? attempt.watch(installation.watchdog(), waiting) : null;
+        this.watch = call.carriesId() ? attempt.watch(waiting) : null;
     }
 
     /** The request is about to leave; its timeouts are cut to what the call has left. */
@@ -117,7 +117,7 @@ final class ObservedRequest {
             return false;
         }
         if (!redirect.staysAtOrigin()) {
-            installation.staysAtOrigin(redirect.request().url());
+            installation.warnings().redirectIsNotFollowed(redirect.request().url());
             return false;
         }
         // A login redirects without a look at the operation: only a redirect that was stored settles a doubt.

@@ -32,7 +32,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
 
     @Override
     public CompletableFuture<Response> execute(Request request, Request.Options options, Optional<C> context) {
-        FeignAttempt attempt = installation.attemptOf(request);
+        FeignAttempt attempt = installation.calls().attemptOf(request);
         if (attempt == null) {
             return delegate.execute(request, options, context);
         }

@@ -21,7 +21,7 @@ final class ObservingClient implements Client {
 
     @Override
     public Response execute(Request request, Request.Options options) throws IOException {
-        FeignAttempt attempt = installation.attemptOf(request);
+        FeignAttempt attempt = installation.calls().attemptOf(request);
         if (attempt == null) {
             return delegate.execute(request, options);
         }

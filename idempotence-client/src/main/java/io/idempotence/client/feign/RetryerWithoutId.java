@@ -4,10 +4,10 @@ import feign.RetryableException;
 import feign.Retryer;
 
 /** The client's own Retryer, for calls without an ID. Those with one are retried above it, where the ID is kept. */
-record RetryerWithoutId(Retryer delegate, Installation installation) implements Retryer {
+record RetryerWithoutId(Retryer delegate, CallLookup calls) implements Retryer {
     @Override
     public void continueOrPropagate(RetryableException failure) {
-        FeignAttempt attempt = installation.attemptOf(failure.hasRequest() ? failure.request() : null);
+        FeignAttempt attempt = calls.attemptOf(failure.hasRequest() ? failure.request() : null);
         if (attempt == null || attempt.call().carriesId()) {
             throw failure;
         }
@@ -16,6 +16,6 @@ record RetryerWithoutId(Retryer delegate, Installation installation) implements 
 
     @Override
     public Retryer clone() {
-        return new RetryerWithoutId(delegate.clone(), installation);
+        return new RetryerWithoutId(delegate.clone(), calls);
     }
 }

@@ -9,7 +9,6 @@ import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.scope.WeakIdentityMap;
 import io.idempotence.http.Refusal;
 import java.net.SocketTimeoutException;
 import java.util.concurrent.CompletableFuture;
@@ -19,28 +18,19 @@ import org.jspecify.annotations.Nullable;
 final class RetryingMethodHandler implements MethodHandler {
     private final MethodHandler delegate;
     private final ClientMethod method;
-    private final WeakIdentityMap<Object[], FeignCall> calls;
     private final Installation installation;
 
-    RetryingMethodHandler(
-            MethodHandler delegate,
-            ClientMethod method,
-            WeakIdentityMap<Object[], FeignCall> calls,
-            Installation installation) {
+    RetryingMethodHandler(MethodHandler delegate, ClientMethod method, Installation installation) {
         this.delegate = delegate;
         this.method = method;
-        this.calls = calls;
         this.installation = installation;
     }
 
     @Override
     public @Nullable Object invoke(Object[] args) throws Throwable {
-        FeignCall call = args == null ? null : calls.get(args);
+        FeignCall call = installation.calls().callOf(method, args);
         if (call == null) {
-            call = installation.openCall(method, args);
-        }
-        if (call == null) {
-            installation.foundNoArguments();
+            installation.warnings().argumentsAreCopied();
             call = new FeignCall(method);
         }
         Retry retry = method.operation().retry();
@@ -67,25 +57,25 @@ final class RetryingMethodHandler implements MethodHandler {
 
         @Override
         public @Nullable Object send(int attempt, Observation seen) throws Throwable {
-            FeignAttempt current = new FeignAttempt(call, attempt, seen);
+            FeignAttempt current = new FeignAttempt(installation, call, attempt, seen);
             Object value = null;
             try {
-                value = installation.attempting(current, () -> delegate.invoke(args));
+                value = installation.calls().attempting(current, () -> delegate.invoke(args));
                 if (value instanceof CompletableFuture<?> answer && answer.isCompletedExceptionally()) {
-                    call.notMade(installation.declared(method));
+                    call.notMade();
                 }
             } catch (Throwable t) {
-                call.notMade(installation.declared(method));
+                call.notMade();
                 throw t;
             } finally {
                 if (!(value instanceof CompletableFuture)) {
-                    installation.end(current);
+                    current.ended();
                 }
             }
             if (value instanceof CompletableFuture<?> answer) {
                 call.outlivesItsProxy();
                 answer.whenComplete((decoded, thrown) -> {
-                    installation.end(current);
+                    current.ended();
                     if (answer.isCancelled()) {
                         // Feign does not hand a cancellation down to the HTTP client.
                         current.abort();
@@ -130,7 +120,7 @@ final class RetryingMethodHandler implements MethodHandler {
 
         @Override
         public Throwable unknown(Observation seen, Throwable cause) {
-            return call.unknown(seen, cause, installation.declared(method));
+            return call.unknown(seen, cause);
         }
 
         private Request lastRequest() {

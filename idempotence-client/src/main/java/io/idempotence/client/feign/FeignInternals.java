@@ -1,0 +1,143 @@
+package io.idempotence.client.feign;
+
+import feign.AsyncClient;
+import feign.AsyncFeign;
+import feign.BaseBuilder;
+import feign.Client;
+import feign.Feign;
+import feign.MethodInfo;
+import feign.MethodInfoResolver;
+import feign.MethodMetadata;
+import io.idempotence.client.internal.http.CallThreads;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import org.jspecify.annotations.Nullable;
+
+/** What a builder of Feign has and does not show. */
+final class FeignInternals {
+    private static final String CONTINUATION = "kotlin.coroutines.Continuation";
+
+    private final Map<String, MethodMetadata> declared = new ConcurrentHashMap<>();
+    private final AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder;
+    private final boolean interceptedBefore;
+
+    /** @throws IllegalStateException if the client half is installed already */
+    FeignInternals(BaseBuilder<?, ?> builder) {
+        if (elements(builder, "capabilities").stream().anyMatch(IdempotenceCapability.class::isInstance)) {
+            throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
+        }
+        this.asyncBuilder = builder instanceof AsyncFeign.AsyncBuilder<?> async ? async : null;
+        this.interceptedBefore = !elements(builder, "requestInterceptors").isEmpty();
+    }
+
+    /** @throws IllegalStateException where Feign keeps them in a place unknown to this version */
+    private static List<?> elements(BaseBuilder<?, ?> builder, String field) {
+        try {
+            return (List<?>) Objects.requireNonNull(field(builder, BaseBuilder.class, field));
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(
+                    "this version of Feign has no BaseBuilder." + field + "; use one that docs/feign.md lists", e);
+        }
+    }
+
+    /**
+     * The value of a field.
+     *
+     * @param from the class that declares it, or one below
+     * @throws ReflectiveOperationException if this version of Feign has no such field, or it cannot be looked at
+     */
+    static @Nullable Object field(Object owner, Class<?> from, String name) throws ReflectiveOperationException {
+        for (Class<?> type = from; type != null; type = type.getSuperclass()) {
+            for (Field field : type.getDeclaredFields()) {
+                if (field.getName().equals(name) && field.trySetAccessible()) {
+                    return field.get(owner);
+                }
+            }
+        }
+        throw new NoSuchFieldException(from.getName() + "." + name);
+    }
+
+    /** Whether interceptors may give a request an ID before this half sees it. */
+    boolean isInterceptedBefore() {
+        return interceptedBefore;
+    }
+
+    /** Keeps what the client's contract understood. */
+    List<MethodMetadata> learn(List<MethodMetadata> methods) {
+        methods.forEach(method -> declared.put(method.configKey(), method));
+        return methods;
+    }
+
+    /** What a method declares, as the client's contract understands it. */
+    @Nullable
+    MethodMetadata declared(Class<?> type, Method method) {
+        return declared.get(Feign.configKey(type, method));
+    }
+
+    /**
+     * Whether Feign returns a future in place of the method's value: its {@link MethodInfoResolver} decides, which also sees the type
+     * arguments of inherited interfaces.
+     *
+     * @throws IllegalArgumentException if the method is a suspend function of Kotlin
+     */
+    boolean returnsFuture(Class<?> type, Method method) {
+        if (Arrays.stream(method.getParameterTypes()).anyMatch(parameter -> CONTINUATION.equals(parameter.getName()))) {
+            throw new IllegalArgumentException(
+                    Feign.configKey(type, method) + " is a suspend function of Kotlin, whose end the client half cannot"
+                            + " see, so its calls would be unprotected; declare that it returns a CompletableFuture, and await that");
+        }
+        if (asyncBuilder == null) {
+            return false;
+        }
+        MethodMetadata parsed = declared(type, method);
+        Method resolved = parsed == null || parsed.method() == null ? method : parsed.method();
+        try {
+            MethodInfoResolver resolver =
+                    (MethodInfoResolver) field(asyncBuilder, AsyncFeign.AsyncBuilder.class, "methodInfoResolver");
+            MethodInfo info = Objects.requireNonNull(resolver).resolve(type, resolved);
+            return Boolean.TRUE.equals(field(info, info.getClass(), "asyncReturnType"));
+        } catch (ReflectiveOperationException e) {
+            Type returned = parsed == null ? method.getGenericReturnType() : parsed.returnType();
+            return returned instanceof ParameterizedType future
+                    && future.getRawType() instanceof Class<?> raw
+                    && raw.isAssignableFrom(CompletableFuture.class);
+        }
+    }
+
+    /** From 13.13 on, Feign makes its own default only after capabilities have seen that there is none; this is its like. */
+    AsyncClient<Object> defaultAsyncClient() {
+        ExecutorService given = givenExecutor();
+        // Responses are decoded there, with classes of whoever builds the client, and not of the first caller.
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
+        ExecutorService executor = given != null
+                ? given
+                : CallThreads.cached(runnable -> {
+                    Thread thread = new Thread(runnable, "idempotence-feign-async");
+                    thread.setDaemon(true);
+                    thread.setContextClassLoader(context);
+                    return thread;
+                });
+        return new AsyncClient.Default<>(new Client.Default(null, null), executor);
+    }
+
+    private @Nullable ExecutorService givenExecutor() {
+        try {
+            return (ExecutorService)
+                    field(Objects.requireNonNull(asyncBuilder), AsyncFeign.AsyncBuilder.class, "executorService");
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(
+                    "this AsyncFeign.builder() has no client; give it one:"
+                            + " .client(new AsyncClient.Default<>(new Client.Default(null, null), executor))",
+                    e);
+        }
+    }
+}
