@@ -3,7 +3,6 @@ package io.idempotence.client;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -17,7 +16,6 @@ final class ConfigLoader {
     private static final String PREFIX = "idempotence.client.";
     private static final String ENVIRONMENT_PREFIX = "IDEMPOTENCE_CLIENT_";
     private static final String CLIENTS = "clients.";
-    private static final String ENVIRONMENT_CLIENTS = "CLIENTS_";
 
     private final IdempotenceClientConfig.Builder builder;
 
@@ -92,7 +90,7 @@ final class ConfigLoader {
         }
         for (ConfigKey<?> key : ConfigKey.LOADABLE) {
             if (key.propertyName().equals(name)) {
-                put(builder.values(), key, text, spelling, source);
+                put(builder.values, key, text, spelling, source);
                 return;
             }
         }
@@ -115,42 +113,22 @@ final class ConfigLoader {
     private void variable(String spelling, String text) {
         String source = "environment variable";
         String name = spelling.substring(ENVIRONMENT_PREFIX.length());
-        List<String> allowed = new ArrayList<>();
         for (ConfigKey<?> key : ConfigKey.LOADABLE) {
             if (key.environmentName().equals(name)) {
-                put(builder.values(), key, text, spelling, source);
+                put(builder.values, key, text, spelling, source);
                 return;
             }
-            String suffix = "_" + key.environmentName();
-            if (name.startsWith(ENVIRONMENT_CLIENTS)
-                    && name.endsWith(suffix)
-                    && name.length() > ENVIRONMENT_CLIENTS.length() + suffix.length()) {
-                String client = name.substring(ENVIRONMENT_CLIENTS.length(), name.length() - suffix.length());
-                put(builder.environmentClientValues(canonical(client)), key, text, spelling, source);
-                return;
-            }
-            allowed.add(key.environmentName());
         }
-        if (name.startsWith(ENVIRONMENT_CLIENTS)) {
-            throw new IdempotenceConfigException(
-                    spelling,
-                    source,
-                    "unknown; write " + ENVIRONMENT_PREFIX + "CLIENTS_<FEIGN_NAME>_<KEY>, where <KEY> is one of "
-                            + allowed);
-        }
-        throw new IdempotenceConfigException(
-                spelling, source, "unknown; " + nearest(name, ENVIRONMENT_PREFIX, allowed));
-    }
-
-    /** The environment variable for a setting of one client. */
-    static String variableOf(String client, ConfigKey<?> key) {
-        return ENVIRONMENT_PREFIX + ENVIRONMENT_CLIENTS
-                + client.toUpperCase(Locale.ROOT).replaceAll("[^A-Z0-9]+", "_") + "_" + key.environmentName();
-    }
-
-    /** A client's name as far as an environment variable can spell it. */
-    static String canonical(String client) {
-        return client.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "");
+        String fix = name.startsWith("CLIENTS_")
+                ? "settings of one client are written " + PREFIX + CLIENTS + "<name>.<key>, as a system property or in "
+                        + FILE
+                : nearest(
+                        name,
+                        ENVIRONMENT_PREFIX,
+                        ConfigKey.LOADABLE.stream()
+                                .map(ConfigKey::environmentName)
+                                .toList());
+        throw new IdempotenceConfigException(spelling, source, "unknown; " + fix);
     }
 
     private static <T> void put(

@@ -11,12 +11,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -58,99 +55,37 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe, but for the retry budgets, which live as long as this object.
  */
 public final class IdempotenceClientConfig {
-    private static final char METHOD_SEPARATOR = '#';
-
-    /** Of targets without settings of their own: with OkHttp, hosts that anybody may have named. */
-    private static final int MOST_BUDGETS = 1000;
-
-    /** No target's name. */
-    private static final String OTHER_TARGETS = "";
-
-    private final @Nullable String client;
-    private final Map<ConfigKey<?>, Setting> values;
-    private final Map<String, Map<ConfigKey<?>, Setting>> clients;
-    private final Map<String, Map<ConfigKey<?>, Setting>> environmentClients;
+    private final LayeredSettings settings;
     private final @Nullable RetryRegistry retryRegistry;
     private final @Nullable IdempotenceClientListener listener;
     private final Executor executor;
-    private final IdempotenceIdGenerator generator;
-    private final ConcurrentMap<String, RetryBudget> budgets;
-
-    private IdempotenceClientConfig(Builder builder) {
-        this(
-                null,
-                Map.copyOf(builder.values),
-                copy(builder.clients),
-                copy(builder.environmentClients),
-                builder.retryRegistry,
-                builder.listener,
-                builder.executor,
-                new ConcurrentHashMap<>());
-        for (String client : clients.keySet()) {
-            int separator = client.indexOf(METHOD_SEPARATOR);
-            if (separator < 0) {
-                forClient(client);
-            } else {
-                forMethod(client.substring(0, separator), client.substring(separator + 1));
-            }
-        }
-        for (String client : environmentClients.keySet()) {
-            forClient(client);
-        }
-    }
+    private final RetryBudgets budgets;
 
     private IdempotenceClientConfig(
-            @Nullable String client,
-            Map<ConfigKey<?>, Setting> values,
-            Map<String, Map<ConfigKey<?>, Setting>> clients,
-            Map<String, Map<ConfigKey<?>, Setting>> environmentClients,
+            LayeredSettings settings,
             @Nullable RetryRegistry retryRegistry,
             @Nullable IdempotenceClientListener listener,
             Executor executor,
-            ConcurrentMap<String, RetryBudget> budgets) {
-        this.client = client;
-        this.values = values;
-        this.clients = clients;
-        this.environmentClients = environmentClients;
+            RetryBudgets budgets) {
+        this.settings = settings;
         this.retryRegistry = retryRegistry;
         this.listener = listener;
         this.executor = executor;
         this.budgets = budgets;
-        if (waitBound().compareTo(maxWait()) > 0) {
-            throw misfit(
-                    ConfigKey.WAIT,
-                    "is longer than " + place(ConfigKey.MAX_WAIT) + "; raise that one or lower this one",
-                    ConfigKey.MAX_WAIT);
-        }
-        if (deadline().compareTo(serverRetention()) >= 0) {
-            throw misfit(
-                    ConfigKey.DEADLINE,
-                    "is not shorter than " + place(ConfigKey.SERVER_RETENTION)
-                            + ", so an attempt could come when the server half has forgotten the ID",
-                    ConfigKey.SERVER_RETENTION);
-        }
-        if (get(ConfigKey.BUDGET_CAPACITY) > 0 && get(ConfigKey.BUDGET_COST) > get(ConfigKey.BUDGET_CAPACITY)) {
-            throw misfit(
-                    ConfigKey.BUDGET_COST,
-                    "is above " + place(ConfigKey.BUDGET_CAPACITY)
-                            + ", so nothing would be retried; set the capacity to 0 to mean that",
-                    ConfigKey.BUDGET_CAPACITY);
-        }
-        this.generator = makeGenerator();
     }
 
-    /**
-     * Every default, nothing loaded.
-     *
-     * @return the config
-     */
+    private IdempotenceClientConfig with(LayeredSettings own) {
+        return new IdempotenceClientConfig(own, retryRegistry, listener, executor, budgets);
+    }
+
+    /** {@return every default, nothing loaded} */
     public static IdempotenceClientConfig defaults() {
         return builder().build();
     }
 
     /**
      * {@code idempotence.properties} on the classpath, then system properties, then environment variables; the later wins.
-     * The environment spells {@code retry.max-attempts} as {@code IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS}.
+     * The environment spells {@code retry.max-attempts} as {@code IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS}, and has none for one client.
      *
      * @return the config
      * @throws IdempotenceConfigException if a setting is unknown, malformed, or does not fit the others
@@ -164,26 +99,15 @@ public final class IdempotenceClientConfig {
                 System.getenv());
     }
 
-    /**
-     * A builder with every default and nothing loaded.
-     *
-     * @return the builder
-     */
+    /** {@return a builder with every default and nothing loaded} */
     public static Builder builder() {
         return new Builder();
     }
 
-    /**
-     * A builder that begins with these settings.
-     *
-     * @return the builder; its config has retry budgets of its own
-     */
+    /** {@return a builder that begins with these settings; its config has retry budgets of its own} */
     public Builder toBuilder() {
         Builder builder = new Builder();
-        builder.values.putAll(values);
-        clients.forEach((client, map) -> builder.clientValues(client).putAll(map));
-        environmentClients.forEach(
-                (client, map) -> builder.environmentClientValues(client).putAll(map));
+        settings.copyTo(builder.values, builder.clients);
         builder.retryRegistry = retryRegistry;
         builder.listener = listener;
         builder.executor = executor;
@@ -197,12 +121,7 @@ public final class IdempotenceClientConfig {
      * @return its config
      */
     public IdempotenceClientConfig forClient(String client) {
-        Map<ConfigKey<?>, Setting> merged = new HashMap<>(values);
-        lay(merged, clients.getOrDefault(client, Map.of()));
-        lay(merged, environmentClients.getOrDefault(ConfigLoader.canonical(client), Map.of()));
-        lay(merged, ofCode(clients.getOrDefault(client, Map.of())));
-        return new IdempotenceClientConfig(
-                client, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, executor, budgets);
+        return with(settings.forClient(client));
     }
 
     /**
@@ -211,277 +130,89 @@ public final class IdempotenceClientConfig {
      * @param client the client's name, for Feign {@code Target.name()}
      * @param method the method's name; overloads share it
      * @return its config
-     * @throws IdempotenceConfigException if these settings do not fit each other, or one is a budget, which a variable may be for
-     *     a method without our knowing it earlier
      */
     public IdempotenceClientConfig forMethod(String client, String method) {
-        String name = client + METHOD_SEPARATOR + method;
-        Map<ConfigKey<?>, Setting> own = clients.getOrDefault(name, Map.of());
-        checkHasNoBudget(own, key -> "set it for the client");
-        Map<ConfigKey<?>, Setting> environment =
-                environmentClients.getOrDefault(ConfigLoader.canonical(name), Map.of());
-        checkHasNoBudget(
-                environment,
-                key -> "set " + ConfigLoader.variableOf(client, key) + ", or, if another client than " + client
-                        + " is meant, its budget as a system property or in the file");
-        Map<ConfigKey<?>, Setting> merged = new HashMap<>(forClient(client).values);
-        lay(merged, own);
-        lay(merged, environment);
-        lay(merged, ofCode(own));
-        return new IdempotenceClientConfig(
-                name, Map.copyOf(merged), Map.of(), Map.of(), retryRegistry, listener, executor, budgets);
+        return with(settings.forMethod(client, method));
     }
 
-    /**
-     * The retry budget of a target.
-     *
-     * @param target the client's name
-     * @return the same object for the same name; beyond 1000 names, one for all further ones that have no settings of their own
-     */
+    /** {@return the retry budget of the client with this name: the same object for the same name; beyond 1000 names, one for all further ones that have no settings of their own} */
     public RetryBudget budget(String target) {
-        RetryBudget known = budgets.get(target);
-        if (known != null) {
-            return known;
-        }
-        String name = budgets.size() < MOST_BUDGETS || hasSettings(target) ? target : OTHER_TARGETS;
-        return budgets.computeIfAbsent(name, n -> {
-            IdempotenceClientConfig own = forClient(name);
-            return new RetryBudget(
-                    own.get(ConfigKey.BUDGET_CAPACITY),
-                    own.get(ConfigKey.BUDGET_COST),
-                    own.get(ConfigKey.BUDGET_REFUND));
-        });
+        return budgets.of(target);
     }
 
-    private boolean hasSettings(String target) {
-        return clients.containsKey(target) || environmentClients.containsKey(ConfigLoader.canonical(target));
-    }
-
-    /**
-     * How the ID is spelled on the wire.
-     *
-     * @return quoted by default
-     */
+    /** {@return how the ID is spelled on the wire; quoted by default} */
     public Style headerStyle() {
-        return get(ConfigKey.HEADER_STYLE);
+        return settings.get(ConfigKey.HEADER_STYLE);
     }
 
-    /**
-     * The HTTP methods that carry an ID without {@code @Idempotent}.
-     *
-     * @return POST and PATCH by default
-     */
+    /** {@return the HTTP methods that carry an ID without {@code @Idempotent}; POST and PATCH by default} */
     public Set<String> methods() {
-        return get(ConfigKey.METHODS);
+        return settings.get(ConfigKey.METHODS);
     }
 
-    /**
-     * Makes the IDs of new calls.
-     *
-     * @return random UUIDs by default
-     */
+    /** {@return what makes the IDs of new calls; random UUIDs by default} */
     public IdempotenceIdGenerator generator() {
-        return generator;
+        return settings.generator();
     }
 
-    /**
-     * The time a logical call has, from its opening.
-     *
-     * @return 10 s by default
-     */
+    /** {@return the time a logical call has, from its opening; 10 s by default} */
     public Duration deadline() {
-        return get(ConfigKey.DEADLINE);
+        return settings.get(ConfigKey.DEADLINE);
     }
 
-    /**
-     * The greatest number of attempts.
-     *
-     * @return 3 by default
-     */
+    /** {@return the greatest number of attempts; 3 by default} */
     public int maxAttempts() {
-        return get(ConfigKey.MAX_ATTEMPTS);
+        return settings.get(ConfigKey.MAX_ATTEMPTS);
     }
 
-    /**
-     * The bound of the wait before attempt 2.
-     *
-     * @return 100 ms by default
-     */
+    /** {@return the bound of the wait before attempt 2; 100 ms by default} */
     public Duration waitBound() {
-        return get(ConfigKey.WAIT);
+        return settings.get(ConfigKey.WAIT);
     }
 
-    /**
-     * What the bound is multiplied with from wait to wait.
-     *
-     * @return 2 by default
-     */
+    /** {@return what the bound is multiplied with from wait to wait; 2 by default} */
     public double multiplier() {
-        return get(ConfigKey.MULTIPLIER);
+        return settings.get(ConfigKey.MULTIPLIER);
     }
 
-    /**
-     * Where the bound stops growing.
-     *
-     * @return 2 s by default
-     */
+    /** {@return where the bound stops growing; 2 s by default} */
     public Duration maxWait() {
-        return get(ConfigKey.MAX_WAIT);
+        return settings.get(ConfigKey.MAX_WAIT);
     }
 
-    /**
-     * The share of the bound that is random.
-     *
-     * @return 1 by default: waits from 0 to the bound
-     */
+    /** {@return the share of the bound that is random; 1 by default: waits from 0 to the bound} */
     public double jitter() {
-        return get(ConfigKey.JITTER);
+        return settings.get(ConfigKey.JITTER);
     }
 
-    /**
-     * The statuses that are retried.
-     *
-     * @return 408, 425, 429, 500, 502, 503, 504 by default
-     */
+    /** {@return the statuses that are retried; 408, 425, 429, 500, 502, 503, 504 by default} */
     public Set<Integer> statuses() {
-        return get(ConfigKey.STATUSES);
+        return settings.get(ConfigKey.STATUSES);
     }
 
-    /**
-     * How long the server is asked to hold a duplicate of a running request.
-     *
-     * @return 5 s by default; zero asks for none
-     */
+    /** {@return how long the server is asked to hold a duplicate of a running request; 5 s by default; zero asks for none} */
     public Duration preferWait() {
-        return get(ConfigKey.PREFER_WAIT);
+        return settings.get(ConfigKey.PREFER_WAIT);
     }
 
-    /**
-     * How long the server half remembers an ID. Attempts end before that, and {@link
-     * IdempotenceScope#resume(io.idempotence.IdempotenceId, java.time.Instant, IdempotenceScope.Work)} refuses after it.
-     *
-     * @return 24 h by default, which is the server half's default
-     */
+    /** {@return how long the server half remembers an ID; {@link IdempotenceScope#resume} refuses after it; 24 h by default, as there} */
     public Duration serverRetention() {
-        return get(ConfigKey.SERVER_RETENTION);
+        return settings.get(ConfigKey.SERVER_RETENTION);
     }
 
-    /**
-     * The Resilience4j registry that is asked for retries.
-     *
-     * @return empty by default
-     */
+    /** {@return the Resilience4j registry that is asked for retries; empty by default} */
     public Optional<RetryRegistry> retryRegistry() {
         return Optional.ofNullable(retryRegistry);
     }
 
-    /**
-     * Hears how every logical call ended.
-     *
-     * @return empty by default
-     */
+    /** {@return what hears how every logical call ended; empty by default} */
     public Optional<IdempotenceClientListener> listener() {
         return Optional.ofNullable(listener);
     }
 
-    /**
-     * Begins the second and later attempts of calls that return a future.
-     *
-     * @return the common fork-join pool by default
-     */
+    /** {@return what begins the second and later attempts of calls that return a future; the common fork-join pool by default} */
     public Executor executor() {
         return executor;
-    }
-
-    private static void checkHasNoBudget(Map<ConfigKey<?>, Setting> ofMethod, Function<ConfigKey<?>, String> whatToDo) {
-        ofMethod.forEach((key, setting) -> {
-            if (key.propertyName().startsWith("budget.")) {
-                throw new IdempotenceConfigException(
-                        setting.spelling(),
-                        setting.source(),
-                        "a budget belongs to a target, not to one of its methods; " + whatToDo.apply(key));
-            }
-        });
-    }
-
-    private <T> T get(ConfigKey<T> key) {
-        T value = find(key);
-        if (value == null) {
-            throw new IllegalStateException(key.propertyName() + " has no default");
-        }
-        return value;
-    }
-
-    @SuppressWarnings("unchecked")
-    private <T> @Nullable T find(ConfigKey<T> key) {
-        Setting setting = values.get(key);
-        return setting == null ? key.standard() : (T) setting.value();
-    }
-
-    private IdempotenceIdGenerator makeGenerator() {
-        IdempotenceIdGenerator own = find(ConfigKey.GENERATOR);
-        if (own != null) {
-            return own;
-        }
-        String application = find(ConfigKey.GENERATOR_APPLICATION);
-        Integer node = find(ConfigKey.GENERATOR_NODE);
-        switch (get(ConfigKey.GENERATOR_TYPE)) {
-            case "application":
-                if (application == null) {
-                    throw misfit(
-                            ConfigKey.GENERATOR_APPLICATION,
-                            "is missing, and " + place(ConfigKey.GENERATOR_TYPE) + " needs it",
-                            ConfigKey.GENERATOR_TYPE);
-                }
-                return IdempotenceIdGenerator.applicationPrefixed(application);
-            case "snowflake":
-                if (node == null) {
-                    throw misfit(
-                            ConfigKey.GENERATOR_NODE,
-                            "is missing, and " + place(ConfigKey.GENERATOR_TYPE) + " needs it, 0 to 1023",
-                            ConfigKey.GENERATOR_TYPE);
-                }
-                return IdempotenceIdGenerator.snowflake(node);
-            default:
-                return IdempotenceIdGenerator.uuid();
-        }
-    }
-
-    /** Of two settings that do not fit, the exception names the place of the one that somebody gave, so that it can be found. */
-    private IdempotenceConfigException misfit(ConfigKey<?> key, String message, ConfigKey<?> other) {
-        Setting given = values.getOrDefault(key, values.get(other));
-        String spelling = given == null ? key.propertyName() : given.spelling();
-        String source = given == null ? "default" : given.source();
-        return new IdempotenceConfigException(
-                spelling, source, place(key) + " " + message + (client == null ? "" : ", for client " + client));
-    }
-
-    /** A setting, its value, and where it is from. */
-    private String place(ConfigKey<?> key) {
-        Setting given = values.get(key);
-        Object value = find(key);
-        return key.propertyName()
-                + (value == null ? "" : " " + value)
-                + (given == null ? (value == null ? "" : " (default)") : " (" + given.source() + ")");
-    }
-
-    private static void lay(Map<ConfigKey<?>, Setting> under, Map<ConfigKey<?>, Setting> over) {
-        if (over.containsKey(ConfigKey.GENERATOR_TYPE)) {
-            under.remove(ConfigKey.GENERATOR);
-        }
-        under.putAll(over);
-    }
-
-    /** Variables lie apart from the rest, as they do not spell a client's name; code wins over them, too. */
-    private static Map<ConfigKey<?>, Setting> ofCode(Map<ConfigKey<?>, Setting> settings) {
-        Map<ConfigKey<?>, Setting> ofCode = new HashMap<>(settings);
-        ofCode.values().removeIf(setting -> !setting.source().equals(Setting.BUILDER));
-        return ofCode;
-    }
-
-    private static Map<String, Map<ConfigKey<?>, Setting>> copy(Map<String, Map<ConfigKey<?>, Setting>> clients) {
-        return clients.entrySet().stream()
-                .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
     }
 
     /**
@@ -489,9 +220,8 @@ public final class IdempotenceClientConfig {
      * {@link #build()} checks how they fit. Not thread-safe.
      */
     public static final class Builder {
-        private final Map<ConfigKey<?>, Setting> values = new HashMap<>();
+        final Map<ConfigKey<?>, Setting> values = new HashMap<>();
         private final Map<String, Map<ConfigKey<?>, Setting>> clients = new HashMap<>();
-        private final Map<String, Map<ConfigKey<?>, Setting>> environmentClients = new HashMap<>();
         private @Nullable RetryRegistry retryRegistry;
         private @Nullable IdempotenceClientListener listener;
         private Executor executor = ForkJoinPool.commonPool();
@@ -697,19 +427,12 @@ public final class IdempotenceClientConfig {
          * @throws IdempotenceConfigException if settings do not fit each other, in common or for one client
          */
         public IdempotenceClientConfig build() {
-            return new IdempotenceClientConfig(this);
-        }
-
-        Map<ConfigKey<?>, Setting> values() {
-            return values;
+            LayeredSettings settings = new LayeredSettings(values, clients);
+            return new IdempotenceClientConfig(settings, retryRegistry, listener, executor, new RetryBudgets(settings));
         }
 
         Map<ConfigKey<?>, Setting> clientValues(String name) {
             return clients.computeIfAbsent(name, n -> new HashMap<>());
-        }
-
-        Map<ConfigKey<?>, Setting> environmentClientValues(String canonicalName) {
-            return environmentClients.computeIfAbsent(canonicalName, n -> new HashMap<>());
         }
 
         private <T> Builder put(ConfigKey<T> key, T value) {

@@ -137,11 +137,12 @@ class IdempotenceClientConfigTest {
     void builderBeatsWhatWasLoadedForOneClientOrMethod() {
         IdempotenceClientConfig loaded = load(
                 "",
-                Map.of("idempotence.client.clients.orders.retry.max-wait", "7s"),
                 Map.of(
-                        "IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX_ATTEMPTS", "6",
-                        "IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_DEADLINE", "3s",
-                        "IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_CREATE_RETRY_MAX_ATTEMPTS", "8"));
+                        "idempotence.client.clients.orders.retry.max-wait", "7s",
+                        "idempotence.client.clients.orders.retry.max-attempts", "6",
+                        "idempotence.client.clients.orders.deadline", "3s",
+                        "idempotence.client.clients.orders#create.retry.max-attempts", "8"),
+                Map.of());
         IdempotenceClientConfig config = loaded.toBuilder()
                 .client("orders", own -> own.maxAttempts(1).maxWait(Duration.ofSeconds(4)))
                 .client("orders#create", own -> own.maxAttempts(2))
@@ -150,17 +151,6 @@ class IdempotenceClientConfigTest {
         assertThat(config.forClient("orders").maxWait()).isEqualTo(Duration.ofSeconds(4));
         assertThat(config.forClient("orders").deadline()).isEqualTo(Duration.ofSeconds(3));
         assertThat(config.forMethod("orders", "create").maxAttempts()).isEqualTo(2);
-    }
-
-    @Test
-    void clientsAreFoundInTheEnvironmentWhateverTheirSpelling() {
-        IdempotenceClientConfig config = load(
-                "idempotence.client.clients.my-orders.deadline=1s\n",
-                Map.of(),
-                Map.of("IDEMPOTENCE_CLIENT_CLIENTS_MY_ORDERS_RETRY_MAX_WAIT", "7s"));
-        assertThat(config.forClient("my-orders").maxWait()).isEqualTo(Duration.ofSeconds(7));
-        assertThat(config.forClient("my-orders").deadline()).isEqualTo(Duration.ofSeconds(1));
-        assertThat(config.forClient("orders").maxWait()).isEqualTo(Duration.ofSeconds(2));
     }
 
     @ParameterizedTest
@@ -238,7 +228,7 @@ class IdempotenceClientConfigTest {
                 idempotence.client.deadline=20s
                 idempotence.client.clients.orders.deadline=5s
                 idempotence.client.clients.orders#create.retry.max-attempts=1
-                """, Map.of(), Map.of("IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_CANCEL_RETRY_MAX_ATTEMPTS", "7"));
+                """, Map.of("idempotence.client.clients.orders#cancel.retry.max-attempts", "7"), Map.of());
         assertThat(config.forMethod("orders", "create").maxAttempts()).isEqualTo(1);
         assertThat(config.forMethod("orders", "create").deadline()).isEqualTo(Duration.ofSeconds(5));
         assertThat(config.forMethod("orders", "list").maxAttempts()).isEqualTo(5);
@@ -325,12 +315,14 @@ class IdempotenceClientConfigTest {
     }
 
     @Test
-    void anUnknownVariableOfAClientIsToldTheForm() {
-        assertThatThrownBy(() -> load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX", "3")))
+    void variableForOneClientIsRefusedWithThePlaceForSuchSettings() {
+        assertThatThrownBy(
+                        () -> load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX_ATTEMPTS", "3")))
                 .isInstanceOf(IdempotenceConfigException.class)
-                .hasMessageContaining("IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX (from environment variable)")
-                .hasMessageContaining("IDEMPOTENCE_CLIENT_CLIENTS_<FEIGN_NAME>_<KEY>")
-                .hasMessageContaining("RETRY_MAX_ATTEMPTS");
+                .hasMessageContaining(
+                        "IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX_ATTEMPTS (from environment variable)")
+                .hasMessageContaining("idempotence.client.clients.<name>.<key>")
+                .hasMessageContaining("idempotence.properties");
     }
 
     @ParameterizedTest

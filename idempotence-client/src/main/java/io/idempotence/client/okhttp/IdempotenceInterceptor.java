@@ -3,7 +3,6 @@ package io.idempotence.client.okhttp;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.github.resilience4j.retry.Retry;
-import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.OuterAttempt;
@@ -44,7 +43,7 @@ final class IdempotenceInterceptor implements Interceptor {
             // An attempt already, of the Feign half: it has its ID, and is retried there.
             return PassedRequest.send(chain, above, wire);
         }
-        ClientOperation operation = operation(request);
+        ClientOperation operation = operations.of(request);
         if (!operation.carriesId(request.method(), request.header(IDEMPOTENCY_KEY) != null)) {
             return withoutId(chain, request);
         }
@@ -73,15 +72,6 @@ final class IdempotenceInterceptor implements Interceptor {
     /** As if there were no client half, but that calls made on the way are outside of the caller's scope. */
     private static Response withoutId(Chain chain, Request request) throws IOException {
         return CallScope.<Response, IOException>outside(() -> chain.proceed(request));
-    }
-
-    /** Under the name of a host, settings are first looked at here. */
-    private ClientOperation operation(Request request) throws NotSendableException {
-        try {
-            return operations.of(request.url(), HttpMethods.label(request.method()));
-        } catch (IdempotenceConfigException e) {
-            throw new NotSendableException(e);
-        }
     }
 
     private static Response run(OkHttpCall call, Retry retry) throws Throwable {

@@ -1,12 +1,12 @@
 package io.idempotence.client.okhttp;
 
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.http.HttpMethods;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import okhttp3.HttpUrl;
+import okhttp3.Request;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,18 +20,13 @@ final class OkHttpOperations {
     private final @Nullable String name;
     private final ConcurrentMap<String, ClientOperation> operations = new ConcurrentHashMap<>();
 
-    /** @throws IdempotenceConfigException if settings under {@code name} do not fit each other */
     OkHttpOperations(IdempotenceClientConfig config, @Nullable String name) {
         this.config = config;
         this.name = name;
-        if (name != null) {
-            HttpMethods.labels().forEach(method -> of(name, method));
-        }
     }
 
-    /** @throws IdempotenceConfigException if settings for it do not fit each other */
-    ClientOperation of(HttpUrl url, String method) {
-        return of(name == null ? authority(url) : name, method);
+    ClientOperation of(Request request) {
+        return of(name == null ? authority(request.url()) : name, HttpMethods.label(request.method()));
     }
 
     private ClientOperation of(String client, String method) {

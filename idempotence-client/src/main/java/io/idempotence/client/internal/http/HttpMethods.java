@@ -2,7 +2,6 @@ package io.idempotence.client.internal.http;
 
 import java.util.Locale;
 import java.util.Set;
-import java.util.TreeSet;
 
 /** What is known of HTTP methods. */
 public final class HttpMethods {
@@ -17,17 +16,9 @@ public final class HttpMethods {
         return SAFE.contains(method.toUpperCase(Locale.ROOT));
     }
 
-    /** One of {@link #labels()}. */
+    /** The name that a method goes by in settings and metrics: one of few, whatever callers invent. */
     public static String label(String method) {
         String upper = method.toUpperCase(Locale.ROOT);
         return SAFE.contains(upper) || UNSAFE.contains(upper) ? upper : OTHER;
-    }
-
-    /** The names that methods go by in settings and metrics: few, whatever callers invent. */
-    public static Set<String> labels() {
-        Set<String> labels = new TreeSet<>(SAFE);
-        labels.addAll(UNSAFE);
-        labels.add(OTHER);
-        return labels;
     }
 }

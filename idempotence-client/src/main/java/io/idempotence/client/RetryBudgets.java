@@ -1,0 +1,35 @@
+package io.idempotence.client;
+
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/** The retry budgets of targets, by name. Thread-safe. */
+final class RetryBudgets {
+    /** Of targets without settings of their own: with OkHttp, hosts that anybody may have named. */
+    private static final int MOST = 1000;
+
+    /** No target's name. */
+    private static final String OTHER_TARGETS = "";
+
+    private final LayeredSettings settings;
+    private final ConcurrentMap<String, RetryBudget> budgets = new ConcurrentHashMap<>();
+
+    RetryBudgets(LayeredSettings settings) {
+        this.settings = settings;
+    }
+
+    RetryBudget of(String target) {
+        RetryBudget known = budgets.get(target);
+        if (known != null) {
+            return known;
+        }
+        String name = budgets.size() < MOST || settings.hasClient(target) ? target : OTHER_TARGETS;
+        return budgets.computeIfAbsent(name, n -> {
+            LayeredSettings own = settings.forClient(name);
+            return new RetryBudget(
+                    own.get(ConfigKey.BUDGET_CAPACITY),
+                    own.get(ConfigKey.BUDGET_COST),
+                    own.get(ConfigKey.BUDGET_REFUND));
+        });
+    }
+}
