@@ -1,8 +1,6 @@
 package io.idempotence.client.feign;
 
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
-import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
-import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -12,7 +10,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import feign.Client;
-import feign.ExceptionPropagationPolicy;
 import feign.Feign;
 import feign.FeignException;
 import feign.Request;
@@ -32,7 +29,6 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
-import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
@@ -51,7 +47,6 @@ import java.util.Queue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
@@ -129,16 +124,6 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void readTimeoutThenSuccessWithTheSameId() {
-        server.answer(Reply.hang());
-        Orders orders = orders(fast().build(), b -> b.options(readTimeout(300)));
-        assertThat(orders.create("x")).isEqualTo("ok");
-        assertThat(server.ids()).hasSize(2);
-        assertThat(new HashSet<>(server.ids())).hasSize(1);
-        assertEnd(SUCCEEDED, 2, 2);
-    }
-
-    @Test
     void readTimeoutsOnlyEndInTheUnknownThatCarriesTheId() {
         Client client = losing(new SocketTimeoutException("1"), new SocketTimeoutException("2"), new IOException("3"));
         Orders orders = orders(fast().build(), b -> b.client(client));
@@ -150,17 +135,6 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(unknown.lastCause()).isInstanceOf(RetryableException.class).hasRootCauseMessage("3");
         assertThat(unknown.getMessage()).doesNotContain(unknown.id().value());
         assertEnd(UNKNOWN, 3, 3);
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {401, 403, 500, 503})
-    void answersThatSayNothingAboutTheFirstAttemptLeaveItUnknown(int status) {
-        server.answer(Reply.ok("lost"), Reply.status(status), Reply.status(status));
-        Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
-        FeignOutcomeUnknownException unknown =
-                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
-        assertThat(unknown.status()).isEqualTo(status);
-        assertThat(unknown.attempts()).isEqualTo(status < 500 ? 2 : 3);
     }
 
     @Test
@@ -234,43 +208,6 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void finalAnswerAfterDoubtSettlesIt() {
-        server.answer(Reply.ok("lost"), Reply.status(422));
-        Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.UnprocessableEntity.class);
-        assertEnd(FAILED, 2, 2);
-    }
-
-    @Test
-    void storedAnswerAfterDoubtIsAReplay() {
-        server.answer(Reply.ok("lost"), Reply.ok("stored").header("Idempotent-Replayed", "true"));
-        Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
-        assertThat(orders.create("x")).isEqualTo("stored");
-        assertEnd(REPLAYED, 2, 2);
-    }
-
-    @Test
-    void unprotectedCallIsNotRepeatedInDoubtAndKeepsItsUsualException() {
-        Orders orders = orders(
-                fast().build(), b -> b.retryer(Retryer.NEVER_RETRY).client(losing(new SocketTimeoutException())));
-        assertThatThrownBy(() -> orders.put("x"))
-                .isExactlyInstanceOf(RetryableException.class)
-                .hasCauseInstanceOf(SocketTimeoutException.class);
-        assertThat(server.requests()).hasSize(1);
-        server.answer(Reply.status(503));
-        assertThatThrownBy(() -> orders.put("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(server.requests()).hasSize(2);
-    }
-
-    @Test
-    void safeCallIsNotRepeatedEither() {
-        server.answer(Reply.status(503));
-        Orders orders = orders();
-        assertThatThrownBy(orders::list).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(server.requests()).hasSize(1);
-    }
-
-    @Test
     void retryerOfTheClientIsForCallsWithoutAnIdOnly() {
         Orders orders = orders(
                 fast().maxAttempts(2).build(),
@@ -299,32 +236,6 @@ class EndOfACallTest extends FeignTestBase {
             assertThat(orders.create("x")).isEqualTo("ok");
         });
         assertThat(server.ids()).containsExactly("\"job-1\"", "\"job-1\"");
-    }
-
-    @Test
-    void connectionRefusedIsNotSentSoACallWithAnIdIsRepeatedAndnothingIsUnknown() {
-        Orders orders = refused(fast().build());
-        assertThatThrownBy(() -> orders.create("x"))
-                .isExactlyInstanceOf(RetryableException.class)
-                .hasCauseInstanceOf(ConnectException.class);
-        assertEnd(FAILED, 3, 3);
-    }
-
-    @Test
-    void bodyThatBreaksOffAfterA2xxIsTriedAgain() {
-        server.answer(Reply.ok("0123456789").cutAfter(4));
-        assertThat(orders().create("x")).isEqualTo("ok");
-        assertThat(server.requests()).hasSize(2);
-    }
-
-    @Test
-    void bodyThatAlwaysBreaksOffEndsInTheUnknown() {
-        for (int i = 0; i < 3; i++) {
-            server.answer(Reply.ok("0123456789").cutAfter(4));
-        }
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
-        assertEnd(UNKNOWN, 3, 3);
     }
 
     @Test
@@ -399,14 +310,6 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(IdempotentFeign.idOf(end)).isEmpty();
     }
 
-    @Test
-    void retriesThatEndWith503KeepTheUsualException() {
-        server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertEnd(FAILED, 3, 3);
-    }
-
     @ParameterizedTest
     @ValueSource(ints = {429, 500})
     void statusThatIsLeftOutOfThoseToRetryIsFinal(int status) {
@@ -443,37 +346,6 @@ class EndOfACallTest extends FeignTestBase {
         assertEnd(SUCCEEDED, 3, 3);
     }
 
-    @ParameterizedTest
-    @ValueSource(ints = {502, 504})
-    void gatewayErrorsLeaveDoubt(int status) {
-        server.answer(Reply.status(status), Reply.status(503), Reply.status(503));
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
-    }
-
-    @Test
-    void stored500IsFinal() {
-        server.answer(Reply.status(500).header("Idempotent-Replayed", "true"));
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.InternalServerError.class);
-        assertThat(server.requests()).hasSize(1);
-    }
-
-    @ParameterizedTest
-    @CsvSource({"key-missing,400", "key-invalid,400", "key-reused,422", "result-unavailable,409"})
-    void refusalsAreTypedAndFinal(String code, int status) {
-        server.answer(Reply.refusal(code, status).body("{}"));
-        Orders orders = orders();
-        FeignRequestRefusedException refused =
-                catchThrowableOfType(FeignRequestRefusedException.class, () -> orders.create("x"));
-        assertThat(refused.refusal()).isEqualTo(Refusal.ofCode(code).orElseThrow());
-        assertThat(refused.status()).isEqualTo(status);
-        assertThat(refused.contentUTF8()).isEqualTo("{}");
-        assertThat("\"" + refused.id().orElseThrow() + "\"")
-                .isEqualTo(server.ids().get(0));
-        assertEnd(REFUSED, 1, 1);
-    }
-
     @Test
     void refusalOfAnUnprotectedCallIsTheUsualException() {
         server.answer(Reply.refusal("key-missing", 400));
@@ -482,54 +354,11 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void storageUnavailableIsTriedAgainAndTypedAtTheEnd() {
-        for (int i = 0; i < 3; i++) {
-            server.answer(Reply.refusal("storage-unavailable", 503));
-        }
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x"))
-                .isInstanceOfSatisfying(
-                        FeignRequestRefusedException.class,
-                        e -> assertThat(e.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE));
-        assertEnd(REFUSED, 3, 3);
-    }
-
-    @Test
-    void refusalOutcomeUnknownIsTheUnknown() {
-        server.answer(Reply.refusal("outcome-unknown", 409));
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
-        assertEnd(UNKNOWN, 1, 1);
-    }
-
-    @Test
     void refusalUnknownToThisVersionIsFinalByItsStatus() {
         server.answer(Reply.refusal("from-the-future", 503));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(server.requests()).hasSize(1);
-    }
-
-    @Test
-    void executionInProgressIsPolledWithinTheAttemptAndCostsNoBudget() {
-        var config = fast().maxAttempts(1).budget(5, 5, 0).build();
-        for (int i = 0; i < 4; i++) {
-            server.answer(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "2"));
-        }
-        assertThat(orders(config).create("x")).isEqualTo("ok");
-        assertThat(server.requests()).hasSize(5);
-        assertThat(server.requests().get(4).header("Idempotency-Attempt")).containsExactly("1");
-        assertThat(new HashSet<>(server.ids())).hasSize(1);
-        assertThat(config.budget("orders").available()).isEqualTo(5);
-        assertEnd(SUCCEEDED, 1, 5);
-    }
-
-    @Test
-    void executionStillInProgressAtTheDeadlineIsUnknown() {
-        server.answer(Reply.refusal("in-progress", 409).header("Retry-After", "3600"));
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
-        assertEnd(UNKNOWN, 1, 1);
     }
 
     @Test
@@ -662,14 +491,6 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void retryAfterBeyondTheDeadlineStopsAtOnce() {
-        server.answer(Reply.status(503).header("Retry-After", "3600"));
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.create("x")).isExactlyInstanceOf(RetryableException.class);
-        assertThat(server.requests()).hasSize(1);
-    }
-
-    @Test
     void attemptGetsNoMoreTimeThanTheCallHasLeft() {
         assertThat(timeoutsOfTwoAttemptsFor(60_000))
                 .satisfiesExactly(
@@ -697,44 +518,6 @@ class EndOfACallTest extends FeignTestBase {
         Orders orders = orders(fast().deadline(Duration.ofMillis(300)).build(), b -> b.options(readTimeout(0)));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(server.requests()).hasSize(1);
-    }
-
-    @Test
-    void emptyBudgetStopsRetries() {
-        var config = fast().budget(5, 5, 1).build();
-        server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
-        Orders orders = orders(config);
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(server.requests()).hasSize(2);
-        assertThat(config.budget("orders").available()).isZero();
-    }
-
-    @Test
-    void unwrappedExceptionsAreJudgedByWhatWasSeen() {
-        Orders orders = orders(
-                fast().build(),
-                b -> b.client(losing(new SocketTimeoutException()))
-                        .exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP));
-        assertThat(orders.create("x")).isEqualTo("ok");
-        assertThat(server.requests()).hasSize(2);
-    }
-
-    @Test
-    void errorDecoderCannotHideOrForceARetry() {
-        server.answer(Reply.status(503), Reply.status(404));
-        Orders orders = orders(
-                fast().build(),
-                b -> b.errorDecoder((key, response) -> response.status() == 404
-                        ? new RetryableException(
-                                404, "please retry", response.request().httpMethod(), (Long) null, response.request())
-                        : new IllegalArgumentException("mine")));
-        assertThatThrownBy(() -> orders.create("x")).hasMessage("please retry");
-        assertThat(server.requests()).hasSize(2);
-
-        server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
-        assertThatThrownBy(() -> orders.create("x"))
-                .isExactlyInstanceOf(IllegalArgumentException.class)
-                .hasMessage("mine");
     }
 
     @Test
@@ -774,34 +557,6 @@ class EndOfACallTest extends FeignTestBase {
         Orders doubtful = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
         assertThatThrownBy(() -> doubtful.raw("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(server.requests()).hasSize(3);
-    }
-
-    @Test
-    void rawResponseOfARefusalIsAnException() {
-        server.answer(Reply.refusal("key-reused", 422));
-        Orders orders = orders();
-        assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(FeignRequestRefusedException.class);
-    }
-
-    @Test
-    void interruptionWhileWaitingStopsAtOnceAndKeepsTheFlag() throws InterruptedException {
-        CountDownLatch answered = new CountDownLatch(1);
-        server.answer(Reply.status(503).header("Retry-After", "25").before(answered::countDown));
-        AtomicReference<Throwable> thrown = new AtomicReference<>();
-        AtomicBoolean flag = new AtomicBoolean();
-        Orders orders = orders();
-        Thread caller = new Thread(() -> {
-            thrown.set(catchThrowable(() -> orders.create("x")));
-            flag.set(Thread.currentThread().isInterrupted());
-        });
-        caller.start();
-        assertThat(answered.await(10, TimeUnit.SECONDS)).isTrue();
-        caller.interrupt();
-        caller.join(TimeUnit.SECONDS.toMillis(20));
-        assertThat(caller.isAlive()).isFalse();
-        assertThat(flag).isTrue();
-        assertThat(thrown.get()).isExactlyInstanceOf(RetryableException.class);
-        assertThat(server.requests()).hasSize(1);
     }
 
     @Test
