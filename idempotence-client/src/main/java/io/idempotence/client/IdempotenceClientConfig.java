@@ -378,7 +378,7 @@ public final class IdempotenceClientConfig {
          * idempotence}; only instances that exist are used. An instance found is replaced in the registry by one that also
          * obeys deadline, budget, Retry-After and what happened to the attempt; for calls that are not ours it behaves as
          * before, and its events also reach the consumers of the instance it replaced. Its predicate can forbid a retry, not
-         * force one. Its result predicate is not asked: an answer is an answer.
+         * force one. Its result predicate is not asked: a response is a response.
          *
          * @param registry the application's
          * @return this builder

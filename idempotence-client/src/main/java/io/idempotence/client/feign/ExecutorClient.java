@@ -54,7 +54,7 @@ final class ExecutorClient {
     }
 
     /**
-     * As Feign does it, but that an Error ends the future as well, and that an answer nobody waits for any more gives its
+     * As Feign does it, but that an Error ends the future as well, and that a response nobody waits for any more gives its
      * connection back.
      */
     private static CompletableFuture<Response> execute(

@@ -70,12 +70,12 @@ final class FeignAttempt {
         }
     }
 
-    /** The request is out, and this is where its answer comes in. */
+    /** The request is in flight, and this is where its response comes in. */
     void sent(CompletableFuture<Response> response) {
         wire = response;
     }
 
-    /** Nobody waits for the answer any more. */
+    /** Nobody waits for the response any more. */
     void abort() {
         CompletableFuture<Response> response = wire;
         if (response != null) {

@@ -36,9 +36,9 @@ public final class FeignOutcomeUnknownException extends FeignException implement
             Throwable cause) {
         super(
                 status,
-                "it is not known whether " + method + " was executed, after " + attempts
+                "the outcome of " + method + " is unknown after " + attempts
                         + (attempts == 1 ? " attempt" : " attempts")
-                        + "; call again with the same ID",
+                        + ": it may have been executed; call again with the same ID",
                 request,
                 cause);
         this.idValue = id.value();

@@ -160,8 +160,8 @@ final class ObservedRequest {
 
     /**
      * What certainly came before the request left, if the client threw it and did not fill a future with it. Anything else may have come
-     * after: a timeout of whoever waits for the answer
-     * in another thread, a retry in the client that gave up, a header of the answer that cannot be parsed.
+     * after: a timeout of whoever waits for the response
+     * in another thread, a retry in the client that gave up, a header of the response that cannot be parsed.
      */
     static boolean isRefusalToSend(Throwable thrown) {
         return thrown instanceof RejectedExecutionException

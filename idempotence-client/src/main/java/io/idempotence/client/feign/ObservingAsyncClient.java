@@ -52,7 +52,8 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
             return;
         }
         answer.whenComplete((response, thrown) -> {
-            // A client that does not heed it would give its answer, and the connection, to nobody; so we wait and close
+            // A client that does not heed it would give its response, and the connection, to nobody; so we wait and
+            // close
             // it.
             if (cancels && answer.isCancelled()) {
                 wire.cancel(true);

@@ -126,7 +126,7 @@ final class RetryingMethodHandler implements MethodHandler {
         private Request lastRequest() {
             Request request = call.lastRequest();
             if (request == null) {
-                throw new IllegalStateException("there was an answer without a request");
+                throw new IllegalStateException("there was a response without a request");
             }
             return request;
         }

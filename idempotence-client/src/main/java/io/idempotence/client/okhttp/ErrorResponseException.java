@@ -2,11 +2,11 @@ package io.idempotence.client.okhttp;
 
 import java.io.IOException;
 
-/** Stands for an error answer where a failure is needed. */
-final class ErrorAnswerException extends IOException {
+/** Stands for an error response where a failure is needed. */
+final class ErrorResponseException extends IOException {
     private static final long serialVersionUID = 1L;
 
-    ErrorAnswerException(int status) {
-        super("the answer was HTTP " + status);
+    ErrorResponseException(int status) {
+        super("the response was HTTP " + status);
     }
 }

@@ -51,7 +51,7 @@ final class IdempotenceInterceptor implements Interceptor {
         OkHttpCall call = new OkHttpCall(chain, operation, caller, memory, wire, watchdog);
         try {
             return run(call, operation.retry());
-        } catch (ErrorAnswerException e) {
+        } catch (ErrorResponseException e) {
             throw gaveUp(call, e);
         } catch (IOException | RuntimeException | Error e) {
             throw e;
@@ -82,7 +82,7 @@ final class IdempotenceInterceptor implements Interceptor {
         if (value instanceof Response response) {
             return response;
         }
-        throw new IllegalStateException("a call ended without an answer");
+        throw new IllegalStateException("a call ended without a response");
     }
 
     /** The call ended in a wait: the exception is that of OkHttp. */

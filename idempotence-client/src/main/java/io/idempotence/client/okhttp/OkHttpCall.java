@@ -264,8 +264,8 @@ final class OkHttpCall implements ClientAdapter {
     @Override
     public Throwable failureOf(@Nullable Object value) {
         return value instanceof Response response
-                ? new ErrorAnswerException(response.code())
-                : new IllegalStateException("there was neither an answer nor a failure");
+                ? new ErrorResponseException(response.code())
+                : new IllegalStateException("there was neither a response nor a failure");
     }
 
     @Override
@@ -277,9 +277,10 @@ final class OkHttpCall implements ClientAdapter {
     public Throwable unknown(Observation seen, Throwable cause) {
         int attempts = logical.attempts();
         return new OkHttpOutcomeUnknownException(
-                "it is not known whether " + chain.request().method() + " "
-                        + chain.request().url().redact() + " was executed, after " + attempts
-                        + (attempts == 1 ? " attempt; " : " attempts; ") + "call again with the same ID",
+                "the outcome of " + chain.request().method() + " "
+                        + chain.request().url().redact() + " is unknown after " + attempts
+                        + (attempts == 1 ? " attempt" : " attempts")
+                        + ": it may have been executed; call again with the same ID",
                 id(),
                 attempts,
                 logical.firstSentAt(),

@@ -13,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The last look before a request leaves, and the first at its answer: also for those that OkHttp sends by itself. A network
+ * The last look before a request leaves, and the first at its response: also for those that OkHttp sends by itself. A network
  * interceptor.
  */
 final class WireInterceptor implements Interceptor {

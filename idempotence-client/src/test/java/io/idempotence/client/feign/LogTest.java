@@ -88,7 +88,7 @@ class LogTest extends FeignTestBase {
                 .singleElement()
                 .asString()
                 .contains("Orders#create(String)")
-                .contains("not known");
+                .contains("outcome is unknown");
     }
 
     @Test

@@ -234,7 +234,7 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
             assertThat(line.getFormattedMessage())
                     .contains("orders")
                     .contains("POST")
-                    .contains("not known");
+                    .contains("unknown");
         });
     }
 }

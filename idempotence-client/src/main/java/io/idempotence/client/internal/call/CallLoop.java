@@ -9,7 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
-/** Runs the attempts of a logical call until there is an answer, a refusal, or nothing more to try (promise P7). */
+/** Runs the attempts of a logical call until there is a response, a refusal, or nothing more to try (promise P7). */
 public final class CallLoop {
     private CallLoop() {}
 

@@ -174,7 +174,7 @@ final class CallStateMachine {
         return wait < 0 ? end(ended) : sendAfter(wait, false, ended, failure);
     }
 
-    /** An answer that is not read holds a connection, which others may need during the wait. What is left of it is its failure. */
+    /** A response that is not read holds a connection, which others may need during the wait. What is left of it is its failure. */
     private Step sendAfter(long wait, boolean poll, RequestEnd ended, Throwable failure) {
         adapter.discard(ended.value());
         last = new RequestEnd(ended.outcome(), ended.seen(), null, failure);
@@ -186,12 +186,12 @@ final class CallStateMachine {
         try {
             retry.onComplete();
         } catch (Throwable e) {
-            // An Error, too: a metrics library of the wrong version must not take a payment's answer away.
+            // An Error, too: a metrics library of the wrong version must not take a payment's response away.
             LOG.warn("An event consumer of a Retry threw; the call is not affected", e);
         }
     }
 
-    /** Nothing more will be tried: an answer, a refusal, the usual exception, or the unknown. */
+    /** Nothing more will be tried: a response, a refusal, the usual exception, or the unknown. */
     private Step end(RequestEnd ended) {
         if (isUnknown(ended)) {
             Throwable cause = failure(ended);

@@ -25,7 +25,7 @@ public interface ClientAdapter {
     /** Lets go of a value that the caller will not get. */
     void discard(@Nullable Object value);
 
-    /** An exception that stands for a returned error answer. */
+    /** An exception that stands for a returned error response. */
     Throwable failureOf(@Nullable Object value);
 
     /** The exception for an HTTP client that does not end its request: the one after a read timeout. */

@@ -190,7 +190,7 @@ public final class LogicalCall {
                 took,
                 budget().available());
         if (how == Result.UNKNOWN) {
-            LOG.warn("{}: whether it was executed is not known", event);
+            LOG.warn("{}: the outcome is unknown, the operation may have been executed", event);
         }
         LOG.debug("{}, ID {}", event, id());
         tell(listener, told -> told.onCall(event));
@@ -232,7 +232,7 @@ public final class LogicalCall {
             try {
                 message.accept(listener);
             } catch (Throwable e) {
-                // An Error, too: a metrics library of the wrong version must not take a payment's answer away.
+                // An Error, too: a metrics library of the wrong version must not take a payment's response away.
                 LOG.warn("The IdempotenceClientListener threw; the call is not affected", e);
             }
         }

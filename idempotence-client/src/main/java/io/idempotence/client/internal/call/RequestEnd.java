@@ -132,7 +132,7 @@ record RequestEnd(
     }
 
     /**
-     * True if this is the outcome of the operation, earlier attempts included. An answer that was given before the server
+     * True if this is the outcome of the operation, earlier attempts included. A response that was given before the server
      * half looked at the ID (a malformed ID, a refusal we do not know, or a status that a gateway or a login may give in its
      * place) leaves open what an earlier attempt did. So does "another request": it says that our own attempts differed,
      * and the earlier one may have been executed.

@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 
 /** The point in time after which a logical call makes no attempt. By the monotonic clock. */
 public final class Deadline {
-    /** What a request and its answer need at least. With less, an attempt that can only time out would turn a certain end into doubt. */
+    /** What a request and its response need at least. With less, an attempt that can only time out would turn a certain end into doubt. */
     private static final long LEAST_MILLIS = 10;
 
     /** Later than any caller waits. */

@@ -91,7 +91,7 @@ public final class Observation {
         once = true;
     }
 
-    /** What another half below saw of this exchange, beyond the answer or failure that came of it. */
+    /** What another half below saw of this exchange, beyond the response or failure that came of it. */
     public void learnFrom(Observation below) {
         if (below.earlierDoubt) {
             mayHaveBeenSentBefore();
@@ -101,7 +101,7 @@ public final class Observation {
         }
     }
 
-    /** The answer is a redirect that was not followed; whoever it names might have told what became of the operation. */
+    /** The response is a redirect that was not followed; whoever it names might have told what became of the operation. */
     public void redirectNotFollowed() {
         redirectRefused = true;
     }
@@ -122,7 +122,7 @@ public final class Observation {
         return bodyTaken;
     }
 
-    /** True while a request is out and nothing came back. */
+    /** True while a request is in flight and nothing came back. */
     public boolean isOpen() {
         return open;
     }
@@ -142,12 +142,12 @@ public final class Observation {
         return !once;
     }
 
-    /** The status, or 0 if there was no answer. */
+    /** The status, or 0 if there was no response. */
     public int status() {
         return status;
     }
 
-    /** The answer's headers as they came; empty if there was no answer. */
+    /** The response's headers as they came; empty if there was no response. */
     public Map<String, Collection<String>> headers() {
         return headers;
     }
@@ -162,7 +162,7 @@ public final class Observation {
         return bodyFailure;
     }
 
-    /** True if the answer says that it was stored. */
+    /** True if the response says that it was stored. */
     public boolean isReplayed() {
         for (String value : values(IdempotenceHeaders.IDEMPOTENT_REPLAYED)) {
             if (value.trim().equalsIgnoreCase("true")) {
@@ -180,7 +180,7 @@ public final class Observation {
         return status >= 500 && !NOT_OF_A_GATEWAY.contains(status) && !isReplayed() && !namesRefusal();
     }
 
-    /** The refusal, if the answer is an error that names one known to this version. */
+    /** The refusal, if the response is an error that names one known to this version. */
     public Optional<Refusal> refusal() {
         if (status < 400) {
             return Optional.empty();
@@ -190,7 +190,7 @@ public final class Observation {
                 .flatMap(Refusal::ofCode);
     }
 
-    /** True if the answer is an error that says it comes from the framework, in a word known to this version or not. */
+    /** True if the response is an error that says it comes from the framework, in a word known to this version or not. */
     public boolean namesRefusal() {
         return status >= 400 && !values(IdempotenceHeaders.IDEMPOTENCY_REFUSAL).isEmpty();
     }

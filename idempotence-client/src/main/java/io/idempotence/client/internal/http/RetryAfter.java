@@ -22,7 +22,7 @@ public final class RetryAfter {
      * @param leastSpread how far apart the crowd is spread at least, in milliseconds; a fifth of the time if that is more
      * @param deadline cuts the spread, but not the time asked for
      * @param random from 0 to 1
-     * @return 0 if the answer does not say, or says that there is nothing to wait for
+     * @return 0 if the response does not say, or says that there is nothing to wait for
      */
     public static long jittered(
             Observation seen, Instant now, long leastSpread, Deadline deadline, DoubleSupplier random) {
@@ -34,7 +34,7 @@ public final class RetryAfter {
         return asked + Math.round(Math.max(0, Math.min(spread, deadline.longestWait() - asked)) * random.getAsDouble());
     }
 
-    /** Milliseconds to wait, 0 or more; empty if the answer does not say, or says it in no form we know. */
+    /** Milliseconds to wait, 0 or more; empty if the response does not say, or says it in no form we know. */
     public static OptionalLong millis(Observation seen, Instant now) {
         for (String value : seen.values(IdempotenceHeaders.RETRY_AFTER_MS)) {
             OptionalLong millis = digits(value.trim(), 1);

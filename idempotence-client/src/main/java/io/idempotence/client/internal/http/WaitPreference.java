@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
 public final class WaitPreference {
     private static final Pattern CHOSEN = Pattern.compile("(?i)(^|[,;\\s])wait\\s*=");
 
-    /** What an answer needs to come after a wait. */
+    /** What a response needs to come after a wait. */
     private static final long ANSWER_MILLIS = 500;
 
     private WaitPreference() {}
