@@ -3,6 +3,7 @@ package io.idempotence.client;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -17,19 +18,23 @@ final class ConfigLoader {
     private static final String ENVIRONMENT_PREFIX = "IDEMPOTENCE_CLIENT_";
     private static final String CLIENTS = "clients.";
 
-    private final IdempotenceClientConfig.Builder builder;
+    private final Map<ConfigKey<?>, Setting> values;
+    private final Map<String, Map<ConfigKey<?>, Setting>> clients;
 
-    ConfigLoader(IdempotenceClientConfig.Builder builder) {
-        this.builder = builder;
+    /**
+     * @param values gets the common settings
+     * @param clients gets those of clients and methods, by name
+     */
+    ConfigLoader(Map<ConfigKey<?>, Setting> values, Map<String, Map<ConfigKey<?>, Setting>> clients) {
+        this.values = values;
+        this.clients = clients;
     }
 
-    static IdempotenceClientConfig load(ClassLoader classes, Properties system, Map<String, String> environment) {
-        IdempotenceClientConfig.Builder builder = IdempotenceClientConfig.builder();
-        ConfigLoader loader = new ConfigLoader(builder);
-        loader.file(classes);
-        loader.properties(system, "system property", ConfigLoader::inOurName);
-        loader.environment(environment);
-        return builder.build();
+    /** @throws IdempotenceConfigException if a setting is unknown or malformed */
+    void load(ClassLoader classes, Properties system, Map<String, String> environment) {
+        file(classes);
+        properties(system, "system property", ConfigLoader::inOurName);
+        environment(environment);
     }
 
     private void file(ClassLoader classes) {
@@ -75,7 +80,8 @@ final class ConfigLoader {
                 String suffix = "." + key.propertyName();
                 if (rest.length() > suffix.length() && rest.endsWith(suffix)) {
                     put(
-                            builder.clientValues(rest.substring(0, rest.length() - suffix.length())),
+                            clients.computeIfAbsent(
+                                    rest.substring(0, rest.length() - suffix.length()), client -> new HashMap<>()),
                             key,
                             text,
                             spelling,
@@ -90,7 +96,7 @@ final class ConfigLoader {
         }
         for (ConfigKey<?> key : ConfigKey.LOADABLE) {
             if (key.propertyName().equals(name)) {
-                put(builder.values, key, text, spelling, source);
+                put(values, key, text, spelling, source);
                 return;
             }
         }
@@ -115,7 +121,7 @@ final class ConfigLoader {
         String name = spelling.substring(ENVIRONMENT_PREFIX.length());
         for (ConfigKey<?> key : ConfigKey.LOADABLE) {
             if (key.environmentName().equals(name)) {
-                put(builder.values, key, text, spelling, source);
+                put(values, key, text, spelling, source);
                 return;
             }
         }

@@ -10,6 +10,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
@@ -93,10 +94,16 @@ public final class IdempotenceClientConfig {
     public static IdempotenceClientConfig load() {
         ClassLoader context = Thread.currentThread().getContextClassLoader();
         ClassLoader own = IdempotenceClientConfig.class.getClassLoader();
-        return ConfigLoader.load(
+        return load(
                 context != null && context.getResource(ConfigLoader.FILE) != null ? context : own,
                 System.getProperties(),
                 System.getenv());
+    }
+
+    static IdempotenceClientConfig load(ClassLoader classes, Properties system, Map<String, String> environment) {
+        Builder builder = new Builder();
+        new ConfigLoader(builder.values, builder.clients).load(classes, system, environment);
+        return builder.build();
     }
 
     /** {@return a builder with every default and nothing loaded} */
@@ -223,7 +230,7 @@ public final class IdempotenceClientConfig {
      * {@link #build()} checks how they fit. Not thread-safe.
      */
     public static final class Builder {
-        final Map<ConfigKey<?>, Setting> values = new HashMap<>();
+        private final Map<ConfigKey<?>, Setting> values = new HashMap<>();
         private final Map<String, Map<ConfigKey<?>, Setting>> clients = new HashMap<>();
         private @Nullable RetryRegistry retryRegistry;
         private @Nullable IdempotenceClientListener listener;
@@ -369,7 +376,8 @@ public final class IdempotenceClientConfig {
         public Builder client(String name, Consumer<Builder> settings) {
             Builder own = new Builder();
             settings.accept(own);
-            clientValues(Objects.requireNonNull(name, "name")).putAll(own.values);
+            clients.computeIfAbsent(Objects.requireNonNull(name, "name"), absent -> new HashMap<>())
+                    .putAll(own.values);
             return this;
         }
 
@@ -432,10 +440,6 @@ public final class IdempotenceClientConfig {
         public IdempotenceClientConfig build() {
             LayeredSettings settings = new LayeredSettings(values, clients);
             return new IdempotenceClientConfig(settings, retryRegistry, listener, executor, new RetryBudgets(settings));
-        }
-
-        Map<ConfigKey<?>, Setting> clientValues(String name) {
-            return clients.computeIfAbsent(name, n -> new HashMap<>());
         }
 
         private <T> Builder put(ConfigKey<T> key, T value) {

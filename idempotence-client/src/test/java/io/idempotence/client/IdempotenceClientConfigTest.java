@@ -32,7 +32,7 @@ class IdempotenceClientConfigTest {
             Files.writeString(directory.resolve("idempotence.properties"), file);
             try (URLClassLoader classes =
                     new URLClassLoader(new URL[] {directory.toUri().toURL()}, null)) {
-                return ConfigLoader.load(classes, properties, environment);
+                return IdempotenceClientConfig.load(classes, properties, environment);
             }
         } catch (IOException e) {
             throw new AssertionError(e);
@@ -371,7 +371,7 @@ class IdempotenceClientConfigTest {
     void systemPropertyInOurNameButUnknownIsRefused(String key) {
         Properties system = new Properties();
         system.setProperty(key, "3s");
-        assertThatThrownBy(() -> ConfigLoader.load(getClass().getClassLoader(), system, Map.of()))
+        assertThatThrownBy(() -> IdempotenceClientConfig.load(getClass().getClassLoader(), system, Map.of()))
                 .isInstanceOf(IdempotenceConfigException.class)
                 .hasMessageContaining(key)
                 .hasMessageContaining("idempotence.client.");
@@ -405,7 +405,7 @@ class IdempotenceClientConfigTest {
     void methodsWithoutAMethodAreRefused(String methods) {
         Properties system = new Properties();
         system.setProperty("idempotence.client.methods", methods);
-        assertThatThrownBy(() -> ConfigLoader.load(getClass().getClassLoader(), system, Map.of()))
+        assertThatThrownBy(() -> IdempotenceClientConfig.load(getClass().getClassLoader(), system, Map.of()))
                 .isInstanceOf(IdempotenceConfigException.class)
                 .hasMessageContaining("POST,PATCH");
     }

@@ -96,8 +96,12 @@ final class CallLookup {
         byTemplate.put(new TemplateKey(template), attempt);
     }
 
-    void forget(RequestTemplate template) {
-        byTemplate.remove(new TemplateKey(template));
+    /** No client will ask for this attempt any more. */
+    void forget(FeignAttempt attempt) {
+        RequestTemplate template = attempt.prepared();
+        if (template != null) {
+            byTemplate.remove(new TemplateKey(template));
+        }
     }
 
     /** Calls and attempts not yet forgotten. */

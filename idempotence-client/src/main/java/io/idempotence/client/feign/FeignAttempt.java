@@ -3,25 +3,26 @@ package io.idempotence.client.feign;
 import feign.RequestTemplate;
 import feign.Response;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** One exchange of a call, as interceptor and client see it. */
 final class FeignAttempt {
-    private final Installation installation;
     private final FeignCall call;
     private final int number;
     private final Observation seen;
+    private final Watchdog watchdog;
     private volatile @Nullable RequestTemplate prepared;
     private volatile @Nullable CompletableFuture<Response> wire;
     private volatile @Nullable Watch watch;
 
-    FeignAttempt(Installation installation, FeignCall call, int number, Observation seen) {
-        this.installation = installation;
+    FeignAttempt(FeignCall call, int number, Observation seen, Watchdog watchdog) {
         this.call = call;
         this.number = number;
         this.seen = seen;
+        this.watchdog = watchdog;
     }
 
     FeignCall call() {
@@ -40,19 +41,19 @@ final class FeignAttempt {
     void prepare(RequestTemplate template) {
         call.prepare(template);
         prepared = template;
-        installation.calls().remember(template, this);
     }
 
-    /** False if the interceptor that writes the ID was not asked. */
-    boolean isPrepared() {
-        return prepared != null;
+    /** What the ID was written on; null if the interceptor that does so was not asked. */
+    @Nullable
+    RequestTemplate prepared() {
+        return prepared;
     }
 
     /** What ends it at the call's deadline. One for all its requests, redirected ones included. */
     Watch watch(@Nullable Thread waiting) {
         Watch watched = watch;
         if (watched == null) {
-            watched = installation.watchdog().watch(call.logical().deadline(), waiting);
+            watched = watchdog.watch(call.logical().deadline(), waiting);
             watch = watched;
         }
         return watched;
@@ -63,10 +64,6 @@ final class FeignAttempt {
         Watch watched = watch;
         if (watched != null) {
             watched.ended();
-        }
-        RequestTemplate template = prepared;
-        if (template != null) {
-            installation.calls().forget(template);
         }
     }
 

@@ -30,17 +30,17 @@ final class FeignInternals {
     private final AsyncFeign.@Nullable AsyncBuilder<?> asyncBuilder;
     private final boolean interceptedBefore;
 
-    /** @throws IllegalStateException if the client half is installed already */
     FeignInternals(BaseBuilder<?, ?> builder) {
-        if (elements(builder, "capabilities").stream().anyMatch(IdempotenceCapability.class::isInstance)) {
-            throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
-        }
         this.asyncBuilder = builder instanceof AsyncFeign.AsyncBuilder<?> async ? async : null;
         this.interceptedBefore = !elements(builder, "requestInterceptors").isEmpty();
     }
 
-    /** @throws IllegalStateException where Feign keeps them in a place unknown to this version */
-    private static List<?> elements(BaseBuilder<?, ?> builder, String field) {
+    /**
+     * What a builder has collected.
+     *
+     * @throws IllegalStateException where Feign keeps it in a place unknown to this version
+     */
+    static List<?> elements(BaseBuilder<?, ?> builder, String field) {
         try {
             return (List<?>) Objects.requireNonNull(field(builder, BaseBuilder.class, field));
         } catch (ReflectiveOperationException e) {

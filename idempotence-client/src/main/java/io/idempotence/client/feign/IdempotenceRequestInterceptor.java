@@ -22,6 +22,7 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
             return;
         }
         attempt.prepare(template);
+        installation.calls().remember(template, attempt);
     }
 
     /** A call of one request: an ID is better than none, though no retry of ours keeps it. */

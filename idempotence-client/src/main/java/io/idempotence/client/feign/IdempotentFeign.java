@@ -131,7 +131,7 @@ public final class IdempotentFeign {
                         + " sets its own invocation handler, so its calls would be unprotected; use Feign.builder()");
             }
         }
-        install(builder, Installation.of(Objects.requireNonNull(config, "config"), builder));
+        installAll(builder, config);
         return builder;
     }
 
@@ -160,7 +160,7 @@ public final class IdempotentFeign {
     public static <C> AsyncFeign.AsyncBuilder<C> install(
             AsyncFeign.AsyncBuilder<C> builder, IdempotenceClientConfig config) {
         Objects.requireNonNull(builder, "builder");
-        install(builder, Installation.of(Objects.requireNonNull(config, "config"), builder));
+        installAll(builder, config);
         return builder;
     }
 
@@ -183,7 +183,12 @@ public final class IdempotentFeign {
         }
     }
 
-    private static void install(BaseBuilder<?, ?> builder, Installation installation) {
+    private static void installAll(BaseBuilder<?, ?> builder, IdempotenceClientConfig config) {
+        Installation installation = Installation.of(Objects.requireNonNull(config, "config"), builder);
+        if (FeignInternals.elements(builder, "capabilities").stream()
+                .anyMatch(IdempotenceCapability.class::isInstance)) {
+            throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
+        }
         builder.requestInterceptor(new IdempotenceRequestInterceptor(installation));
         builder.addCapability(new IdempotenceCapability(installation));
     }

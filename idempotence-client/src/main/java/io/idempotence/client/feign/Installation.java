@@ -20,7 +20,6 @@ record Installation(
         CallThreads threads,
         Watchdog watchdog,
         ThreadBound<Watch> sending) {
-    /** @throws IllegalStateException if it is installed already */
     static Installation of(IdempotenceClientConfig config, BaseBuilder<?, ?> builder) {
         CallThreads threads = new CallThreads();
         return new Installation(

@@ -50,7 +50,7 @@ final class ObservedRequest {
         this.seen = attempt.seen();
         this.httpClient = httpClient;
         this.given = given;
-        call.check(request, attempt.isPrepared());
+        call.check(request, attempt.prepared() != null);
         this.request = request;
         this.options = given;
         this.watch = call.carriesId() ? attempt.watch(waiting) : null;

@@ -57,7 +57,7 @@ final class RetryingMethodHandler implements MethodHandler {
 
         @Override
         public @Nullable Object send(int attempt, Observation seen) throws Throwable {
-            FeignAttempt current = new FeignAttempt(installation, call, attempt, seen);
+            FeignAttempt current = new FeignAttempt(call, attempt, seen, installation.watchdog());
             Object value = null;
             try {
                 value = installation.calls().attempting(current, () -> delegate.invoke(args));
@@ -69,13 +69,13 @@ final class RetryingMethodHandler implements MethodHandler {
                 throw t;
             } finally {
                 if (!(value instanceof CompletableFuture)) {
-                    current.ended();
+                    end(current);
                 }
             }
             if (value instanceof CompletableFuture<?> answer) {
                 call.outlivesItsProxy();
                 answer.whenComplete((decoded, thrown) -> {
-                    current.ended();
+                    end(current);
                     if (answer.isCancelled()) {
                         // Feign does not hand a cancellation down to the HTTP client.
                         current.abort();
@@ -83,6 +83,11 @@ final class RetryingMethodHandler implements MethodHandler {
                 });
             }
             return value;
+        }
+
+        private void end(FeignAttempt attempt) {
+            attempt.ended();
+            installation.calls().forget(attempt);
         }
 
         @Override

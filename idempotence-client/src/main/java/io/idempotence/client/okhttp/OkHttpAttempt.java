@@ -12,6 +12,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import okhttp3.HttpUrl;
 import okhttp3.Interceptor.Chain;
 import okhttp3.Request;
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 final class OkHttpAttempt {
     private static final String LOCATION = "Location";
 
-    private final WireInterceptor wire;
+    private final Consumer<HttpUrl> redirectNotFollowed;
     private final Observation seen;
     private final LogicalCall logical;
     private final @Nullable String header;
@@ -33,16 +34,17 @@ final class OkHttpAttempt {
     private volatile boolean mayHaveRun;
 
     /**
+     * @param redirectNotFollowed gets the target of a redirect to another origin
      * @param header the ID's line, or null if there is none or it is not this half's
      * @param body what the request sends, or null if that is nothing or not this half's
      */
     OkHttpAttempt(
-            WireInterceptor wire,
+            Consumer<HttpUrl> redirectNotFollowed,
             Observation seen,
             LogicalCall logical,
             @Nullable String header,
             @Nullable RepeatableBody body) {
-        this.wire = wire;
+        this.redirectNotFollowed = redirectNotFollowed;
         this.seen = seen;
         this.logical = logical;
         this.header = header;
@@ -52,7 +54,6 @@ final class OkHttpAttempt {
     /** Sends {@code request}; each exchange that comes of it passes {@link #exchange}. */
     Response send(Chain chain, Request request) throws IOException {
         asked = request;
-        wire.began(chain.call(), this);
         try {
             Response response = whole(chain.proceed(request));
             answered(response);
@@ -73,7 +74,6 @@ final class OkHttpAttempt {
             seen.broken(first == null || (isFaulty() && !mayHaveRun));
             throw e;
         } finally {
-            wire.ended(chain.call());
             if (chain.call().isCanceled()) {
                 seen.mustNotBeSentAgain();
             }
@@ -166,7 +166,7 @@ final class OkHttpAttempt {
             return true;
         }
         if (!origin(target).equals(origin(request.url()))) {
-            wire.redirectNotFollowed(target);
+            redirectNotFollowed.accept(target);
             return false;
         }
         boolean becomesGet = response.code() != 307 && response.code() != 308;

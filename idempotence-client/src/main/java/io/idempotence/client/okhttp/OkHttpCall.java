@@ -102,7 +102,8 @@ final class OkHttpCall implements ClientAdapter {
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
         watch.exit(chain.call()::cancel);
         try {
-            return new OkHttpAttempt(wire, seen, logical, header, body).send(clipped, request);
+            OkHttpAttempt sent = new OkHttpAttempt(wire::redirectNotFollowed, seen, logical, header, body);
+            return wire.send(sent, clipped, request);
         } catch (IOException e) {
             throw watch.reason(e);
         } finally {

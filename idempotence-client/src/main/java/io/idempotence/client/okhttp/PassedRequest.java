@@ -16,7 +16,8 @@ final class PassedRequest {
             seen.mayHaveBeenSentBefore();
         }
         try {
-            return new OkHttpAttempt(wire, seen, above.call(), null, null).send(chain, chain.request());
+            OkHttpAttempt passed = new OkHttpAttempt(wire::redirectNotFollowed, seen, above.call(), null, null);
+            return wire.send(passed, chain, chain.request());
         } finally {
             above.seen().learnFrom(seen);
         }

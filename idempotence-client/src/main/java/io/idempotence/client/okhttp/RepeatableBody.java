@@ -109,7 +109,7 @@ final class RepeatableBody {
      * @param stillWanted throws if the caller has gone; asked before each part
      * @return null if the content is not known before it is sent
      */
-    byte @Nullable [] content(Step stillWanted) throws IOException {
+    byte @Nullable [] content(IoAction stillWanted) throws IOException {
         if (oneShot || duplex || length < 0 || length > LIMIT) {
             return null;
         }
@@ -210,10 +210,10 @@ final class RepeatableBody {
             passed += byteCount;
         }
 
-        private void pass(Step step) throws IOException {
+        private void pass(IoAction action) throws IOException {
             try {
                 if (broken == null) {
-                    step.run();
+                    action.run();
                 }
             } catch (IOException e) {
                 broken = e;
@@ -260,14 +260,14 @@ final class RepeatableBody {
     }
 
     /** Something that may fail. */
-    interface Step {
+    interface IoAction {
         void run() throws IOException;
     }
 
     private static final class NowhereSink extends ForwardingSink {
-        private final Step stillWanted;
+        private final IoAction stillWanted;
 
-        NowhereSink(Step stillWanted) {
+        NowhereSink(IoAction stillWanted) {
             super(Okio.blackhole());
             this.stillWanted = stillWanted;
         }

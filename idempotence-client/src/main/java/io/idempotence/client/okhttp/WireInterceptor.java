@@ -24,13 +24,14 @@ final class WireInterceptor implements Interceptor {
 
     private final AtomicBoolean told = new AtomicBoolean();
 
-    /** What leaves for {@code call} from now on is of {@code attempt}, until {@link #ended}. */
-    void began(Call call, OkHttpAttempt attempt) {
-        sending.put(call, attempt);
-    }
-
-    void ended(Call call) {
-        sending.remove(call);
+    /** Sends a request of {@code attempt}. What leaves for the call meanwhile is of that attempt, too. */
+    Response send(OkHttpAttempt attempt, Chain chain, Request request) throws IOException {
+        sending.put(chain.call(), attempt);
+        try {
+            return attempt.send(chain, request);
+        } finally {
+            sending.remove(chain.call());
+        }
     }
 
     @Override

@@ -24,13 +24,13 @@ public final class CallIdentity {
     private final @Nullable CallScope scope;
     private final @Nullable InboundRequest inbound;
     private final ScopeHistory alone;
-    private final AtomicReference<@Nullable Decision> decision = new AtomicReference<>();
+    private final AtomicReference<@Nullable Chosen> decision = new AtomicReference<>();
     private final ScopeHistory.Call withoutId;
     private volatile ScopeHistory.Call history;
     private final AtomicBoolean began = new AtomicBoolean();
 
     /** @param line of the header with the ID, or null for a call that carries none */
-    private record Decision(@Nullable String line) {}
+    private record Chosen(@Nullable String line) {}
 
     /**
      * @param name names the call to its scope
@@ -70,7 +70,7 @@ public final class CallIdentity {
     public @Nullable String decide(String httpMethod, List<String> lines, Supplier<IdempotenceId> usual) {
         if (decision.get() == null) {
             // Two threads may begin the same call (hedging): the first one's ID is the call's.
-            decision.compareAndSet(null, new Decision(lineOf(httpMethod, lines, usual)));
+            decision.compareAndSet(null, new Chosen(lineOf(httpMethod, lines, usual)));
         }
         return line();
     }
@@ -137,7 +137,7 @@ public final class CallIdentity {
 
     /** The line that {@link #decide} returned; null before that. */
     public @Nullable String line() {
-        Decision decided = decision.get();
+        Chosen decided = decision.get();
         return decided == null ? null : decided.line;
     }
 
