@@ -142,10 +142,7 @@ public final class IdempotenceClientConfig {
         return with(settings.forMethod(client, method));
     }
 
-    /**
-     * {@return the retry budget of the client with this name: the same object each time, but beyond 1000 names one for all further ones
-     * that have no settings of their own}
-     */
+    /** {@return the retry budget of a client; beyond 1000 names, those without settings of their own share one} */
     public RetryBudget budget(String target) {
         return budgets.of(target);
     }
