@@ -20,6 +20,8 @@ final class ChaosPlan {
         PAUSE_STORAGE,
         /** One provider cannot reach the storage. */
         CUT_STORAGE,
+        /** The storage does what one provider asks, and its replies are lost. */
+        SILENCE_STORAGE,
         /** A provider dies while it cannot record what it did. */
         KILL_PROVIDER_DURING_AN_OUTAGE;
 
@@ -68,6 +70,8 @@ final class ChaosPlan {
         }
     }
 
+    private static final int LONGEST_OUTAGE = 5_000;
+
     private final long seed;
     private final Scene scene;
     private final RandomGenerator random;
@@ -101,7 +105,12 @@ final class ChaosPlan {
 
     /** How long the storage is away. */
     Duration outage() {
-        return Duration.ofMillis(random.nextInt(300, 3_000));
+        return Duration.ofMillis(random.nextInt(300, LONGEST_OUTAGE));
+    }
+
+    /** How long replies of the storage are lost: longer than both attempts of a claim, which then has to be given back. */
+    Duration pastAClaim() {
+        return Duration.ofMillis(random.nextInt(2_500, LONGEST_OUTAGE));
     }
 
     Duration quiet() {

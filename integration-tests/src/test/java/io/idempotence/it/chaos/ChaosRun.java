@@ -220,6 +220,11 @@ final class ChaosRun implements AutoCloseable {
                 ChaosPlan.pause(plan.outage());
                 links.get(which).repair();
             }
+            case SILENCE_STORAGE -> {
+                links.get(which).silence();
+                ChaosPlan.pause(plan.pastAClaim());
+                links.get(which).repair();
+            }
             case KILL_PROVIDER_DURING_AN_OUTAGE -> {
                 redis.kill();
                 ChaosPlan.pause(plan.outage());

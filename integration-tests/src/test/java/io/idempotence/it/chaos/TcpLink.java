@@ -12,13 +12,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** A TCP connection between two places that can be cut: then open connections are reset and new ones, too. */
+/** A TCP connection between two places. Cut, it resets open connections and new ones; silent, it loses what comes back. */
 final class TcpLink implements AutoCloseable {
     private final ServerSocket listener;
     private final int target;
     private final Set<Socket> open = ConcurrentHashMap.newKeySet();
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private volatile boolean cut;
+    private volatile boolean silent;
 
     private TcpLink(ServerSocket listener, int target) {
         this.listener = listener;
@@ -43,8 +44,15 @@ final class TcpLink implements AutoCloseable {
         open.forEach(TcpLink::reset);
     }
 
+    /** From now on what is sent arrives, and what comes back is lost. */
+    void silence() {
+        silent = true;
+    }
+
     void repair() {
+        silent = false;
         cut = false;
+        open.forEach(TcpLink::reset);
     }
 
     private void accept() {
@@ -70,20 +78,25 @@ final class TcpLink implements AutoCloseable {
             if (cut) {
                 end(far);
             }
-            threads.execute(() -> pass(far, near));
-            pass(near, far);
+            threads.execute(() -> pass(far, near, true));
+            pass(near, far, false);
         } catch (IOException e) {
             end(near);
         }
     }
 
-    private void pass(Socket from, Socket to) {
+    private void pass(Socket from, Socket to, boolean back) {
         try {
             InputStream in = from.getInputStream();
             OutputStream out = to.getOutputStream();
             byte[] buffer = new byte[8192];
+            // After a gap nothing may follow.
+            boolean lost = false;
             for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
-                out.write(buffer, 0, n);
+                lost |= back && silent;
+                if (!lost) {
+                    out.write(buffer, 0, n);
+                }
             }
         } catch (IOException e) {
             // cut, or one of the two is gone
