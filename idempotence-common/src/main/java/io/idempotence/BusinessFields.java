@@ -7,12 +7,12 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * The named fields that say which operation this is, and the ID that follows from them.
+ * The named fields that identify an operation, and the ID that follows from them.
  *
- * <p>The ID is the operation's name, a hyphen, and the base64url SHA-256 over the operation and every field in the order of
- * their names, each with its length in front, so that {@code ("ab", "c")} and {@code ("a", "bc")} differ and the order of
- * the calls to {@link #with} does not matter. Values are not recoverable from the ID, but a value of few possibilities (a
- * phone number) can be found by trying: treat such an ID as you treat the value.
+ * <p>The ID is the operation's name, a hyphen, and the base64url SHA-256 over the operation and every field in the order of their names,
+ * each with its length in front. So {@code ("ab", "c")} and {@code ("a", "bc")} differ, and the order of the calls to {@link #with} does
+ * not matter. A value cannot be computed from the ID. But a value with few possibilities, such as a phone number, can be found by trying
+ * them all: protect such an ID like the value.
  *
  * <p>Immutable and thread-safe.
  *
@@ -34,23 +34,23 @@ public final class BusinessFields implements IdempotenceIdGenerator {
     }
 
     /**
-     * These fields and one more.
+     * Adds a field.
      *
      * @param name the field's name, not empty
-     * @param value the field's value in one canonical spelling; an empty value is a value
+     * @param value the field's value in one canonical spelling; may be empty
      * @return new fields; this object is unchanged
-     * @throws IllegalArgumentException if {@code name} is empty or already there, or if either has half a surrogate pair, which
-     *     UTF-8 cannot tell from a question mark
+     * @throws IllegalArgumentException if {@code name} is empty or already there, or if either contains half a surrogate pair, which UTF-8
+     *     would turn into a question mark
      */
     public BusinessFields with(String name, String value) {
         if (name.isEmpty()) {
-            throw new IllegalArgumentException("a business field needs a name");
+            throw new IllegalArgumentException("a business field has an empty name; give it a name");
         }
         checkPairs(name, name);
         checkPairs(name, value);
         SortedMap<String, String> more = new TreeMap<>(fields);
         if (more.putIfAbsent(name, value) != null) {
-            throw new IllegalArgumentException("business field '" + name + "' is given twice");
+            throw new IllegalArgumentException("business field '" + name + "' is given twice; give each field once");
         }
         return new BusinessFields(operation, more);
     }
@@ -58,12 +58,12 @@ public final class BusinessFields implements IdempotenceIdGenerator {
     private static void checkPairs(String field, String text) {
         if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
             throw new IllegalArgumentException("business field '" + field
-                    + "' has half a surrogate pair in it, so that it is no text; fix where it comes from");
+                    + "' contains half a surrogate pair and is not valid text; check where the value comes from");
         }
     }
 
     /**
-     * The ID of these fields: always the same one.
+     * The ID of these fields. Equal fields give an equal ID.
      *
      * @return the ID
      * @throws IllegalStateException if there is no field: every call of the operation would share one ID
@@ -71,8 +71,8 @@ public final class BusinessFields implements IdempotenceIdGenerator {
     @Override
     public IdempotenceId generateId() {
         if (fields.isEmpty()) {
-            throw new IllegalStateException(
-                    "add the fields that tell one '" + operation + "' from another with with()");
+            throw new IllegalStateException("operation '" + operation
+                    + "' has no fields, so all its calls would share one ID; add fields with with()");
         }
         FieldDigest digest = new FieldDigest().add(operation);
         fields.forEach((name, value) -> digest.add(name).add(value));

@@ -3,23 +3,22 @@ package io.idempotence;
 import java.util.Objects;
 
 /**
- * The name of one logical call. Every attempt to carry out that call sends the same ID (promise P1).
+ * The identifier of one logical call. Every attempt of that call sends the same ID (promise P1).
  *
- * <p>An ID is 1 to 255 printable ASCII characters. It is opaque: neither side reads meaning into it. Two IDs are equal
- * when their characters are. By default the header codec also refuses the space, see
- * {@link io.idempotence.http.IdempotencyKeyHeader}.
+ * <p>An ID has 1 to 255 printable ASCII characters. It is opaque: neither side interprets it. Two IDs are equal if their characters are. By
+ * default the header codec also refuses the space, see {@link io.idempotence.http.IdempotencyKeyHeader}.
  *
  * @param value the characters
  */
 public record IdempotenceId(String value) {
-    /** The greatest number of characters an ID can have: 255. */
+    /** The greatest length of an ID: 255 characters. */
     public static final int MAX_LENGTH = 255;
 
     /**
      * Checks the characters.
      *
-     * @throws IllegalArgumentException if {@code value} is empty, longer than 255 characters, or has a character that is
-     *     not printable ASCII; the message names the position, never the value
+     * @throws IllegalArgumentException if {@code value} is empty, longer than 255 characters, or has a character that is not printable
+     *     ASCII; the message contains the position, never the value
      */
     public IdempotenceId {
         Objects.requireNonNull(value, "value");
@@ -39,17 +38,18 @@ public record IdempotenceId(String value) {
     }
 
     /**
-     * An ID of these characters.
+     * An ID with the given characters.
      *
      * @param value the characters
      * @return the ID
-     * @throws IllegalArgumentException as the constructor does
+     * @throws IllegalArgumentException if {@code value} is empty, longer than 255 characters, or has a character that is not printable
+     *     ASCII
      */
     public static IdempotenceId of(String value) {
         return new IdempotenceId(value);
     }
 
-    /** The characters themselves, as a log pattern or a database column would show them. */
+    /** The characters, without any decoration. */
     @Override
     public String toString() {
         return value;

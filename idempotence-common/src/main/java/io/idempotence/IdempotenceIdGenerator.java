@@ -5,15 +5,15 @@ import java.util.Objects;
 import java.util.UUID;
 
 /**
- * Makes the ID of a new logical call.
+ * A source of IDs for new logical calls.
  *
- * <p>Generators are thread-safe and never return the same ID twice, with one exception that is meant:
- * {@link #fromFields}, whose ID follows from what the operation is about.
+ * <p>Generators are thread-safe and never return the same ID twice. The exception is {@link #fromFields}, whose IDs follow from their
+ * fields.
  */
 @FunctionalInterface
 public interface IdempotenceIdGenerator {
     /**
-     * An ID for a new logical call.
+     * Makes an ID for a new logical call.
      *
      * @return the ID
      * @throws IdGenerationException if no ID can be made that is certain to be new
@@ -30,8 +30,8 @@ public interface IdempotenceIdGenerator {
     }
 
     /**
-     * {@link #uuid() UUIDs} with the application's name in front, as in {@code orders-1c2a…}, so that a log line or a record
-     * shows where a call came from.
+     * {@link #uuid() UUIDs} with the application's name in front, such as {@code orders-1c2a…}. A log line or a record then shows where a
+     * call came from.
      *
      * @param application 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen
      * @return the generator
@@ -42,10 +42,10 @@ public interface IdempotenceIdGenerator {
     }
 
     /**
-     * Another generator's IDs with the application's name and a hyphen in front.
+     * The IDs of another generator with the application's name and a hyphen in front.
      *
-     * @param application as in {@link #applicationPrefixed(String)}
-     * @param generator makes the rest
+     * @param application 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen
+     * @param generator makes what follows the hyphen
      * @return the generator
      * @throws IllegalArgumentException if {@code application} is not of that form
      */
@@ -56,12 +56,11 @@ public interface IdempotenceIdGenerator {
     }
 
     /**
-     * Snowflake IDs by the system clock: 41 bits of milliseconds since 2020-01-01, 10 bits of node, 12 bits of sequence,
-     * written as a decimal number. They sort by time and are easy to guess: use them only where the server half puts the
-     * principal into the scope.
+     * Snowflake IDs by the system clock: 41 bits of milliseconds since 2020-01-01, 10 bits of node, 12 bits of sequence, written as a
+     * decimal number. They sort by time and are easy to guess. Use them only where the server half puts the principal into the scope.
      *
-     * @param node this process's number, 0 to 1023; two live processes must not share one. Within a process all callers with one
-     *     node share one sequence
+     * @param node this process's number, 0 to 1023; two live processes must not share one. Within a process all callers with one node share
+     *     one sequence
      * @return the generator
      * @throws IllegalArgumentException if {@code node} is out of range
      */
@@ -70,11 +69,11 @@ public interface IdempotenceIdGenerator {
     }
 
     /**
-     * Snowflake IDs by a given clock. A clock that steps back by up to one second is waited out, by more is refused; an
-     * ID is never repeated while the generator lives.
+     * Snowflake IDs by a given clock. The generator waits if the clock steps back by up to one second, and fails if it steps back by more.
+     * It never repeats an ID.
      *
-     * @param node this process's number, 0 to 1023; no other generator that is alive may have it, in this process or another
-     * @param clock tells the milliseconds
+     * @param node this process's number, 0 to 1023; no other live generator may have it, in this process or another
+     * @param clock the source of the milliseconds
      * @return the generator
      * @throws IllegalArgumentException if {@code node} is out of range
      */
@@ -83,10 +82,10 @@ public interface IdempotenceIdGenerator {
     }
 
     /**
-     * The ID of an operation that has a business meaning of its own, such as registering a phone number: equal fields give
-     * an equal ID, in every process, forever. Add the fields with {@link BusinessFields#with}.
+     * IDs for an operation with a business meaning of its own, such as registering a phone number: equal fields give an equal ID, in every
+     * process and at any time. Add the fields with {@link BusinessFields#with}.
      *
-     * @param operation what is done; 1 to 64 characters as in {@link #applicationPrefixed(String)}
+     * @param operation the operation's name, 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen
      * @return no fields yet
      * @throws IllegalArgumentException if {@code operation} is not of that form
      */

@@ -10,11 +10,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The protected request, or message, whose handler runs in this thread. The server half opens it; the client half derives
- * from it the IDs of the calls that the handler makes, so that a handler that runs again repeats the IDs of its calls. The ID
- * that came in is never sent on itself.
+ * The protected request, or message, whose handler runs in this thread. The server half enters it. The client half derives the IDs of the
+ * handler's own calls from it, so that a handler that runs again repeats those IDs. The inbound ID itself is never sent on.
  *
- * <p>It holds for the threads in which the handler runs. In other threads there is none, unless the work is carried there: {@code
+ * <p>It applies to the threads in which the handler runs. Other threads have none, unless the work is carried there with {@code
  * IdempotenceScope.carried} of the client half, or {@link #enter()}.
  *
  * <p>Thread-safe.
@@ -30,9 +29,9 @@ public final class InboundRequest {
     }
 
     /**
-     * For integrations: a server half calls it once for each execution.
+     * Creates the request of one execution. For integrations: a server half calls it once for each execution.
      *
-     * @param identity the same text for the same request however often it is executed, and another for every other
+     * @param identity a text that is the same for every execution of one request, and different for different requests
      * @return the request
      */
     public static InboundRequest of(String identity) {
@@ -51,24 +50,24 @@ public final class InboundRequest {
     /**
      * Makes this the current request of this thread. For integrations.
      *
-     * @return puts back what was there before; run it in the same thread
+     * @return restores the previous request; run it in the same thread
      */
     public Runnable enter() {
         InboundRequest before = CURRENT.get();
         CURRENT.set(this);
-        // Not removed: the place is taken again by the thread's next request, and costs a look through the others' to
-        // remove.
+        // Set, not removed: the thread's next request uses the entry again, and removing it would search the thread's
+        // other entries.
         return () -> CURRENT.set(before);
     }
 
     /**
-     * The ID of the next call that this request makes: a SHA-256 over the request, the call, and how many equal calls came
-     * before it. Calls that are made in another order keep their IDs unless they are equal.
+     * The ID of the next call that this request makes: a SHA-256 over the request, the call, and the number of equal calls before it.
+     * Different calls keep their IDs if their order changes.
      *
-     * @param client names the target
-     * @param method names the client method
+     * @param client the target's name
+     * @param method the client method's name
      * @param target path and query
-     * @param body what is sent, or null for nothing
+     * @param body the body, or null for none
      * @return the ID, 43 characters
      */
     public IdempotenceId idOfNextCall(String client, String method, String target, byte @Nullable [] body) {

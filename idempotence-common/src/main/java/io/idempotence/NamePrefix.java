@@ -2,7 +2,7 @@ package io.idempotence;
 
 import java.util.regex.Pattern;
 
-/** The form of names that stand in front of an ID. */
+/** The form of the names that precede an ID. */
 final class NamePrefix {
     private static final Pattern VALID = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
 

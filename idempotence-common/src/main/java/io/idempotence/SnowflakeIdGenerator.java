@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** 41 bits of milliseconds, 10 bits of node, 12 bits of sequence. Lock-free. */
+/** A generator of IDs from 41 bits of milliseconds, 10 bits of node and 12 bits of sequence. Lock-free. */
 final class SnowflakeIdGenerator implements IdempotenceIdGenerator {
     static final int MAX_NODE = 1023;
     private static final int NODE_BITS = 10;
@@ -18,13 +18,13 @@ final class SnowflakeIdGenerator implements IdempotenceIdGenerator {
     private static final long EPOCH = Instant.parse("2020-01-01T00:00:00Z").toEpochMilli();
     private static final Duration LONGEST_WAIT = Duration.ofSeconds(1);
 
-    /** By node: two sequences of one node in one process would make the same IDs. At most 1024 entries. */
+    /** The generators of the system clock by node: two sequences of one node in one process would make equal IDs. At most 1024 entries. */
     private static final ConcurrentMap<Integer, SnowflakeIdGenerator> OF_SYSTEM_CLOCK = new ConcurrentHashMap<>();
 
     private final int node;
     private final Clock clock;
 
-    /** Milliseconds and sequence of the last ID, without the node between them: grows with every ID. */
+    /** Milliseconds and sequence of the last ID, without the node between them. Grows with every ID. */
     private final AtomicLong last = new AtomicLong(-1);
 
     SnowflakeIdGenerator(int node, Clock clock) {
@@ -46,11 +46,11 @@ final class SnowflakeIdGenerator implements IdempotenceIdGenerator {
             long now = clock.millis() - EPOCH;
             if (now < 0 || now > MAX_MILLIS) {
                 throw new IdGenerationException(
-                        "the clock is outside 2020 to 2089, the years a snowflake ID can tell; set the clock of this host");
+                        "the clock is outside 2020 to 2089, the years of a snowflake ID; set the clock of this host");
             }
             long previous = last.get();
             long next = Math.max(previous + 1, now << SEQUENCE_BITS);
-            // Never ahead of the clock: after a restart the borrowed milliseconds would be handed out again.
+            // Never ahead of the clock: after a restart the milliseconds taken in advance would be used again.
             if (next >>> SEQUENCE_BITS <= now) {
                 if (last.compareAndSet(previous, next)) {
                     return new IdempotenceId(Long.toString(join(next)));

@@ -1,4 +1,4 @@
-/** The ID of a logical call, how it is made, and the annotation that marks what must carry one. */
+/** The ID of a logical call, its generators, and the annotation for methods whose calls carry one. */
 @NullMarked
 package io.idempotence;
 

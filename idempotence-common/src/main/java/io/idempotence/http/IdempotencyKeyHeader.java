@@ -5,19 +5,19 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Reads and writes the field {@code Idempotency-Key}.
+ * The grammar of the field {@code Idempotency-Key}. It parses and formats IDs.
  *
- * <p>The value is a Structured Field Item of type String (RFC 9651, section 3.3.3; parameters are checked and ignored), or,
- * unless {@link #strict()}, a bare value {@code [A-Za-z0-9][A-Za-z0-9._~:+/=-]{0,254}} taken as it is. Both spellings of the
- * same characters are the same ID. A value that begins with a quote is read strictly. A field that cannot be read is an error,
- * never ignored: ignoring it would run the request unprotected.
+ * <p>The value is a Structured Field Item of type String (RFC 9651, section 3.3.3), whose parameters are checked and ignored. Unless {@link
+ * #strict()}, it may also be a bare value {@code [A-Za-z0-9][A-Za-z0-9._~:+/=-]{0,254}}. Both spellings of the same characters are the same
+ * ID. A value that begins with a quote is parsed strictly. A field that cannot be parsed is an error, because ignoring it would run the
+ * request unprotected.
  *
  * <p>Defaults: bare values accepted, 1 to 255 characters, no space. Immutable and thread-safe.
  */
 public final class IdempotencyKeyHeader {
     private static final IdempotencyKeyHeader STANDARD =
             new IdempotencyKeyHeader(true, 1, IdempotenceId.MAX_LENGTH, false);
-    /** Longer lines are refused unread: twice the longest ID, as each character may be escaped, and room for parameters. */
+    /** The longest line that is parsed: twice the longest ID, because each character may be escaped, and room for parameters. */
     private static final int MAX_LINE = 1024;
 
     private final boolean bareAccepted;
@@ -32,16 +32,16 @@ public final class IdempotencyKeyHeader {
         this.spaceAccepted = spaceAccepted;
     }
 
-    /** How an ID is spelled on the wire. */
+    /** The spelling of an ID on the wire. */
     public enum Style {
-        /** {@code "8e03978e-…"}: a Structured Field string, as the draft asks. */
+        /** {@code "8e03978e-…"}: a Structured Field string, as in the draft. */
         QUOTED,
-        /** {@code 8e03978e-…}: as most services that were there before the draft expect. */
+        /** {@code 8e03978e-…}: what most services from before the draft expect. */
         BARE
     }
 
     /**
-     * The grammar both halves use unless told otherwise.
+     * The default grammar of both halves.
      *
      * @return bare values accepted, 1 to 255 characters, no space
      */
@@ -84,12 +84,11 @@ public final class IdempotencyKeyHeader {
     }
 
     /**
-     * Reads the ID from all lines of the field.
+     * Parses the ID from all lines of the field.
      *
      * @param lines the value of every field line, in order
      * @return the ID, or empty if there is no line
-     * @throws InvalidIdempotencyKeyException if there is more than one line, even an equal one, or the line is not of the
-     *     grammar
+     * @throws InvalidIdempotencyKeyException if there is more than one line, even an equal one, or the line does not conform to the grammar
      */
     public Optional<IdempotenceId> parse(List<String> lines) {
         if (lines.isEmpty()) {
@@ -120,10 +119,10 @@ public final class IdempotencyKeyHeader {
     }
 
     /**
-     * Writes an ID.
+     * Formats an ID.
      *
      * @param id the ID
-     * @param style how to spell it
+     * @param style its spelling
      * @return the value of the field
      * @throws IllegalArgumentException if {@code id} is outside this grammar, or has a character that a bare value cannot have
      */
@@ -166,7 +165,7 @@ public final class IdempotencyKeyHeader {
         return new IdempotenceId(id);
     }
 
-    /** Asked for every request. */
+    /** A loop and not a pattern, because it runs for every request. */
     private static boolean isBare(String value) {
         for (int i = 0; i < value.length(); i++) {
             char c = value.charAt(i);

@@ -2,7 +2,7 @@ package io.idempotence.http;
 
 import io.idempotence.IdempotenceException;
 
-/** The field {@code Idempotency-Key} is there but does not name an ID. The message says why and never shows the value. */
+/** A field {@code Idempotency-Key} that contains no valid ID. The message has the reason and never the value. */
 public final class InvalidIdempotencyKeyException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 

@@ -23,7 +23,7 @@ public enum Refusal {
     /** The first attempt still runs. Send the same request again with the same ID. */
     IN_PROGRESS("in-progress", 409, true, false, "The first request with this Idempotency-Key still runs."),
 
-    /** The execution was abandoned, or its handler marked it unknown (promise P6). A person or a rule must decide. */
+    /** The execution was abandoned, or its handler marked it unknown (promise P6). A person or a recovery rule must decide. */
     OUTCOME_UNKNOWN("outcome-unknown", 409, false, false, "It is not known whether this request was executed."),
 
     /** The operation was executed, but its response could not be stored. */
@@ -52,10 +52,10 @@ public enum Refusal {
     }
 
     /**
-     * The refusal with a code.
+     * Finds the refusal with a code.
      *
      * @param code the value of {@link IdempotenceHeaders#IDEMPOTENCY_REFUSAL}
-     * @return the refusal, or empty if this version has none with the code
+     * @return the refusal, or empty if this version has none with that code
      */
     public static Optional<Refusal> ofCode(String code) {
         return Optional.ofNullable(BY_CODE.get(code.trim()));
@@ -98,7 +98,7 @@ public enum Refusal {
     }
 
     /**
-     * One sentence for a person.
+     * A sentence that describes the refusal for a person.
      *
      * @return the {@code title} of the problem
      */

@@ -5,7 +5,7 @@ import java.util.regex.Pattern;
 /** A Structured Field Item of type String with parameters (RFC 9651, sections 4.2.3 and 4.2.5). */
 final class StructuredString {
     /**
-     * One parameter's value: decimal or integer, string, token, byte sequence, boolean, date, display string. Every
+     * The parameters, whose values are decimals or integers, strings, tokens, byte sequences, booleans, dates or display strings. Every
      * quantifier is possessive or over disjoint characters, so matching is linear in a line whose length is capped.
      */
     private static final Pattern PARAMETERS = Pattern.compile("(?:; *[a-z*][a-z0-9_.*-]*+(?:=(?:"

@@ -1,4 +1,4 @@
-/** What both halves say to each other over HTTP: headers, the grammar of the ID, refusals. */
+/** The HTTP contract of both halves: headers, the grammar of the ID, refusals. */
 @NullMarked
 package io.idempotence.http;
 

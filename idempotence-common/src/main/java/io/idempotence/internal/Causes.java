@@ -3,15 +3,15 @@ package io.idempotence.internal;
 import java.util.Objects;
 import java.util.stream.Stream;
 
-/** Why something was thrown: containers, pools and drivers wrap. */
+/** The causes of an exception. Containers, pools and drivers wrap exceptions. */
 public final class Causes {
-    /** Causes may go round in circles. */
+    /** A limit, because causes may form a cycle. */
     private static final int MOST = 20;
 
     private Causes() {}
 
     /**
-     * An exception and what caused it, outermost first.
+     * An exception and its causes, outermost first.
      *
      * @param thrown the exception
      * @return itself, its cause and so on, at most 20
@@ -21,7 +21,7 @@ public final class Causes {
     }
 
     /**
-     * Whether an exception, or one of those that caused it, is of a class.
+     * Whether an exception or one of its causes is of a class.
      *
      * @param thrown the exception
      * @param type the class

@@ -5,13 +5,13 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
-/** SHA-256 over fields, each with its length in front, so that no field can run into the next. Not thread-safe. */
+/** A SHA-256 over fields, each with its length in front, so that no two lists of fields have the same input. Not thread-safe. */
 public final class FieldDigest {
-    /** Never updated. */
+    /** A template to clone. Never updated. */
     private static final MessageDigest EMPTY = newSha256();
 
     private final MessageDigest digest = sha256();
-    /** Short fields are gathered: a digest has much to do for each call. */
+    /** A buffer for short fields, because each call of the digest has a fixed cost. */
     private final ByteBuffer gathered = ByteBuffer.allocate(256);
 
     /**
@@ -49,9 +49,9 @@ public final class FieldDigest {
     }
 
     /**
-     * Adds a part of a field that {@link #length} has begun.
+     * Adds a part of a field that {@link #length} began.
      *
-     * @param bytes where the part is
+     * @param bytes contains the part
      * @param offset its first byte
      * @param count how many bytes
      * @return this
@@ -69,7 +69,7 @@ public final class FieldDigest {
     }
 
     /**
-     * The digest; this object is then empty again.
+     * Computes the digest, and resets this object.
      *
      * @return 32 bytes
      */
@@ -83,7 +83,7 @@ public final class FieldDigest {
         gathered.clear();
     }
 
-    /** A copy: the look for a provider would cost more than the digest of a short request. */
+    /** A clone: looking up a provider would cost more than digesting a short request. */
     private static MessageDigest sha256() {
         try {
             return (MessageDigest) EMPTY.clone();

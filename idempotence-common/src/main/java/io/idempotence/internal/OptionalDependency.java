@@ -5,12 +5,12 @@ public final class OptionalDependency {
     private OptionalDependency() {}
 
     /**
-     * Fails unless a library is there.
+     * Fails unless a library is on the class path.
      *
      * @param user the class that needs the library
-     * @param className of a class in the library
-     * @param fix what needs the library, and what to add
-     * @throws IllegalStateException if the class cannot be found; says {@code fix}
+     * @param className a class in the library
+     * @param fix the message: what needs the library, and what to add
+     * @throws IllegalStateException with the message {@code fix} if the class cannot be found
      */
     public static void require(Class<?> user, String className, String fix) {
         try {

@@ -1,4 +1,4 @@
-/** Shared by the modules of this project; not for users, may change in any release. */
+/** Code that the modules of this project share. Not for users; may change in any release. */
 @NullMarked
 package io.idempotence.internal;
 
