@@ -5,7 +5,7 @@ import java.util.Optional;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** A command that changes one record, and asks before it does. */
+/** A command that changes one record, and asks a person first. */
 abstract class ChangingCommand extends OperatorCommand {
     @Mixin
     private final RecordOptions record = new RecordOptions();
@@ -33,7 +33,10 @@ abstract class ChangingCommand extends OperatorCommand {
         return record;
     }
 
-    /** Whether the person agrees, with the record before their eyes; on standard error, as the result is yet to come. */
+    /**
+     * Whether a person confirms the change, or {@code --yes} was given. The record and the question go to standard error, because standard
+     * output is for the result.
+     */
     boolean agreed(Optional<IdempotenceRecord> seen, String question) {
         if (yes) {
             return true;

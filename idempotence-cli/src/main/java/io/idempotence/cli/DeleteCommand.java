@@ -10,7 +10,7 @@ import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** Forgets one ID. */
+/** The command {@code delete}, which forgets one ID. */
 @Command(
         name = "delete",
         sortOptions = false,
@@ -20,7 +20,7 @@ import picocli.CommandLine.Option;
 final class DeleteCommand extends ChangingCommand {
     @Option(
             names = "--force",
-            description = "Delete it even if its operation runs, or its outcome is not known: it may then run twice.")
+            description = "Delete it even if its operation runs or its outcome is unknown: it may then run twice.")
     private boolean force;
 
     @Override
@@ -38,25 +38,25 @@ final class DeleteCommand extends ChangingCommand {
             return notFound(output);
         }
         boolean uncertain = seen.filter(IdempotenceAdmin::isUncertain).isPresent();
-        // What saveIfAbsent leaves is in progress for good.
+        // A record of saveIfAbsent is in progress until it is deleted or its retention ends.
         boolean runs = !record().isSaved()
                 && seen.filter(record -> record.state() == RecordState.IN_PROGRESS)
                         .isPresent();
         if (uncertain) {
-            err().println("its outcome is not known: find out, and use resolve");
+            err().println("its outcome is unknown: check the business data, and use resolve");
         }
         if (runs) {
-            err().println("its operation runs, and would run again beside itself");
+            err().println("its operation still runs, and the next attempt would run it at the same time");
         }
         if ((uncertain || runs) && !force) {
-            err().println("not deleted; --force deletes it all the same");
+            err().println("not deleted; to delete it anyway, add --force");
             return OperatorTool.NOT_DONE;
         }
-        if (!agreed(seen, "Delete it? The next attempt will run the operation as if it had never been tried.")) {
+        if (!agreed(seen, "Delete it? The next attempt will run the operation as a first one.")) {
             return OperatorTool.NOT_DONE;
         }
         if (!corrupt && !sameAs(seen, admin.find(key))) {
-            err().println("it has changed meanwhile, and was not deleted; look at it again");
+            err().println("it has changed since it was read, and was not deleted; read it again with find");
             return OperatorTool.NOT_DONE;
         }
         if (!admin.delete(key)) {

@@ -10,7 +10,7 @@ import java.util.logging.Logger;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
-/** Opens a connection for each use: one person's commands need no pool. */
+/** A {@code DataSource} that opens a new connection each time, without a pool. */
 final class DriverDataSource implements DataSource {
     private static final int LOGIN_SECONDS = 10;
 
@@ -61,7 +61,7 @@ final class DriverDataSource implements DataSource {
 
     @Override
     public <T> T unwrap(Class<T> type) throws SQLException {
-        throw new SQLException("wraps nothing");
+        throw new SQLException("this DataSource wraps no other");
     }
 
     @Override

@@ -5,7 +5,7 @@ import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** Shows the records of one ID. */
+/** The command {@code find}, which shows the records of one ID. */
 @Command(
         name = "find",
         sortOptions = false,

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** Lists records by their state. */
+/** The command {@code list}, which lists records by their state. */
 @Command(
         name = "list",
         sortOptions = false,
@@ -28,7 +28,7 @@ final class ListCommand extends OperatorCommand {
     @Option(names = "--abandoned", description = "Claimed, the lease is over, nothing was recorded.")
     private boolean abandoned;
 
-    @Option(names = "--unknown", description = "The handler said that its outcome is uncertain.")
+    @Option(names = "--unknown", description = "The handler marked its outcome as unknown.")
     private boolean unknown;
 
     @Option(
@@ -49,7 +49,7 @@ final class ListCommand extends OperatorCommand {
     void check() {
         if (olderThan != null && !UNCERTAIN.containsAll(wanted())) {
             throw new IllegalArgumentException(
-                    "--older-than is about abandoned and unknown records; the others do not tell how old they are");
+                    "--older-than is for abandoned and unknown records only; the age of other records is not stored");
         }
     }
 

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParentCommand;
 
-/** A command: opens the storage, works on one namespace, and prints what it found. */
+/** A command on the records of one namespace. It opens the storage and prints its result. */
 abstract class OperatorCommand implements Callable<Integer> {
     private static final Duration BETWEEN_PROGRESS = Duration.ofSeconds(2);
 
@@ -39,15 +39,15 @@ abstract class OperatorCommand implements Callable<Integer> {
         return ofKey.orElse(namespace != null ? namespace : "default");
     }
 
-    /** The namespace that a key names. */
+    /** The namespace of {@code --key}, if that is given. */
     Optional<String> namespaceOfKey() {
         return Optional.empty();
     }
 
-    /** Looks at the options before anything is opened. */
+    /** Checks the options before the storage is opened. */
     void check() {}
 
-    /** Does the work; returns the exit code. */
+    /** Runs the command and returns the exit code. */
     abstract int run(IdempotenceAdmin admin, Output output);
 
     OperatorTool tool() {

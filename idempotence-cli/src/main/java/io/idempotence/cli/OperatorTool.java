@@ -19,8 +19,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
 
 /**
- * {@code idempotence}, for the people who run a service: finds one record, lists uncertain ones, resolves or deletes one, counts them.
- * How to use it when: {@code docs/operations.md}.
+ * The command-line tool {@code idempotence}, for the people who run a service. It finds one record, lists uncertain ones, resolves or
+ * deletes one, and counts them. {@code docs/operations.md} describes when to use it.
  */
 @Command(
         name = "idempotence",
@@ -40,7 +40,7 @@ import picocli.CommandLine.ScopeType;
         exitCodeList = {
             "0:done",
             "1:no such record, or nothing was changed, or the record cannot be read",
-            "2:the options are wrong, or there was nobody to ask",
+            "2:the options are wrong, or there was no terminal to ask on",
             "3:the storage cannot be used, or the tool failed"
         })
 public final class OperatorTool {
@@ -131,7 +131,7 @@ public final class OperatorTool {
         return UNAVAILABLE;
     }
 
-    /** An argument in the wrong place is repeated by the parser; it may be a URI. */
+    /** Removes a password from a message of the parser, which repeats a misplaced argument, perhaps a URI. */
     private static String withoutPassword(@Nullable String message) {
         return String.valueOf(message)
                 .replaceAll("://[^\\s'\"]*@", "://...@")

@@ -10,7 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 
-/** Writes what a command found, as a table or as JSON. Records are written while they are found. */
+/** The output of a command, as a table or as JSON. Each record is written as soon as it is found. */
 final class Output {
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -27,7 +27,7 @@ final class Output {
         return json;
     }
 
-    /** One record of a list; {@code kind} says what the ID was used for, and may be empty. */
+    /** Writes one record of a list. {@code kind} is what the ID was used for, or empty. */
     void row(String kind, IdempotenceRecord record) {
         if (json) {
             Map<String, Object> fields = new LinkedHashMap<>();
@@ -64,7 +64,7 @@ final class Output {
         look();
     }
 
-    /** The end of a list. */
+    /** Ends a list. */
     void endOfRows() {
         if (json) {
             out.println(rows == 0 ? "[]" : "\n]");
@@ -76,7 +76,7 @@ final class Output {
         return rows;
     }
 
-    /** What a command that changes or counts has to say. */
+    /** Writes the result of a command that changes or counts. */
     void object(Map<String, ?> fields) {
         out.println(text(fields));
         look();
@@ -87,7 +87,7 @@ final class Output {
         look();
     }
 
-    /** Whoever reads has enough, as {@code head} does: nothing is left to do. */
+    /** Ends the command when the reader has closed the output, as {@code head} does. */
     private void look() {
         if (out.checkError()) {
             throw new ClosedException();
@@ -120,7 +120,7 @@ final class Output {
         return fields;
     }
 
-    /** {@code in-progress}, {@code completed}, {@code released}, {@code unknown}, {@code abandoned}. */
+    /** The name of a state: {@code in-progress}, {@code completed}, {@code released}, {@code unknown} or {@code abandoned}. */
     static String shown(RecordState state) {
         return state.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
@@ -133,7 +133,7 @@ final class Output {
         }
     }
 
-    /** Nobody reads any more. */
+    /** The end of a command whose reader has closed the output. */
     static final class ClosedException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Which record: an ID and what it was used for, or the key that a list showed. */
+/** The options that select a record: an ID and its use, or the key that a list showed. */
 final class RecordOptions {
     private static final Pattern KEY = Pattern.compile("idem:([A-Za-z0-9][A-Za-z0-9._-]{0,63}):[A-Za-z0-9_-]{43}");
 
@@ -55,14 +55,14 @@ final class RecordOptions {
             description = "The operation of an execution that was given one. Looks at executions only.")
     private @Nullable String operation;
 
-    /** What an ID was used for. The same ID may be used for each. */
+    /** The use of an ID. Each use of the same ID has a record of its own. */
     enum Kind {
         request,
         execute,
         saved
     }
 
-    /** The namespace in the key, if a key is given. */
+    /** The namespace in {@code --key}, if that is given. */
     Optional<String> namespaceOfKey() {
         if (key == null) {
             return Optional.empty();
@@ -75,12 +75,12 @@ final class RecordOptions {
         return Optional.of(form.group(1));
     }
 
-    /** Whether it is said to be what saveIfAbsent leaves. */
+    /** Whether {@code --kind} is {@code saved}. */
     boolean isSaved() {
         return kind == Kind.saved;
     }
 
-    /** The one record to change. */
+    /** The key of the record to change. */
     StorageKey key(IdempotenceAdmin admin) {
         if (key != null) {
             return new StorageKey(key);
@@ -89,7 +89,7 @@ final class RecordOptions {
         return keyOf(admin, kind == null ? usual : kind);
     }
 
-    /** Where the ID may be; not for a --key. */
+    /** The keys under which the ID may have a record. Not for {@code --key}. */
     Map<Kind, StorageKey> keys(IdempotenceAdmin admin) {
         Map<Kind, StorageKey> keys = new EnumMap<>(Kind.class);
         for (Kind each : Kind.values()) {
@@ -112,9 +112,9 @@ final class RecordOptions {
         return key != null;
     }
 
-    /** What to try when there is no such record. */
+    /** What to check if there is no such record. */
     String hint() {
-        String gone = "it is another namespace's, its retention is over, or it never came here";
+        String gone = "it belongs to another namespace, its retention is over, or it was never used here";
         if (key != null) {
             return gone;
         }

@@ -13,7 +13,7 @@ import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** Ends the uncertainty about one record. */
+/** The command {@code resolve}, which ends the uncertainty about one record. */
 @Command(
         name = "resolve",
         sortOptions = false,
@@ -22,7 +22,7 @@ import picocli.CommandLine.Option;
                         + " Changes nothing if somebody else was faster.")
 final class ResolveCommand extends ChangingCommand {
     @ArgGroup(multiplicity = "1")
-    private @Nullable Answer answer;
+    private @Nullable Finding finding;
 
     @Option(
             names = "--retention",
@@ -31,7 +31,7 @@ final class ResolveCommand extends ChangingCommand {
             description = "How long the ID is remembered from now on at least. Default: 1d.")
     private Duration retention = Duration.ofDays(1);
 
-    private static final class Answer {
+    private static final class Finding {
         @Option(
                 names = "--applied",
                 required = true,
@@ -47,7 +47,7 @@ final class ResolveCommand extends ChangingCommand {
 
     @Override
     int run(IdempotenceAdmin admin, Output output) {
-        boolean applied = answer != null && answer.applied;
+        boolean applied = finding != null && finding.applied;
         StorageKey key = record().key(admin);
         Optional<IdempotenceRecord> seen = admin.find(key);
         if (seen.isEmpty()) {
@@ -77,7 +77,7 @@ final class ResolveCommand extends ChangingCommand {
             output.object(result);
         }
         if (!done) {
-            err().println("the record has changed since it was looked at: nothing was done; look again with find");
+            err().println("the record has changed since it was read, and nothing was done; read it again with find");
             return OperatorTool.NOT_DONE;
         }
         if (!output.isJson()) {
@@ -86,12 +86,15 @@ final class ResolveCommand extends ChangingCommand {
         return OperatorTool.OK;
     }
 
-    /** Somebody may have been quicker: this tool before its answer got lost, another person, or the owner with a result of its own. */
+    /**
+     * The result for the person. The record may be resolved already: by this tool before a reply was lost, by another person, or by its
+     * owner with a result.
+     */
     private static String said(boolean applied, boolean already) {
         if (already) {
             return applied
                     ? "already completed, perhaps by its owner: it never runs again"
-                    : "already given back: the next attempt runs the operation";
+                    : "already released: the next attempt runs the operation";
         }
         return applied
                 ? "resolved as applied: it never runs again; later attempts are refused as result-unavailable"

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import picocli.CommandLine.Command;
 
-/** Counts records. */
+/** The command {@code stats}, which counts records. */
 @Command(
         name = "stats",
         sortOptions = false,

@@ -17,9 +17,11 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ScopeType;
 import redis.clients.jedis.DefaultJedisClientConfig;
 
-/** Which storage, and as whom. */
+/** The options that select the storage and its user. */
 final class StorageOptions {
-    /** No other program reads variables under this prefix: the tool's settings must not disturb a service beside it. */
+    /**
+     * The prefix of this tool's variables. No other program uses it, so that the tool's settings do not affect a service on the same host.
+     */
     private static final String PREFIX = "IDEMPOTENCE_CLI_";
 
     private static final String REDIS = PREFIX + "REDIS";
@@ -30,7 +32,7 @@ final class StorageOptions {
     private static final List<String> VARIABLES = List.of(REDIS, REDIS_PASSWORD, JDBC, JDBC_PASSWORD);
 
     private static final int CONNECT_MILLIS = 2_000;
-    private static final int ANSWER_MILLIS = 5_000;
+    private static final int REPLY_MILLIS = 5_000;
 
     @Option(
             scope = ScopeType.INHERIT,
@@ -52,7 +54,7 @@ final class StorageOptions {
             scope = ScopeType.INHERIT,
             names = "--sentinel",
             paramLabel = "<primary>",
-            description = "--redis names Sentinels, which know the primary under this name.")
+            description = "The name of the primary in the Sentinels whose addresses --redis gives.")
     private @Nullable String sentinel;
 
     @Option(
@@ -93,9 +95,9 @@ final class StorageOptions {
     private @Nullable String jdbcAppliedTable;
 
     /**
-     * Connects.
+     * Opens the storage.
      *
-     * @throws IllegalArgumentException if the options are wrong; the message holds no password
+     * @throws IllegalArgumentException if the options are wrong; the message contains no password
      */
     IdempotenceStorage open(Map<String, String> environment) {
         for (String name : new TreeSet<>(environment.keySet())) {
@@ -110,14 +112,15 @@ final class StorageOptions {
             url = environment.get(JDBC);
         }
         if (where != null && url != null) {
-            throw new IllegalArgumentException("the records are in one place: give --redis or --jdbc");
+            throw new IllegalArgumentException(
+                    "both --redis and --jdbc are given, and the records are in one storage: give one of them");
         }
         if (url != null) {
             return database(url, environment.get(JDBC_PASSWORD));
         }
         if (where == null || where.isBlank()) {
             throw new IllegalArgumentException(
-                    "say where the records are: --redis host:port or --jdbc URL, or the variable " + REDIS + " or "
+                    "no storage is given: add --redis host:port or --jdbc URL, or set the variable " + REDIS + " or "
                             + JDBC);
         }
         String password = environment.get(REDIS_PASSWORD);
@@ -134,7 +137,7 @@ final class StorageOptions {
             DriverManager.getDriver(url);
         } catch (SQLException e) {
             throw new IllegalArgumentException(
-                    "no driver knows the URL of --jdbc; built in are jdbc:postgresql: and jdbc:mariadb:. For another database run"
+                    "no driver accepts the URL of --jdbc; built in are jdbc:postgresql: and jdbc:mariadb:. For another database run"
                             + " java -cp idempotence.jar:driver.jar io.idempotence.cli.OperatorTool");
         }
         JdbcIdempotenceStorage.Builder builder = JdbcIdempotenceStorage.builder(
@@ -158,7 +161,7 @@ final class StorageOptions {
         }
     }
 
-    /** Parameters may hold a password. */
+    /** Removes the parameters of a URL, which may contain a password. */
     private static String withoutParameters(String url) {
         return url.replaceFirst("[?;].*", "");
     }
@@ -166,7 +169,7 @@ final class StorageOptions {
     private RedisIdempotenceStorage.Builder ofAddresses(String addresses, @Nullable String password) {
         DefaultJedisClientConfig.Builder client = DefaultJedisClientConfig.builder()
                 .connectionTimeoutMillis(CONNECT_MILLIS)
-                .socketTimeoutMillis(ANSWER_MILLIS);
+                .socketTimeoutMillis(REPLY_MILLIS);
         if (redisUser != null) {
             client.user(redisUser);
         }

@@ -4,15 +4,15 @@ import java.io.Console;
 import java.lang.reflect.Method;
 import org.jspecify.annotations.Nullable;
 
-/** Where a person can be asked. */
+/** The terminal on which a person confirms a change. */
 interface Terminal {
-    /** Whether there is a person. */
+    /** Whether there is a terminal. */
     boolean isThere();
 
-    /** Asks. True only for a plain yes. */
+    /** Asks a question. True only if the person types {@code y} or {@code yes}. */
     boolean agrees(String question);
 
-    /** The terminal this process was started on, if it was. */
+    /** The terminal of this process, if it has one. */
     static Terminal system() {
         return new Terminal() {
             @Override
@@ -23,13 +23,16 @@ interface Terminal {
             @Override
             public boolean agrees(String question) {
                 Console console = System.console();
-                String answer = console == null ? null : console.readLine("%s [y/N] ", question);
-                return answer != null && answer.strip().matches("(?i)y|yes");
+                String line = console == null ? null : console.readLine("%s [y/N] ", question);
+                return line != null && line.strip().matches("(?i)y|yes");
             }
         };
     }
 
-    /** From Java 22 on there may be a console without a terminal; it says so itself. Before, there is none. */
+    /**
+     * Whether a console is a terminal. From Java 22 on a console may be none, and its {@code isTerminal} shows that. Before, a process
+     * without a terminal has no console.
+     */
     private static boolean isTerminal(@Nullable Console console) {
         if (console == null) {
             return false;

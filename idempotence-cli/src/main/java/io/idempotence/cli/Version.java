@@ -3,7 +3,7 @@ package io.idempotence.cli;
 import java.util.Objects;
 import picocli.CommandLine.IVersionProvider;
 
-/** The version in the jar's manifest. */
+/** The version in the manifest of the jar. */
 final class Version implements IVersionProvider {
     @Override
     public String[] getVersion() {

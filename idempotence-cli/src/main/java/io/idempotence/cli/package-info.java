@@ -1,4 +1,4 @@
-/** {@code idempotence}: finds, lists, resolves, deletes and counts records from a command line. */
+/** The command-line tool {@code idempotence}, which finds, lists, resolves, deletes and counts records. */
 @NullMarked
 package io.idempotence.cli;
 

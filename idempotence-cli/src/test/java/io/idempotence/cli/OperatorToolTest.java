@@ -315,7 +315,7 @@ class OperatorToolTest {
             if (options.length > 1) {
                 assertThat(json().get("resolved").asBoolean()).isTrue();
             } else {
-                assertThat(output()).startsWith(applied ? "already completed" : "already given back");
+                assertThat(output()).startsWith(applied ? "already completed" : "already released");
             }
         }
     }
@@ -354,7 +354,7 @@ class OperatorToolTest {
         StorageKey abandoned = abandon().key();
 
         assertThat(run("delete", "--key", running.value(), "--yes")).isEqualTo(1);
-        assertThat(errors()).contains("its operation runs").contains("--force");
+        assertThat(errors()).contains("its operation still runs").contains("--force");
         assertThat(run("delete", "--key", abandoned.value(), "--yes")).isEqualTo(1);
         assertThat(errors()).contains("use resolve").contains("--force");
         assertThat(state(running)).isEqualTo(RecordState.IN_PROGRESS);
