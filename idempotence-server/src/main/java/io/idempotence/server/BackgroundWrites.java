@@ -12,12 +12,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** Writes of one kind that could not be made when they were due, each retried until it is made or given up (T22). */
+/** Writes of one kind that failed when they were due. Each is retried until it succeeds or is given up (T22). */
 final class BackgroundWrites implements AutoCloseable {
     private static final Duration FIRST_DELAY = Duration.ofMillis(100);
     private static final Duration LONGEST_DELAY = Duration.ofSeconds(1);
 
-    /** What all waiting writes may hold in memory; one more is given up loudly. */
+    /** The memory that all waiting writes may hold. A write beyond it is given up and reported. */
     static final long MAX_BYTES = 64L << 20;
 
     static final int BYTES_PER_WRITE = 1024;
@@ -32,25 +32,25 @@ final class BackgroundWrites implements AutoCloseable {
     private final Scheduler scheduler;
     private final AtomicLong bytes = new AtomicLong();
 
-    /** What is to be done still, so that it can be done once more when this is closed. */
+    /** The tasks that have not run yet, so that {@link #close} can run each of them once more. */
     private final Map<Runnable, IdempotenceId> waiting = new ConcurrentHashMap<>();
 
     private volatile boolean closed;
-    /** When what is under way is interrupted, by {@link System#nanoTime}. */
+    /** When running writes are interrupted, by {@link System#nanoTime}. */
     private volatile long end;
 
     /**
-     * @param guard of the storage that is written to
-     * @param threads at most
-     * @param givenUp what the listener is told of a write that is given up
+     * @param guard the guard of the storage that is written to
+     * @param threads the largest number of threads
+     * @param givenUp the event for a write that is given up
      */
     BackgroundWrites(Events events, StorageGuard guard, String threadName, int threads, IdempotenceEvent givenUp) {
         this(events, guard, threadName, threads, givenUp, System::nanoTime, Duration.ofSeconds(5));
     }
 
     /**
-     * @param nanoTime tells when a write is given up; as {@link System#nanoTime}
-     * @param closing how long what waits may take when this is closed
+     * @param nanoTime the clock that decides when a write is given up, like {@link System#nanoTime}
+     * @param closing how long {@link #close} waits for the remaining writes
      */
     BackgroundWrites(
             Events events,
@@ -70,12 +70,12 @@ final class BackgroundWrites implements AutoCloseable {
         this.scheduler = new Scheduler(threadName, threads);
     }
 
-    /** Tries a write again and again until it succeeds, finds the record damaged, or {@code giveUpAfter} has passed. */
+    /** Retries a write until it succeeds, finds a damaged record, or {@code giveUpAfter} has passed. */
     void retry(IdempotenceId id, int size, Duration giveUpAfter, Runnable write, Runnable afterwards) {
         long cost = (long) size + BYTES_PER_WRITE;
         if (bytes.addAndGet(cost) > MAX_BYTES) {
             bytes.addAndGet(-cost);
-            giveUp(id, "too many wait for the storage", null);
+            giveUp(id, "too many writes wait for the storage", null);
             afterwards.run();
             return;
         }
@@ -89,7 +89,7 @@ final class BackgroundWrites implements AutoCloseable {
         add(write.id, delay, () -> attempt(write, delay));
     }
 
-    /** Runs a task once, later, or when this is closed. */
+    /** Runs a task once: after the delay, or when this is closed. */
     void add(IdempotenceId id, Duration delay, Runnable task) {
         waiting.put(task, id);
         if (scheduler.later(delay, () -> runOnce(task)) == null) {
@@ -104,41 +104,42 @@ final class BackgroundWrites implements AutoCloseable {
     }
 
     private void attempt(Write write, Duration delay) {
-        // What began before the end is tried once more.
+        // An attempt that began before the closing is not the last one.
         boolean last = closed;
         boolean isTime = nanoTime.getAsLong() - write.giveUpAt < 0;
         if (!last && isTime && guard.isOpen()) {
-            // No thread is spent on it: the first probe that succeeds flushes.
+            // An open breaker costs no thread: the first probe that succeeds flushes.
             schedule(write, LONGEST_DELAY);
             return;
         }
         try {
             write.write.run();
-            Events.LOG.debug("a write that had failed before has been made");
+            Events.LOG.debug("a write that had failed before has succeeded");
             done(write);
         } catch (CorruptRecordException e) {
             done(write);
             events.storageFailed(write.id, "a write was given up", e);
         } catch (Throwable e) {
-            // Whatever a storage throws: an end that is not written would be a false "outcome unknown" (T22).
+            // Any exception of a storage counts: a completion that is not written would be a false "outcome unknown"
+            // (T22).
             if (last || (closed && System.nanoTime() - end >= 0)) {
                 giveUp(write.id, "closed", e);
             } else if (isTime) {
-                events.logStorageFailed(write.id, "a write in the background", e);
+                events.logStorageFailed(write.id, "a background write failed", e);
                 Duration doubled = delay.multipliedBy(2);
                 schedule(write, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
             } else {
                 done(write);
-                giveUp(write.id, "its time is over", e);
+                giveUp(write.id, "its retention is over", e);
             }
         }
     }
 
     private void giveUp(IdempotenceId id, String why, @Nullable Throwable cause) {
         if (cause != null) {
-            events.logStorageFailed(id, "a write in the background", cause);
+            events.logStorageFailed(id, "a background write failed", cause);
         }
-        // One line for each, without a stack trace: somebody must find their IDs.
+        // One line for each, without a stack trace: operators must find the IDs.
         events.publish(givenUp, id, "a write was given up, " + why + "; its record may show as abandoned");
     }
 
@@ -147,33 +148,31 @@ final class BackgroundWrites implements AutoCloseable {
         write.afterwards.run();
     }
 
-    /** Whether writes wait. */
     boolean isAwaiting() {
         return !waiting.isEmpty();
     }
 
-    /** Tries every write that waits now, whatever its back-off: the storage is back. */
+    /** Retries every waiting write now, regardless of its back-off. Called when the storage is back. */
     void flush() {
         waiting.keySet().forEach(task -> scheduler.later(Duration.ZERO, () -> runOnce(task)));
     }
 
     /**
-     * Stops the threads after one more try of everything that waits, on as many threads again, for at most 5 seconds. What is
-     * then left is given up.
+     * Retries every waiting write once, on additional threads, for at most 5 seconds, and then stops the threads. The rest is given up.
      */
     @Override
     public void close() {
         beginClose().run();
     }
 
-    /** Begins to close; what is returned waits for the end, so that several can be closed in the time of one. */
+    /** Begins to close. The returned task waits for the end, so that several instances can close at the same time. */
     Runnable beginClose() {
         if (!closed) {
             end = System.nanoTime() + closing.toNanos();
             closed = true;
         }
         scheduler.beginClose();
-        // Beside those that are under way, which may hang.
+        // Additional threads, because the running writes may hang.
         ThreadPoolExecutor last = new ThreadPoolExecutor(
                 threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), Scheduler.daemons(threadName));
         waiting.keySet().forEach(task -> last.execute(() -> runOnce(task)));
@@ -182,7 +181,7 @@ final class BackgroundWrites implements AutoCloseable {
     }
 
     private void endClose(ThreadPoolExecutor last) {
-        // A write that is under way may yet succeed: it is not interrupted while there is time.
+        // A running write may still succeed, so it is not interrupted before the end.
         boolean interrupted = scheduler.isInterruptedBefore(end) | Scheduler.isInterruptedBefore(end, last);
         waiting.forEach((task, id) -> {
             if (waiting.remove(task) != null) {

@@ -14,11 +14,11 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The right to run one handler, held by the transport that runs it. Thread-safe; the first {@link #finish} or
- * {@link #finishProvisionally} counts.
+ * The right to run one handler, held by the transport that runs it. Thread-safe. Only the first {@link #finish} or {@link
+ * #finishProvisionally} has an effect.
  */
 public final class ClaimedExecution implements IdempotentExecution {
-    /** What is declared of what the handler did. */
+    /** What the handler declared about its effects. */
     private enum Effect {
         UNDECLARED,
         NONE,
@@ -45,7 +45,7 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     private volatile long claimNanos;
 
-    /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
+    /** @param claimLeft a time at or before the sending of the claim, by {@link System#nanoTime} */
     ClaimedExecution(
             EngineParts parts,
             IdempotentCall call,
@@ -59,7 +59,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         this.claim = claimed.claim();
         this.takenOver = claimed.takenOver();
         this.lease = new Lease(parts.storage(), events, id, claim, policy.lease(), claimLeft);
-        // The key and not the ID, which two tenants may share.
+        // The key and not the ID, because two tenants may have the same ID.
         this.inbound = InboundRequest.of(claim.key().value());
         this.policy = policy;
     }
@@ -130,9 +130,9 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * What the policy says to a status.
+     * The policy's verdict for a status.
      *
-     * @param status of the handler's response
+     * @param status the status of the handler's response
      * @return the policy's verdict; {@code RELEASE} instead of {@code UNKNOWN} if the handler declared that nothing took effect
      */
     public Verdict byStatus(int status) {
@@ -141,10 +141,10 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * What the policy says to an exception.
+     * The policy's verdict for an exception.
      *
-     * @param exception that left the handler
-     * @return as {@link #byStatus}
+     * @param exception the exception that left the handler
+     * @return the policy's verdict; {@code RELEASE} instead of {@code UNKNOWN} if the handler declared that nothing took effect
      */
     public Verdict byException(Throwable exception) {
         byPolicyFor = ReleaseReason.ofException(exception);
@@ -156,11 +156,11 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * What will become of the ID.
+     * The final verdict about the ID.
      *
-     * @param byPolicy what the policy says
-     * @return what the handler decided, else {@code byPolicy}; {@code UNKNOWN} instead of {@code RELEASE} if the handler declared
-     *     that it took effect
+     * @param byPolicy the policy's verdict
+     * @return the handler's decision, else {@code byPolicy}; {@code UNKNOWN} instead of {@code RELEASE} if the handler declared that it
+     *     took effect
      */
     public Verdict verdict(Verdict byPolicy) {
         Verdict asked = asked(byPolicy);
@@ -173,10 +173,10 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * The handler runs in this thread now: the ID is in its MDC as {@code idempotenceId}, and the calls it makes through a client
-     * half derive their IDs from it ({@link InboundRequest}).
+     * Prepares this thread to run the handler: its MDC gets the ID as {@code idempotenceId}, and the handler's calls through a client half
+     * derive their IDs from this execution ({@link InboundRequest}).
      *
-     * @return puts back what was there before; to be run on the same thread
+     * @return restores the state from before; run it on the same thread
      */
     public Runnable enter() {
         Runnable leaveLog = LoggedId.put(id);
@@ -188,37 +188,37 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * Records how the handler ended, like {@link #finish}, without a result: if the ID is kept, later attempts are refused as
+     * Records the end of the handler like {@link #finish}, without a result: if the ID is kept, later attempts are refused as
      * result-unavailable.
      *
-     * @param byPolicy what the policy says; the handler's own decision wins
-     * @return as {@link #finish}
+     * @param byPolicy the policy's verdict; the handler's own decision overrides it
+     * @return the decision for the caller, as in {@link #finish}
      */
     public Optional<Decision> finishWithoutResult(Verdict byPolicy) {
         return finish(byPolicy, StoredResult.unavailable());
     }
 
     /**
-     * Records how the handler ended. Never throws for a storage that fails: the real result still goes to the caller, and the write is
-     * retried in the background until retention ends (T22).
+     * Records the end of the handler. Does not throw if the storage fails: the caller still gets the real result, and the write is retried
+     * in the background until retention ends (T22).
      *
-     * @param byPolicy what the policy says; the handler's own decision wins
-     * @param result what later attempts get if the ID is kept; not changed afterwards
-     * @return empty: give the caller the handler's own result. Otherwise this owner was overtaken (T14): give the caller this, never a
-     *     {@link Decision.Run}
+     * @param byPolicy the policy's verdict; the handler's own decision overrides it
+     * @param result what later attempts get if the ID is kept; the caller must not change it afterwards
+     * @return empty: give the caller the handler's own result. Otherwise this owner was overtaken (T14): give the caller this decision,
+     *     which is never a {@link Decision.Run}
      */
     public Optional<Decision> finish(Verdict byPolicy, byte[] result) {
         return end(byPolicy, result, false);
     }
 
     /**
-     * Records how the handler ended, like {@link #finish}. A result that is kept may be replaced once, by {@link #replace}: the
-     * application's error page may still change the response. Until {@link #settle}, attempts in this process are refused as in
-     * progress instead of getting the result.
+     * Records the end of the handler like {@link #finish}. A result that is kept may be replaced once, by {@link #replace}, because the
+     * application's error page may still change the response. Until {@link #settle}, attempts in this process are refused as in progress
+     * instead of getting the result.
      *
-     * @param byPolicy as in {@link #finish}
-     * @param result what later attempts get if the ID is kept and the result is not replaced; not changed afterwards
-     * @return as {@link #finish}
+     * @param byPolicy the policy's verdict; the handler's own decision overrides it
+     * @param result what later attempts get if the ID is kept and the result is not replaced; the caller must not change it afterwards
+     * @return the decision for the caller, as in {@link #finish}
      */
     public Optional<Decision> finishProvisionally(Verdict byPolicy, byte[] result) {
         return end(byPolicy, result, true);
@@ -245,7 +245,7 @@ public final class ClaimedExecution implements IdempotentExecution {
             hold();
             Optional<Decision> instead = write(verdict, result, provisional);
             if (instead.isPresent()) {
-                // What another owner recorded is final.
+                // The result of another owner is final.
                 replaceable.set(false);
                 settle();
             }
@@ -255,17 +255,17 @@ public final class ClaimedExecution implements IdempotentExecution {
         }
     }
 
-    /** How long the claim took is part of the overhead. */
+    /** Adds the time of the claim to the overhead of this execution. */
     void claimed(long nanos) {
         claimNanos = nanos;
     }
 
     /**
-     * Replaces the result that {@link #finishProvisionally} recorded, and {@linkplain #settle() settles} it. The first call counts;
-     * without a provisional result it does nothing. Never throws for a storage that fails, see {@link #finish}.
+     * Replaces the result that {@link #finishProvisionally} recorded, and {@linkplain #settle() settles} it. Only the first call has an
+     * effect. Without a provisional result it does nothing. Does not throw if the storage fails, see {@link #finish}.
      *
-     * @param result what later attempts get; not changed afterwards
-     * @return as {@link #finish}
+     * @param result what later attempts get; the caller must not change it afterwards
+     * @return the decision for the caller, as in {@link #finish}
      */
     public Optional<Decision> replace(byte[] result) {
         if (!replaceable.compareAndSet(true, false)) {
@@ -279,8 +279,8 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * The provisional result may be replaced soon: until {@link #settle}, attempts in this process are refused as in progress
-     * instead of getting it. Without such a result it does nothing.
+     * Announces that the provisional result will probably be replaced: until {@link #settle}, attempts in this process are refused as in
+     * progress instead of getting it. Without such a result it does nothing.
      */
     public void hold() {
         if (replaceable.get()) {
@@ -289,8 +289,8 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * The provisional result may be replaced, or not: attempts in this process are refused as in progress for one more second at
-     * most, unless {@link #hold} or {@link #settle} comes before. To be called once.
+     * Announces that the provisional result may or may not be replaced: attempts in this process are refused as in progress for at most one
+     * more second, unless {@link #hold} or {@link #settle} is called before. Call it once.
      */
     public void settleSoon() {
         UnsettledResults.Hold hold = held.get();
@@ -299,7 +299,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         }
     }
 
-    /** Attempts get the result that is recorded from now on. Ends {@link #finishProvisionally} and {@link #hold}; a second call does nothing. */
+    /** Gives attempts the recorded result from now on. Ends {@link #finishProvisionally} and {@link #hold}; a second call does nothing. */
     public void settle() {
         end(held.getAndSet(null));
     }
@@ -310,13 +310,13 @@ public final class ClaimedExecution implements IdempotentExecution {
         }
     }
 
-    /** Reports that the answer is too large to be kept. Finish without a result then: {@link #finishWithoutResult}. */
+    /** Reports that the response is too large to be stored. Then finish without a result: {@link #finishWithoutResult}. */
     public void oversize() {
         events.publish(IdempotenceEvent.OVERSIZE, id);
     }
 
     /**
-     * How the operation treats its IDs.
+     * The policy of the operation.
      *
      * @return the policy that came with the claim
      */
@@ -329,14 +329,14 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * How an execution ends.
+     * The end of an execution.
      *
-     * @param abandons the record is left abandoned, as it was found, instead of released
+     * @param abandons whether the record is left abandoned, as it was before the take-over, instead of released
      */
     private record End(Verdict verdict, byte[] result, boolean provisional, boolean abandons) {}
 
     private Optional<Decision> write(Verdict verdict, byte[] result, boolean provisional) {
-        // Unless the handler itself says that nothing took effect.
+        // A release by the handler itself is different: it declares that nothing took effect.
         boolean abandons = verdict == Verdict.RELEASE
                 && takenOver
                 && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE
@@ -344,11 +344,11 @@ public final class ClaimedExecution implements IdempotentExecution {
         return write(new End(verdict, result, provisional, abandons));
     }
 
-    /** The lease is renewed until the end is written: a pending completion must not look abandoned. */
+    /** Writes the end. The lease is renewed until that succeeds: a pending completion must not look abandoned. */
     private Optional<Decision> write(End end) {
         boolean inTime = !lease.mayBeOver();
         if (endIsPending) {
-            // The storage is down. The two writes may be made in either order: the provisional one replaces nothing.
+            // The storage is down. The order of the two writes does not matter: a provisional one replaces nothing.
             writeLater(end);
             return Optional.empty();
         }
@@ -358,7 +358,7 @@ public final class ClaimedExecution implements IdempotentExecution {
             parts.leases().ended(lease);
             lease.damaged(e);
         } catch (Throwable e) {
-            events.storageFailed(id, "the end of an execution is not recorded yet", e);
+            events.storageFailed(id, "a completion is not recorded yet", e);
             if (inTime && end.verdict == Verdict.RELEASE) {
                 lease.releasedInTime();
             }
@@ -378,7 +378,10 @@ public final class ClaimedExecution implements IdempotentExecution {
                         () -> parts.leases().ended(lease));
     }
 
-    /** A success that was not overtaken by an answer stands; a failure of somebody who was overtaken never does (T14). */
+    /**
+     * The decision that replaces the handler's own result. A success is replaced only by the result of another owner; a failure of an
+     * overtaken owner always is (T14).
+     */
     private Optional<Decision> insteadOfOwn(End end, Optional<Decision> canonical) {
         if (canonical.isPresent() && (end.verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
             return canonical;
@@ -387,8 +390,8 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * Those who wait here are told what is recorded, without asking the storage again. Of a provisional result they are not told: it
-     * may be replaced in a moment, and their poll finds it if it is not.
+     * Stores the end and notifies the duplicates that wait in this process, so that they need not ask the storage. They are not notified of
+     * a provisional result, which may still be replaced: if it is not, their poll finds it.
      */
     private Optional<Decision> send(End end) {
         WriteResult written = store(end);
@@ -398,9 +401,9 @@ public final class ClaimedExecution implements IdempotentExecution {
         }
         Optional<Decision> canonical = lease.judge(written).map(Decisions::ended);
         if (canonical.isPresent()) {
-            tell(canonical.get());
+            completeWaits(canonical.get());
         } else if (!end.provisional && !(written instanceof WriteResult.Fenced)) {
-            tell(
+            completeWaits(
                     switch (end.verdict) {
                         case KEEP -> Decisions.ended(end.result);
                         case RELEASE -> Decisions.askAgain();
@@ -429,7 +432,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         return overtaken ? ReleaseReason.OVERTAKEN : ReleaseReason.BY_HANDLER;
     }
 
-    private void tell(Decision decision) {
-        parts.waiters().tell(claim.key(), claim.fingerprint(), decision);
+    private void completeWaits(Decision decision) {
+        parts.waiters().complete(claim.key(), claim.fingerprint(), decision);
     }
 }

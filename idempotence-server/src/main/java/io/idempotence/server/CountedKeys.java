@@ -4,7 +4,7 @@ import io.idempotence.server.storage.StorageKey;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The keys to which something applies at present, each as often as it was added. */
+/** A multiset of keys. Thread-safe. */
 final class CountedKeys {
     private final Map<StorageKey, Integer> counts = new ConcurrentHashMap<>();
 

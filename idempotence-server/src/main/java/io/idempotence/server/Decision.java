@@ -3,27 +3,27 @@ package io.idempotence.server;
 import io.idempotence.http.Refusal;
 import java.time.Duration;
 
-/** What a transport is to do with an attempt. */
+/** The decision about an attempt: run, replay or refuse. */
 public sealed interface Decision {
     /**
-     * Run the handler, then {@link ClaimedExecution#finish} it, whatever happened.
+     * Run the handler, then call {@link ClaimedExecution#finish}, whatever happened.
      *
      * @param execution the right to run
      */
     record Run(ClaimedExecution execution) implements Decision {}
 
     /**
-     * Give the stored result again, or, if it cannot be read, do what {@link Engine#unreadable} says.
+     * Replay the stored result. If it cannot be read, act on {@link Engine#unreadable} instead.
      *
-     * @param result the bytes given to {@link ClaimedExecution#finish} by the attempt that ran
+     * @param result the bytes that the attempt that ran passed to {@link ClaimedExecution#finish}
      */
     record Replay(byte[] result) implements Decision {}
 
     /**
-     * Refuse.
+     * Refuse the attempt.
      *
      * @param refusal why
-     * @param retryAfter when to ask again; zero if asking again does not help
+     * @param retryAfter when to retry; zero if a retry does not help
      */
     record Refuse(Refusal refusal, Duration retryAfter) implements Decision {}
 }

@@ -3,21 +3,21 @@ package io.idempotence.server;
 import io.idempotence.http.Refusal;
 import java.time.Duration;
 
-/** The decisions that are the same for everybody. */
+/** The decisions that do not depend on the attempt. */
 final class Decisions {
     static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
 
     private Decisions() {}
 
-    /** What everybody gets who asks for an operation that has ended with this result. */
+    /** The decision for every attempt at an operation that ended with this result. */
     static Decision ended(byte[] result) {
         return StoredResult.kind(result) == StoredResult.UNAVAILABLE
                 ? new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO)
                 : new Decision.Replay(result);
     }
 
-    /** Asking again claims, and so acts as the policy says. */
+    /** A refusal after which a retry claims again, and so follows the policy. */
     static Decision askAgain() {
         return new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
     }

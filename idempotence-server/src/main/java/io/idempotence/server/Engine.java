@@ -17,8 +17,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which attempt at a logical call runs and what all the others get (promises P2 to P6). For transports, which take it from
- * {@link Idempotence#engine}: claim, wait if another attempt runs, then run, replay or refuse.
+ * The part of an {@link Idempotence} that decides which attempt at a logical call runs and what all others get (promises P2 to P6). For
+ * transports: claim, wait if another attempt runs, then run, replay or refuse.
  *
  * <pre>{@code
  * Decision decision = engine.claim(call, policy);
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>A storage that fails is a refusal, never an exception. Thread-safe.
+ * <p>A failure of the storage is a refusal, never an exception. Thread-safe.
  */
 public final class Engine {
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
@@ -48,12 +48,12 @@ public final class Engine {
     }
 
     /**
-     * Asks for the right to run. That is one claim in the storage, made once more if its reply is lost or comes later than the lease
-     * lasts. With {@code RECOVER} an abandoned execution is resolved and then claimed again.
+     * Claims the right to run. Takes one claim in the storage, repeated once if its reply is lost or arrives after the lease. With {@code
+     * RECOVER}, an abandoned execution is resolved and then claimed again.
      *
      * @param call the attempt
-     * @param policy of the operation
-     * @return what to do
+     * @param policy the policy of the operation
+     * @return what to do. A failure of the storage is a refusal, never an exception
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
         return claimAs(RecordKind.REQUEST, call, policy);
@@ -66,7 +66,7 @@ public final class Engine {
         try {
             decision = decide(call, policy, request);
         } catch (RuntimeException e) {
-            // Whatever a storage throws, it has not said that this attempt may run.
+            // Whatever a storage throws, it has not granted the claim.
             decision = refuse(call.id(), "an attempt was refused, nothing ran", e);
         }
         if (decision instanceof Decision.Run run) {
@@ -92,7 +92,7 @@ public final class Engine {
 
     private Decision decide(IdempotentCall call, IdempotencePolicy policy, ClaimRequest request) {
         IdempotenceId id = call.id();
-        // Asked on both sides of the claim: the result may be settled while its reply is under way.
+        // Checked before and after the claim, because the result may be settled between the claim and its reply.
         boolean unsettled = parts.unsettled().contains(request.key());
         long left = System.nanoTime();
         ClaimResult result = claims.claim(id, request);
@@ -101,15 +101,17 @@ public final class Engine {
             result = recover(call, policy, request, abandoned);
         }
         if (isTooLate(result, left, policy)) {
-            // The reply took longer than the lease: another owner may run by now. Whoever holds its claim still gets
-            // the same reply again, and a new lease (T2).
+            // The reply took longer than the lease, so another owner may run now. A claim that is still held is granted
+            // again with a new lease (T2).
             left = System.nanoTime();
             ClaimResult again = claims.claim(id, request);
             result = isTakeOver(result) ? takenOver(again) : again;
             if (isTooLate(result, left, policy)) {
                 claims.giveBackLater(id, request);
                 throw new StorageUnavailableException(
-                        "the storage answers later than the lease of " + policy.lease() + " lasts", null);
+                        "the storage responded after the lease of " + policy.lease()
+                                + " was over; raise the lease or make the storage faster",
+                        null);
             }
         }
         if (result instanceof ClaimResult.Completed
@@ -127,7 +129,10 @@ public final class Engine {
                 && System.nanoTime() - left >= policy.lease().toNanos();
     }
 
-    /** Asks the operation's rule, and acts on what it says by compare-and-set: of all who ask at once, one runs (T7, T17). */
+    /**
+     * Resolves an abandoned execution by the operation's recovery rule, with a compare-and-set: of all concurrent attempts, one runs (T7,
+     * T17).
+     */
     private ClaimResult recover(
             IdempotentCall call, IdempotencePolicy policy, ClaimRequest request, ClaimResult.Abandoned abandoned) {
         IdempotencePolicy.Applied applied;
@@ -146,12 +151,12 @@ public final class Engine {
         } else if (applied == IdempotencePolicy.Applied.NO) {
             resolution = Resolution.NOT_APPLIED;
         } else {
-            // A rule that answers null does not know either.
+            // A rule that returns null cannot tell either.
             return abandoned;
         }
         parts.guard()
                 .call(() -> parts.storage().resolve(request.key(), abandoned.fence(), resolution, policy.retention()));
-        // Whoever was first to resolve it: the claim now tells what to do.
+        // Whoever resolved it first: the claim now shows what to do.
         return takenOver(claims.claim(call.id(), request));
     }
 
@@ -159,7 +164,7 @@ public final class Engine {
         return result instanceof ClaimResult.Claimed claimed && claimed.takenOver();
     }
 
-    /** The storage knows a recovered execution as released, and does not say so itself. */
+    /** Marks a claim as a take-over. To the storage a recovered execution is a released one, so it does not report a take-over. */
     private static ClaimResult takenOver(ClaimResult result) {
         return result instanceof ClaimResult.Claimed claimed ? new ClaimResult.Claimed(claimed.claim(), true) : result;
     }
@@ -169,7 +174,7 @@ public final class Engine {
         parts.leases().started(execution.lease());
         if (claimed.takenOver()) {
             events.publish(
-                    IdempotenceEvent.TAKE_OVER, call.id(), "an abandoned execution is run again, as its policy says");
+                    IdempotenceEvent.TAKE_OVER, call.id(), "an abandoned execution is run again, as its policy allows");
         } else {
             events.publish(IdempotenceEvent.CLAIMED, call.id());
         }
@@ -190,12 +195,12 @@ public final class Engine {
             events.publish(IdempotenceEvent.MISMATCH, id);
             return Decisions.keyReused();
         }
-        // Abandoned or marked unknown: the caller cannot tell them apart, and must not act on either.
-        events.publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome is not known");
+        // Abandoned or marked unknown: the difference does not matter to the caller, who must not act on either.
+        events.publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome of its ID is unknown");
         return Decisions.outcomeUnknown();
     }
 
-    /** Half as long again as it has run already: few polls for a long handler, quick ones for a short one, without any state. */
+    /** Half the time for which the execution has run: few polls for a long handler, quick ones for a short one, without any state. */
     private static Duration retryAfter(Duration running) {
         Duration half = running.dividedBy(2);
         if (half.compareTo(Decisions.SOONEST_RETRY) < 0) {
@@ -205,16 +210,16 @@ public final class Engine {
     }
 
     /**
-     * Waits while another attempt runs. The execution itself tells when it has ended or, if it runs in another process, the storage is
-     * polled for all that wait here. Waiting holds no thread.
+     * Waits while another attempt runs. If the other attempt runs in this process, its completion ends the wait. Otherwise one poll of the
+     * storage serves all waiting attempts of this process. Waiting holds no thread.
      *
-     * @param decision what {@link #claim} has decided
+     * @param decision the decision of {@link #claim}
      * @param call the attempt
-     * @param policy of the operation
-     * @param patience how long to wait at most; zero does not wait
-     * @return {@code decision} at once, unless it is a refusal as in-progress. A decision after waiting is never {@link Decision.Run}:
-     *     when the first attempt is released, those who waited are refused as in-progress and may ask again at once. Completed on any
-     *     thread; cancel it to stop waiting
+     * @param policy the policy of the operation
+     * @param patience the longest wait; zero does not wait
+     * @return {@code decision} at once, unless it is a refusal as in progress. After a wait it is never {@link Decision.Run}: if the first
+     *     attempt is released, waiting ones are refused as in progress and may be retried at once. Completed on any thread. Cancel it to
+     *     stop waiting
      */
     public CompletableFuture<Decision> await(
             Decision decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {
@@ -226,27 +231,29 @@ public final class Engine {
         ClaimRequest request = request(RecordKind.REQUEST, call, policy);
         CompletableFuture<Decision> waiter =
                 parts.waiters().await(request, patience, decision, () -> look(call.id(), request));
-        waiter.thenAccept(told -> publishAfterWaiting(call.id(), told));
+        waiter.thenAccept(outcome -> publishAfterWaiting(call.id(), outcome));
         return waiter;
     }
 
-    /** Counts as if it had not waited. The log has said why already, once for all. */
-    private void publishAfterWaiting(IdempotenceId id, Decision told) {
-        if (told instanceof Decision.Replay) {
+    /**
+     * Publishes the event of a decision after a wait, as if there had been no wait. The log has one line for all waiting attempts already.
+     */
+    private void publishAfterWaiting(IdempotenceId id, Decision outcome) {
+        if (outcome instanceof Decision.Replay) {
             events.publish(IdempotenceEvent.REPLAYED, id);
-        } else if (told instanceof Decision.Refuse refuse && told != WaitingDuplicates.CLOSED) {
+        } else if (outcome instanceof Decision.Refuse refuse && outcome != WaitingDuplicates.CLOSED) {
             switch (refuse.refusal()) {
                 case RESULT_UNAVAILABLE -> events.publish(IdempotenceEvent.REPLAYED, id);
                 case OUTCOME_UNKNOWN -> events.publish(IdempotenceEvent.UNKNOWN, id);
                 case KEY_REUSED -> events.publish(IdempotenceEvent.MISMATCH, id);
                 case STORAGE_UNAVAILABLE -> events.publish(IdempotenceEvent.STORAGE_ERROR, id);
-                // Counted when it came.
+                // IN_PROGRESS was published when the attempt arrived.
                 default -> {}
             }
         }
     }
 
-    /** What those who wait for an execution in another process are told; null while it runs. Leaves no claim behind. */
+    /** The decision for attempts that wait for an execution in another process; null while it runs. Leaves no claim behind. */
     private @Nullable Decision look(IdempotenceId id, ClaimRequest request) {
         try {
             RecordState state = parts.guard()
@@ -259,7 +266,7 @@ public final class Engine {
                     events.log(
                             IdempotenceEvent.UNKNOWN,
                             id,
-                            "those who waited for an execution were refused because its outcome is not known",
+                            "waiting duplicates were refused because the outcome of their ID is unknown",
                             null);
                     yield Decisions.outcomeUnknown();
                 }
@@ -267,8 +274,8 @@ public final class Engine {
                 case COMPLETED -> parts.unsettled().contains(request.key()) ? null : readResult(request);
             };
         } catch (Throwable e) {
-            // Whatever a storage throws: nobody would look again.
-            events.logStorageFailed(id, "those who waited for an execution were refused", e);
+            // Any exception of a storage ends the wait, because nothing would poll again.
+            events.logStorageFailed(id, "waiting duplicates were refused", e);
             return Decisions.storageUnavailable();
         }
     }
@@ -286,10 +293,10 @@ public final class Engine {
     }
 
     /**
-     * Reports that a stored result cannot be read, which is then neither replayed nor run again (T20). Each transport has a form of its
-     * own, so only it can tell.
+     * Reports a stored result that cannot be read. Each transport has its own form of results, so only the transport can tell. The result
+     * is neither replayed nor run again (T20).
      *
-     * @param id whose result it is
+     * @param id the result's ID
      * @param cause what is wrong with it
      * @return what to do instead of the {@link Decision.Replay}
      */

@@ -8,13 +8,13 @@ import java.security.SecureRandom;
 import java.util.List;
 
 /**
- * What the engine of one {@link Idempotence} and its executions share.
+ * The parts that the engine of one {@link Idempotence} and its executions share.
  *
- * @param storage itself, for renewals and for what is repeated in the background
- * @param guard the way of request threads to the storage
- * @param writes ends that the storage could not take when they were due
- * @param claims gives claims back on a thread of its own, because the ends of executions must not wait for them
- * @param unsettled the results that may be replaced in a moment
+ * @param storage the storage itself, for renewals and background writes
+ * @param guard the access of request threads to the storage
+ * @param writes the completions that the storage did not take when they were due
+ * @param claims releases claims on a thread of its own, so that completions do not wait for it
+ * @param unsettled the results that may still be replaced
  */
 record EngineParts(
         IdempotenceStorage storage,
@@ -26,14 +26,14 @@ record EngineParts(
         UnsettledResults unsettled,
         WaitingDuplicates waiters)
         implements AutoCloseable {
-    /** A storage that lets one end wait, as a dead shard does, must not hold up the others. */
+    /** The threads for completions: one that the storage keeps waiting, as a dead shard does, must not delay the others. */
     private static final int WRITERS = 8;
 
     static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
         StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
         BackgroundWrites writes =
                 new BackgroundWrites(events, guard, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN);
-        // Nothing ran under what they give back: its outcome is no question.
+        // Nothing ran under these claims, so their outcome is not unknown.
         BackgroundWrites giveBacks =
                 new BackgroundWrites(events, guard, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR);
         guard.whenBack(() -> writes.isAwaiting() || giveBacks.isAwaiting(), () -> {
@@ -47,8 +47,8 @@ record EngineParts(
     }
 
     /**
-     * Deletes a record that nobody has: a write, which a read-only replica refuses, too. A record of its own each time, because the
-     * shard of a single one may be dead, or the only one that is not.
+     * A probe that deletes an absent record. That is a write, which a read-only replica refuses. Each probe uses another record, because
+     * the shard of a fixed one might be the only one that is dead, or the only one that is alive.
      */
     private static Runnable probe(IdempotenceStorage storage, String namespace) {
         SecureRandom random = new SecureRandom();

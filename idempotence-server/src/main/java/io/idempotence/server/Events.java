@@ -6,9 +6,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Tells the listener, and the log where a person should look. Messages hold IDs at debug only; the MDC has the ID always. */
+/** The events of one {@link Idempotence}, for the listener and the log. Messages contain IDs at DEBUG only. The MDC always has the ID. */
 final class Events {
-    /** The one logger of this package, which operators know by the name of its facade. */
+    /** The only logger of this package, named after its facade. */
     static final Logger LOG = LoggerFactory.getLogger("io.idempotence.server.Idempotence");
 
     private final IdempotenceListener listener;
@@ -19,12 +19,12 @@ final class Events {
     }
 
     void overhead(IdempotenceListener.Outcome outcome, long nanos) {
-        tell("an overhead", () -> listener.onOverhead(outcome, nanos));
+        callListener("an overhead", () -> listener.onOverhead(outcome, nanos));
     }
 
     void publish(IdempotenceEvent event, IdempotenceId id) {
         LOG.debug("{} {}", event, id);
-        tell(event, () -> listener.onEvent(event, id));
+        callListener(event, () -> listener.onEvent(event, id));
     }
 
     void publish(IdempotenceEvent event, IdempotenceId id, String what) {
@@ -38,16 +38,16 @@ final class Events {
 
     void released(IdempotenceId id, ReleaseReason reason) {
         publish(IdempotenceEvent.RELEASED, id);
-        tell(reason, () -> listener.onReleased(id, reason));
+        callListener(reason, () -> listener.onReleased(id, reason));
     }
 
-    /** A failure of the storage is part of an outage, and logged as such; one of a single record is logged. */
+    /** Reports a failure of the storage. It is logged as part of an outage, unless it is about a single record. */
     void storageFailed(IdempotenceId id, String what, Throwable cause) {
         logStorageFailed(id, what, cause);
         publish(IdempotenceEvent.STORAGE_ERROR, id);
     }
 
-    /** Only for the log: the listener is told by somebody else, or nothing has come of it yet. */
+    /** Logs a failure of the storage without an event. The event is published elsewhere, or there is none yet. */
     void logStorageFailed(IdempotenceId id, String what, Throwable cause) {
         if (cause instanceof CorruptRecordException) {
             log(IdempotenceEvent.STORAGE_ERROR, id, what, cause);
@@ -57,27 +57,27 @@ final class Events {
         }
     }
 
-    /** Only for the log: the listener is told by somebody else. */
+    /** Logs an event that is published elsewhere. */
     void log(IdempotenceEvent event, IdempotenceId id, String what, @Nullable Throwable cause) {
         within(id, () -> LOG.warn("{}: {}", event, what, cause));
     }
 
-    void storageAnswered() {
-        outage.answered();
+    void storageResponded() {
+        outage.responded();
     }
 
     boolean isStorageFailing() {
         return outage.isFailing();
     }
 
-    void storageDidNotAnswer(Throwable cause) {
+    void probeFailed(Throwable cause) {
         LOG.debug("a probe of the storage failed", cause);
-        outage.goesOn();
+        outage.probeFailed();
     }
 
     void storageIs(IdempotenceListener.StorageState state) {
         LOG.debug("the storage is {}", state);
-        tell(state, () -> listener.onStorage(state));
+        callListener(state, () -> listener.onStorage(state));
     }
 
     private static void within(IdempotenceId id, Runnable logging) {
@@ -89,7 +89,7 @@ final class Events {
         }
     }
 
-    private static void tell(Object what, Runnable listening) {
+    private static void callListener(Object what, Runnable listening) {
         try {
             listening.run();
         } catch (Throwable e) {

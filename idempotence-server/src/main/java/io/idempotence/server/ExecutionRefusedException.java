@@ -5,7 +5,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import java.time.Duration;
 
-/** {@link Idempotence#execute} did not run the work, or only one that was overtaken, and has no result of it to give. */
+/** A refusal by {@link Idempotence#execute}: the work did not run, or was overtaken, and there is no result to return. */
 public final class ExecutionRefusedException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
@@ -21,7 +21,7 @@ public final class ExecutionRefusedException extends IdempotenceException {
     }
 
     /**
-     * Why.
+     * The reason.
      *
      * @return in-progress, outcome-unknown, result-unavailable, key-reused or storage-unavailable
      */
@@ -30,7 +30,7 @@ public final class ExecutionRefusedException extends IdempotenceException {
     }
 
     /**
-     * Which ID.
+     * The ID of the refused call.
      *
      * @return the ID given to {@code execute}
      */
@@ -39,9 +39,9 @@ public final class ExecutionRefusedException extends IdempotenceException {
     }
 
     /**
-     * When to ask again.
+     * When to retry.
      *
-     * @return zero if asking again does not help
+     * @return zero if a retry does not help
      */
     public Duration retryAfter() {
         return retryAfter;

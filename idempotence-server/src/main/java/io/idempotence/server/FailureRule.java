@@ -1,11 +1,11 @@
 package io.idempotence.server;
 
-/** Which failures keep an ID and which release it. Success, any status under 400, is always kept. */
+/** A rule that decides which failures keep an ID and which release it. A success, any status under 400, is always kept. */
 public enum FailureRule {
     /**
-     * The default. A business failure (4xx) is kept: running again would fail again. A system failure (uncaught exception, 5xx,
-     * 408, 425, 429) is released: running again may succeed. A handler that fails after it took effect takes effect again on
-     * the retry: choose another rule for it.
+     * The default. A business failure (4xx) is kept, because running again would fail again. A system failure (uncaught exception, 5xx,
+     * 408, 425, 429) is released, because running again may succeed. A handler that fails after it took effect takes effect again on the
+     * retry, so choose another rule for it.
      */
     RELEASE_ON_SYSTEM_FAILURE {
         @Override
@@ -21,9 +21,9 @@ public enum FailureRule {
     },
 
     /**
-     * The strict one: as {@link #RELEASE_ON_SYSTEM_FAILURE}, but a system failure releases the ID only if the handler or its
-     * transaction declared that {@linkplain IdempotentExecution#nothingTookEffect() nothing took effect}. Otherwise the outcome is
-     * unknown, and nothing runs again until somebody decides. For handlers that can fail after they took effect.
+     * The strict rule: like {@link #RELEASE_ON_SYSTEM_FAILURE}, but a system failure releases the ID only if the handler or its transaction
+     * declared that {@linkplain IdempotentExecution#nothingTookEffect() nothing took effect}. Otherwise the outcome is unknown, and nothing
+     * runs again until a person or a recovery rule decides. For handlers that can fail after they took effect.
      */
     RELEASE_IF_NOTHING_TOOK_EFFECT {
         @Override
@@ -37,7 +37,7 @@ public enum FailureRule {
         }
     },
 
-    /** Every answer is kept, a 500 too: an ID runs at most once, whatever happens. */
+    /** Every response is kept, including a 500: an ID runs at most once, whatever happens. */
     STORE_EVERYTHING {
         @Override
         Verdict ofStatus(int status) {
@@ -50,7 +50,7 @@ public enum FailureRule {
         }
     },
 
-    /** Only success is kept: a 4xx is released too. */
+    /** Only a success is kept: a 4xx is released, too. */
     STORE_SUCCESS_ONLY {
         @Override
         Verdict ofStatus(int status) {

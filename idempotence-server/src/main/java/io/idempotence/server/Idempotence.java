@@ -17,10 +17,10 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets a logical call run once, and gives every later attempt what the first one got (promises P2 to P6).
+ * The server half: decides which attempt of a logical call runs and what all others get (promises P2 to P6).
  *
- * <p>A servlet application hands it to the {@code IdempotenceFilter} and is done. Business code without HTTP, such as a message
- * consumer, calls {@link #execute}, or decides for itself with {@link #saveIfAbsent} and {@link #delete}:
+ * <p>A servlet application passes it to the {@code IdempotenceFilter}. Business code without HTTP, such as a message consumer, calls {@link
+ * #execute}, or decides for itself with {@link #saveIfAbsent} and {@link #delete}:
  *
  * <pre>{@code
  * if (idempotence.saveIfAbsent(id)) {
@@ -33,19 +33,19 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>While a handler or work runs, the MDC key {@code idempotenceId} of its thread is its ID, so that the application's log
- * pattern can show it.
+ * <p>While a handler or work runs, the MDC key {@code idempotenceId} of its thread is its ID, so that the application's log pattern can
+ * show it.
  *
- * <p>IDs of requests, of {@code execute} and of {@code saveIfAbsent} do not meet: a handler may use the ID of its request with either.
+ * <p>Requests, {@code execute} and {@code saveIfAbsent} have separate records: a handler may use the ID of its request with either.
  *
- * <p>A storage that does not respond holds no request for long. After repeated failures or slow calls a circuit breaker opens: attempts
- * are refused as storage-unavailable at once, until a probe in the background finds that the storage is back. The listener is called
- * ({@link IdempotenceListener#onStorage}).
+ * <p>A storage that does not respond holds no request for long. After repeated failures or slow calls a circuit breaker opens. Attempts are
+ * then refused as storage-unavailable at once, until a background probe finds that the storage is back. {@link
+ * IdempotenceListener#onStorage} is called at both times.
  *
- * <p>Its threads are daemons that exist only while there is something to do: up to eight {@code idempotence-writes} for ends that the
- * storage could not take when they were due, one {@code idempotence-give-backs} for claims whose replies got lost, up to 17 {@code
- * idempotence-renewals} for the leases of running handlers, one {@code idempotence-polls} and one {@code idempotence-timeouts} for
- * duplicates that wait, and up to four {@code idempotence-probes} while the storage fails.
+ * <p>Its threads are daemons that exist only while there is work: up to eight {@code idempotence-writes} for completions that the storage
+ * did not take at once, one {@code idempotence-give-backs} for claims whose replies were lost, {@code idempotence-renewals} for the leases
+ * of running handlers (one, and up to 16 more while several are due at once), one {@code idempotence-polls} and one {@code
+ * idempotence-timeouts} for waiting duplicates, and up to four {@code idempotence-probes} while the storage fails.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
@@ -56,7 +56,7 @@ public final class Idempotence implements AutoCloseable {
     private final Engine engine;
     private final SecureRandom random = new SecureRandom();
 
-    /** For tests that lose more calls than any storage does. */
+    /** Switches the circuit breaker off, for tests that lose more calls than a real storage. */
     Idempotence withoutCircuitBreaker() {
         parts.guard().disableBreaker();
         return this;
@@ -73,7 +73,7 @@ public final class Idempotence implements AutoCloseable {
     /**
      * An instance with every default.
      *
-     * @param storage remembers the IDs; closed by {@link #close}
+     * @param storage keeps the records; closed by {@link #close}
      * @return the instance
      */
     public static Idempotence over(IdempotenceStorage storage) {
@@ -81,9 +81,9 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * A builder that has every default.
+     * A builder with every default.
      *
-     * @param storage remembers the IDs; closed by {@link #close}
+     * @param storage keeps the records; closed by {@link #close}
      * @return a new builder
      */
     public static Builder builder(IdempotenceStorage storage) {
@@ -91,7 +91,7 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * The policy used where a call does not bring its own.
+     * The policy of calls that do not have their own.
      *
      * @return {@link IdempotencePolicy#defaults()} unless set
      */
@@ -100,7 +100,7 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * What decides: for transports, such as the {@code IdempotenceFilter}.
+     * The engine, for transports such as the {@code IdempotenceFilter}.
      *
      * @return the engine of this instance
      */
@@ -113,14 +113,14 @@ public final class Idempotence implements AutoCloseable {
      * this process dies.
      *
      * @param id the ID
-     * @return true: saved now, run. False: seen before, do not run
-     * @throws StorageUnavailableException if the storage cannot tell; do not run, and ask again later. An ID that was saved
-     *     although no reply came is given back as soon as the storage responds; until then this process gets this exception, and
-     *     another one may get false
-     * @throws CorruptRecordException if there is a record that cannot be read; do not run
+     * @return true if the ID was saved now: run. False: seen before, do not run
+     * @throws StorageUnavailableException if the storage fails: do not run, and ask again later. The ID may have been saved although no
+     *     reply came. It is then released as soon as the storage responds. Until then this exception is thrown here, and another process
+     *     may get false
+     * @throws CorruptRecordException if the record cannot be read; do not run
      */
     public boolean saveIfAbsent(IdempotenceId id) {
-        // Nobody completes a saved ID: with a lease as long as its retention it is never abandoned.
+        // A saved ID is never completed. A lease as long as its retention keeps it from being abandoned.
         Duration retention = policy.retention();
         ClaimRequest request =
                 new ClaimRequest(savedKey(id), Fingerprint.NONE, Owner.random(random), retention, retention, false);
@@ -139,21 +139,21 @@ public final class Idempotence implements AutoCloseable {
      * {@link #saveIfAbsent(IdempotenceId)} for an ID that is text.
      *
      * @param id the ID
-     * @return true: saved now, run. False: seen before, do not run
+     * @return true if the ID was saved now: run. False: seen before, do not run
      * @throws IllegalArgumentException if {@code id} is not 1 to 255 printable ASCII characters
-     * @throws StorageUnavailableException if the storage cannot tell; do not run, and ask again later
-     * @throws CorruptRecordException if there is a record that cannot be read; do not run
+     * @throws StorageUnavailableException if the storage fails; do not run, and ask again later
+     * @throws CorruptRecordException if the record cannot be read; do not run
      */
     public boolean saveIfAbsent(String id) {
         return saveIfAbsent(new IdempotenceId(id));
     }
 
     /**
-     * Forgets an ID that {@link #saveIfAbsent} saved, so that it may run again. For business code that knows that nothing took effect.
+     * Forgets an ID that {@link #saveIfAbsent} saved, so that it may run again. Call it only if nothing took effect.
      *
      * @param id the ID
-     * @return whether it was there
-     * @throws StorageUnavailableException if the storage cannot tell
+     * @return whether the ID was there
+     * @throws StorageUnavailableException if the storage fails
      */
     public boolean delete(IdempotenceId id) {
         StorageKey key = savedKey(id);
@@ -164,39 +164,39 @@ public final class Idempotence implements AutoCloseable {
      * {@link #delete(IdempotenceId)} for an ID that is text.
      *
      * @param id the ID
-     * @return whether it was there
+     * @return whether the ID was there
      * @throws IllegalArgumentException if {@code id} is not 1 to 255 printable ASCII characters
-     * @throws StorageUnavailableException if the storage cannot tell
+     * @throws StorageUnavailableException if the storage fails
      */
     public boolean delete(String id) {
         return delete(new IdempotenceId(id));
     }
 
     /**
-     * Runs work whose result is text at most once for an ID, and gives every later call the first one's result.
+     * Runs work whose result is text at most once for an ID. Every later call returns the first one's result.
      *
      * @param id the ID
-     * @param work runs on this thread, if it runs
-     * @return the work's result, now or from the first time; null if that was its result
-     * @throws ExecutionRefusedException if the work did not run and there is no result of it
-     * @throws Exception what the work throws; the policy then says whether the ID is kept
+     * @param work runs on this thread, if at all
+     * @return the work's result, from this run or an earlier one; null if that was the result
+     * @throws ExecutionRefusedException if the work did not run and has no stored result
+     * @throws Exception what the work throws; the policy then decides whether the ID is kept
      */
     public String execute(IdempotenceId id, Callable<String> work) throws Exception {
         return execute(id, ResultCodec.text(), work);
     }
 
     /**
-     * Runs work at most once for an ID, and gives every later call the first one's result.
+     * Runs work at most once for an ID. Every later call returns the first one's result.
      *
-     * @param id the ID. It must name the operation and, where there are several, the tenant: two consumers of one event that use
-     *     its bare ID would get each other's result. {@link io.idempotence.IdempotenceIdGenerator#fromFields} makes IDs of an
-     *     operation and values; for a bare ID there is {@link #execute(IdempotentCall, IdempotencePolicy, ResultCodec, Work)}
-     * @param codec stores the result
-     * @param work runs on this thread, if it runs
+     * @param id the ID. It must identify the operation and, if there are several, the tenant: two consumers of one event that use its bare
+     *     ID would get each other's result. {@link io.idempotence.IdempotenceIdGenerator#fromFields} makes IDs of an operation and values;
+     *     for a bare ID there is {@link #execute(IdempotentCall, IdempotencePolicy, ResultCodec, Work)}
+     * @param codec encodes the result for the storage
+     * @param work runs on this thread, if at all
      * @param <T> the result
-     * @return the work's result, now or from the first time; null if that was its result
-     * @throws ExecutionRefusedException if the work did not run and there is no result of it
-     * @throws Exception what the work throws; the policy then says whether the ID is kept
+     * @return the work's result, from this run or an earlier one; null if that was the result
+     * @throws ExecutionRefusedException if the work did not run and has no stored result
+     * @throws Exception what the work throws; the policy then decides whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Callable<T> work) throws Exception {
         Objects.requireNonNull(work, "work");
@@ -204,16 +204,16 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Runs work that decides at run time what becomes of its ID.
+     * Runs work that may decide about its ID at run time.
      *
      * @param id the ID
-     * @param codec stores the result
-     * @param work runs on this thread, if it runs
+     * @param codec encodes the result for the storage
+     * @param work runs on this thread, if at all
      * @param <T> the result
-     * @return the work's result, now or from the first time; null if that was its result
-     * @throws ExecutionRefusedException if the work did not run and there is no result of it, or if the work says that it was
-     *     {@linkplain IdempotentExecution#overtaken() overtaken} and there is no result of the other one
-     * @throws Exception what the work throws; the policy then says whether the ID is kept
+     * @return the work's result, from this run or an earlier one; null if that was the result
+     * @throws ExecutionRefusedException if the work did not run and has no stored result, or if the work reported that it was {@linkplain
+     *     IdempotentExecution#overtaken() overtaken} and the other execution has no result
+     * @throws Exception what the work throws; the policy then decides whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
         return execute(IdempotentCall.of(id), policy, codec, work);
@@ -222,15 +222,16 @@ public final class Idempotence implements AutoCloseable {
     /**
      * Runs work of one operation among several.
      *
-     * @param call names the operation and, where there are several, the tenant, so that IDs of others do not meet; with a
-     *     fingerprint the same ID is refused for anything else ({@link Refusal#KEY_REUSED})
-     * @param policy of the operation
-     * @param codec stores the result
-     * @param work runs on this thread, if it runs
+     * @param call the operation and, if there are several, the tenant: equal IDs of others are then separate. With a fingerprint, other
+     *     content under the same ID is refused ({@link Refusal#KEY_REUSED})
+     * @param policy the policy of the operation
+     * @param codec encodes the result for the storage
+     * @param work runs on this thread, if at all
      * @param <T> the result
-     * @return the work's result, now or from the first time; null if that was its result
-     * @throws ExecutionRefusedException as in {@link #execute(IdempotenceId, ResultCodec, Work)}
-     * @throws Exception what the work throws; the policy then says whether the ID is kept
+     * @return the work's result, from this run or an earlier one; null if that was the result
+     * @throws ExecutionRefusedException if the work did not run and has no stored result, or if the work reported that it was {@linkplain
+     *     IdempotentExecution#overtaken() overtaken} and the other execution has no result
+     * @throws Exception what the work throws; the policy then decides whether the ID is kept
      */
     public <T> T execute(IdempotentCall call, IdempotencePolicy policy, ResultCodec<T> codec, Work<T> work)
             throws Exception {
@@ -268,7 +269,7 @@ public final class Idempotence implements AutoCloseable {
         try {
             stored = result == null ? StoredResult.nothing() : StoredResult.value(codec.encode(result));
         } catch (Throwable e) {
-            // The work took effect: it must never run again, whatever became of its result.
+            // The work took effect: it must never run again, whatever happens to its result.
             execution.finishWithoutResult(Verdict.KEEP);
             throw e;
         }
@@ -287,7 +288,7 @@ public final class Idempotence implements AutoCloseable {
         } catch (CorruptRecordException e) {
             throw exception(engine.unreadable(id, e), id);
         }
-        // What the codec throws is the application's.
+        // An exception of the codec is the application's.
         return value == null ? null : codec.decode(value);
     }
 
@@ -300,10 +301,9 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Tries once more to make every write that still waits, stops the background threads, then closes the storage. Closing twice
-     * does nothing. Close it when the handlers have ended: from here on no lease is renewed. If the storage does not answer, it
-     * takes up to 10 seconds; an end that is not written by then is given up, and the listener is told ({@link
-     * IdempotenceEvent#UNKNOWN}).
+     * Retries every waiting write once more, stops the background threads, then closes the storage. Closing twice does nothing. Call it
+     * when the handlers have ended, because leases are no longer renewed. If the storage does not respond, closing takes up to about 10
+     * seconds. A completion that cannot be written is given up, and the listener gets {@link IdempotenceEvent#UNKNOWN}.
      */
     @Override
     public void close() {
@@ -311,7 +311,7 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Work that knows its execution.
+     * Work that gets its execution.
      *
      * @param <T> the result
      */
@@ -320,14 +320,14 @@ public final class Idempotence implements AutoCloseable {
         /**
          * Does the work.
          *
-         * @param execution tells ID and fence, and takes the decision what becomes of the ID
+         * @param execution its ID and fence; decides about the ID if called
          * @return the result
          * @throws Exception if it fails
          */
         T run(IdempotentExecution execution) throws Exception;
     }
 
-    /** Builds an {@link Idempotence}. Not thread-safe. */
+    /** A builder of an {@link Idempotence}. Not thread-safe. */
     public static final class Builder {
         private final IdempotenceStorage storage;
         private String namespace = "default";
@@ -340,11 +340,10 @@ public final class Idempotence implements AutoCloseable {
         }
 
         /**
-         * Names the service, so that several may share one storage. Services that are all {@code default} on one storage share
-         * their IDs, and nothing tells: a request of one may be refused, or answered, as that of another.
+         * Sets the service's namespace, so that several services may share one storage. Services with equal namespaces share their IDs
+         * without a warning: a request of one may be refused as a duplicate of another's, or get its response.
          *
-         * @param namespace 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen; default
-         *     {@code default}
+         * @param namespace 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen; default {@code default}
          * @return this
          * @throws IllegalArgumentException if it is not of that form
          */
@@ -356,7 +355,7 @@ public final class Idempotence implements AutoCloseable {
         /**
          * Sets the policy.
          *
-         * @param policy used where a call does not bring its own
+         * @param policy the policy of calls that do not have their own
          * @return this
          */
         public Builder policy(IdempotencePolicy policy) {
@@ -367,7 +366,7 @@ public final class Idempotence implements AutoCloseable {
         /**
          * Sets the listener.
          *
-         * @param listener is told every event
+         * @param listener gets every event
          * @return this
          */
         public Builder listener(IdempotenceListener listener) {
@@ -391,7 +390,7 @@ public final class Idempotence implements AutoCloseable {
         }
 
         /**
-         * The instance.
+         * Builds the instance.
          *
          * @return a new instance; close it
          */

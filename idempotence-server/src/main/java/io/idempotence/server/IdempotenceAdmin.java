@@ -151,7 +151,7 @@ public final class IdempotenceAdmin {
                 .filter(firstSight());
     }
 
-    /** A storage may list a record twice; only uncertain ones, which are few, are remembered. */
+    /** A filter for records that a storage lists twice. It remembers only uncertain ones, which are few. */
     private static Predicate<IdempotenceRecord> firstSight() {
         Set<StorageKey> seen = Collections.synchronizedSet(new HashSet<>());
         return record -> seen.add(record.key());

@@ -76,7 +76,7 @@ public final class IdempotencePolicy {
         YES,
         /** It took no effect: the next attempt runs. */
         NO,
-        /** Nobody can tell: later attempts are refused as outcome-unknown. */
+        /** It cannot be determined: later attempts are refused as outcome-unknown. */
         UNKNOWN
     }
 
@@ -222,7 +222,7 @@ public final class IdempotencePolicy {
          */
         public Builder onAbandoned(OnAbandoned onAbandoned) {
             if (onAbandoned == OnAbandoned.RECOVER) {
-                throw new IllegalArgumentException("RECOVER needs to know whom to ask: call recover(...) instead");
+                throw new IllegalArgumentException("RECOVER needs a recovery rule; call recover(...) instead");
             }
             this.onAbandoned = Objects.requireNonNull(onAbandoned, "onAbandoned");
             return this;

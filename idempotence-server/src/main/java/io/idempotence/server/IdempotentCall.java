@@ -5,8 +5,7 @@ import io.idempotence.server.storage.Fingerprint;
 import java.util.Objects;
 
 /**
- * One attempt at a logical call, as it is handed to {@link Idempotence#execute} or, by a transport, to {@link Engine#claim}.
- * Immutable.
+ * One attempt at a logical call, the argument of {@link Idempotence#execute} or, for transports, of {@link Engine#claim}. Immutable.
  *
  * <pre>{@code
  * IdempotentCall call = IdempotentCall.of("charge", message.id())
@@ -14,16 +13,16 @@ import java.util.Objects;
  *         .withFingerprint(Fingerprint.ofContent(message.body()));
  * }</pre>
  *
- * @param id the logical call
- * @param operation what is to be done; IDs of different operations never meet. Empty if the ID names it
- * @param scope whose ID it is, for example the principal or tenant; IDs of different scopes never meet (promise P5). Empty if
- *     there is but one
- * @param fingerprint what the request asks for; another one under the same ID is refused as key-reused
- * @param attempt which attempt of its caller this is, as the caller counts, from 1. Told to the handler, and decides nothing
+ * @param id the ID of the logical call
+ * @param operation the operation; equal IDs of different operations are different IDs. Empty if the ID identifies the operation
+ * @param scope the owner of the ID, for example the principal or tenant; equal IDs in different scopes are different IDs (promise P5).
+ *     Empty if there is only one
+ * @param fingerprint the content of the request; other content under the same ID is refused as key-reused
+ * @param attempt the number of this attempt as its caller counts, from 1. A hint for the handler; it affects nothing
  */
 public record IdempotentCall(IdempotenceId id, String operation, String scope, Fingerprint fingerprint, int attempt) {
     /**
-     * Refuses null.
+     * Checks the arguments.
      *
      * @throws IllegalArgumentException if {@code attempt} is under 1
      */
@@ -38,9 +37,9 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
     }
 
     /**
-     * A call that has nothing but its ID.
+     * A call with an ID only.
      *
-     * @param id names the operation as well, where there are several
+     * @param id the ID; it also identifies the operation, if there are several
      * @return the call, with no operation, no scope and {@link Fingerprint#NONE}, as a first attempt
      */
     public static IdempotentCall of(IdempotenceId id) {
@@ -50,8 +49,8 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
     /**
      * A call of an operation.
      *
-     * @param operation its name, the same in every release
-     * @param id the logical call
+     * @param operation the operation's name, the same in every release
+     * @param id the ID of the logical call
      * @return the call, with no scope and {@link Fingerprint#NONE}, as a first attempt
      */
     public static IdempotentCall of(String operation, IdempotenceId id) {
@@ -61,7 +60,7 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
     /**
      * This call in a scope.
      *
-     * @param scope whose ID it is
+     * @param scope the owner of the ID
      * @return a new call
      */
     public IdempotentCall withScope(String scope) {
@@ -71,7 +70,7 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
     /**
      * This call with a fingerprint.
      *
-     * @param fingerprint of what it asks for
+     * @param fingerprint the content of the request
      * @return a new call
      */
     public IdempotentCall withFingerprint(Fingerprint fingerprint) {
@@ -79,7 +78,7 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
     }
 
     /**
-     * This call as a later attempt, say the second delivery of a message.
+     * This call as a later attempt, for example the second delivery of a message.
      *
      * @param attempt its number, from 1
      * @return a new call

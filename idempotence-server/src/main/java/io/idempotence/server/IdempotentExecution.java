@@ -4,89 +4,90 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.StorageKey;
 
 /**
- * The execution a handler is part of. From it the handler learns its ID, its fence and the number of its attempt, and decides at run time
- * what becomes of the ID, over every rule of the policy. The last decision before the handler ends counts. Thread-safe.
+ * The execution that a handler is part of. The handler reads its ID, fence and attempt number here, and may decide about the ID at run
+ * time. Such a decision overrides the policy. The last decision before the handler ends counts. Thread-safe.
  */
 public interface IdempotentExecution {
     /**
-     * The logical call.
+     * The ID of the logical call.
      *
-     * @return its ID
+     * @return the ID
      */
     IdempotenceId id();
 
     /**
-     * Where the storage keeps the record of this ID.
+     * The key of this ID's record in the storage.
      *
-     * @return its key
+     * @return the key
      */
     StorageKey key();
 
     /**
-     * A number that grows with every execution of this ID. Write it with the business data and refuse smaller ones, and a late
-     * owner can do no harm there either.
+     * A number that grows with every execution of this ID. Write it with the business data and refuse smaller ones. A late owner then
+     * cannot change that data either.
      *
      * @return 1 for the first execution
      */
     long fence();
 
     /**
-     * Which attempt at the call this is, as its caller counts them: {@code Idempotency-Attempt} of a request, {@link
-     * IdempotentCall#attempt()} elsewhere. A hint for logs, not to be trusted: the caller chooses it, and a first execution may
-     * well be its third attempt.
+     * The number of this attempt as its caller counts: {@code Idempotency-Attempt} of a request, {@link IdempotentCall#attempt()}
+     * elsewhere. A hint for logs that must not be trusted, because the caller chooses it. A first execution may be its third attempt.
      *
      * @return 1 for the first attempt, and if the caller sends no number from 1 to 999,999,999
      */
     int attempt();
 
     /**
-     * Whether this execution took the claim over from one that broke off, and so may be the second (T7). If it then fails and its
-     * policy gives the ID back, under {@link IdempotencePolicy.OnAbandoned#RE_EXECUTE} the next execution is a take-over as well,
-     * because what the first one did is not known still; after a recovery rule has said that nothing was applied it is none. Nor
-     * is it after this one's own {@link #release()}, which says that nothing took effect; {@code fence() > 1} says that some
-     * execution of this ID began before.
+     * Whether this execution took over the claim of an abandoned one, and so may be the second (T7).
+     *
+     * <p>If it then fails and the policy releases the ID, the next execution under {@link IdempotencePolicy.OnAbandoned#RE_EXECUTE} is a
+     * take-over as well, because the effect of the first one is still unknown. The next execution is not a take-over after a recovery rule
+     * found that nothing was applied, or after this one's own {@link #release()}, which declares that nothing took effect. {@code fence() >
+     * 1} means that some execution of this ID began before.
      *
      * @return true after a take-over
      */
     boolean takenOver();
 
-    /** The answer is recorded and replayed, even if it is a failure. */
+    /** Keeps the ID: the response is recorded and replayed, even if it is a failure. */
     void keep();
 
     /**
-     * Nothing took effect, here or, after a take-over, before: the ID is given back, even if the answer is a success. After {@link
-     * #tookEffect()} this is a contradiction, and the outcome is marked unknown instead, with a warning in the log.
+     * Releases the ID, even if the response is a success. Call it only if nothing took effect, neither here nor, after a take-over, before.
+     * After {@link #tookEffect()} it is a contradiction: the outcome is then marked unknown instead, with a warning in the log.
      */
     void release();
 
     /**
-     * Declares that nothing took effect so far, for example because the transaction was rolled back. Unlike {@link #release()} it
-     * decides nothing: where the policy would mark a failure as unknown, it releases the ID instead. A success is kept as ever.
+     * Declares that nothing took effect so far, for example because the transaction was rolled back. Unlike {@link #release()} it does not
+     * decide about the ID: if the policy would mark a failure as unknown, it releases the ID instead. A success is still kept.
      *
      * <p>A transaction integration calls it after a rollback, {@link #applied()} when it begins another transaction, and {@link
-     * #tookEffect()} after a commit. After that it counts no longer.
+     * #tookEffect()} after a commit. Either of these revokes it.
      */
     void nothingTookEffect();
 
     /**
-     * Declares that something took effect for good, for example because a transaction was committed. Cannot be withdrawn: the ID is never
+     * Declares that something took effect for good, for example because a transaction was committed. It cannot be revoked: the ID is never
      * released after it. Whatever would release it (the policy, {@link #release()}, {@link #overtaken()}) marks the outcome as unknown.
      */
     void tookEffect();
 
     /**
-     * Another execution of this ID has taken effect, or this one no longer holds its claim; so this one must take no effect. The
-     * ID is given back, and the caller gets the answer of the other one, or is told to ask again, whatever the handler answers.
+     * Declares that this execution must not take effect, because another execution of this ID has taken effect, or because this one no
+     * longer holds its claim. The ID is released, and the caller gets the response of the other execution or is refused as in progress,
+     * whatever this handler returns.
      */
     void overtaken();
 
     /**
-     * This execution takes effect after all: {@link #release()}, {@link #overtaken()} and {@link #nothingTookEffect()} count no longer,
-     * and the policy decides unless there is a later decision. Storages call it, for a transaction that is retried after it has failed; a
-     * handler that wants its answer kept calls {@link #keep()}.
+     * Declares that this execution takes effect after all. It revokes {@link #release()}, {@link #overtaken()} and {@link
+     * #nothingTookEffect()}, and the policy decides unless there is a later decision. Storages call it for a transaction that is retried
+     * after a failure. A handler whose response must be kept calls {@link #keep()}.
      */
     void applied();
 
-    /** Nobody knows whether the operation took effect: later attempts are refused as outcome-unknown (T13). */
+    /** Marks the outcome as unknown: later attempts are refused as outcome-unknown (T13). */
     void markUnknown();
 }

@@ -10,7 +10,9 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** The time for which an owner may count on its claim, by this machine's monotonic clock (T9), and whether the claim was lost. */
+/**
+ * The lease of one claim: how long its owner may rely on the claim, by this machine's monotonic clock (T9), and whether the claim was lost.
+ */
 final class Lease {
     private static final Duration AT_ONCE = Duration.ofMillis(1);
 
@@ -20,7 +22,7 @@ final class Lease {
     private final Claim claim;
     private final Duration length;
 
-    /** When the claim or its latest renewal left for the storage, at the latest. */
+    /** A time at or before the sending of the claim or of its latest renewal. */
     private volatile long heldFrom;
 
     private volatile long renewedAt;
@@ -31,7 +33,7 @@ final class Lease {
     private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean alarmed = new AtomicBoolean();
 
-    /** @param claimLeft when the claim left for the storage, at the latest, by {@link System#nanoTime} */
+    /** @param claimLeft a time at or before the sending of the claim, by {@link System#nanoTime} */
     Lease(IdempotenceStorage storage, Events events, IdempotenceId id, Claim claim, Duration length, long claimLeft) {
         this.storage = storage;
         this.events = events;
@@ -50,7 +52,7 @@ final class Lease {
         return length.toNanos();
     }
 
-    /** Whether it may have run out, so that another owner may have taken over. */
+    /** Whether the lease may be over, so that another owner may have taken over. */
     boolean mayBeOver() {
         return System.nanoTime() - heldFrom >= nanos();
     }
@@ -63,7 +65,7 @@ final class Lease {
         return now - renewedAt >= nanos() / 3;
     }
 
-    /** False while another thread renews. */
+    /** Returns false while another thread renews. */
     boolean beginRenewal() {
         return renewing.compareAndSet(false, true);
     }
@@ -76,7 +78,7 @@ final class Lease {
         return renewalInTrouble;
     }
 
-    /** Renews it. False if there is no claim any more, or its record is damaged: then there is nothing left to renew. */
+    /** Renews the lease. False if the claim is lost or its record is damaged, so that there is nothing left to renew. */
     boolean renew() {
         long now = System.nanoTime();
         WriteResult renewed;
@@ -87,12 +89,12 @@ final class Lease {
             return false;
         }
         if (abandoned) {
-            // This renewal may have come after the end of the lease that was written.
+            // This renewal may have reached the storage after the write that ended the lease.
             abandon();
         }
         boolean holds = renewed instanceof WriteResult.Done;
         renewedAt = now;
-        // Whoever was told that it holds the claim no longer has no lease.
+        // An owner that has lost its claim has no lease.
         heldFrom = holds ? now : now - nanos();
         renewalInTrouble = false;
         if (holds || ending) {
@@ -102,38 +104,43 @@ final class Lease {
         return false;
     }
 
-    /** Due again after a sixth of the lease, not at every look. */
+    /** Schedules the next renewal after a sixth of the lease, not at the next tick. */
     void renewalFailed(Throwable cause) {
-        events.logStorageFailed(id, "a lease could not be renewed, and will be retried", cause);
+        events.logStorageFailed(id, "a lease could not be renewed; the renewal is retried", cause);
         renewalInTrouble = true;
         renewedAt = System.nanoTime() - nanos() / 6;
     }
 
-    /** {@link #abandon(IdempotenceStorage, Claim) Abandons} the claim, and keeps a renewal that is under way from reviving it. */
+    /** {@link #abandon(IdempotenceStorage, Claim) Abandons} the claim, so that a concurrent renewal does not revive it. */
     WriteResult abandon() {
         abandoned = true;
         return abandon(storage, claim);
     }
 
     /**
-     * Ends the lease of a claim, so that its record is abandoned. What the execution before a take-over did is not known still; a
-     * release would forget that, and the next execution would be no take-over (T7).
+     * Ends the lease of a claim, so that its record is abandoned. The effect of the execution before a take-over is still unknown. A
+     * release would hide that, and the next execution would not be a take-over (T7).
      */
     static WriteResult abandon(IdempotenceStorage storage, Claim claim) {
         return storage.renew(claim, AT_ONCE);
     }
 
-    /** The handler has ended: from here on the write of its end finds out what became of the claim. */
+    /** Marks the handler as ended. From now on the write of the completion detects a lost claim, not the renewal. */
     void ending() {
         ending = true;
     }
 
-    /** The owner gave the ID back in time, though the write failed: whoever runs when that is retried began after it. */
+    /**
+     * Marks a release within the lease whose write failed. Any execution that the retried write then meets began after this one had ended.
+     */
     void releasedInTime() {
         releasedInTime = true;
     }
 
-    /** Reports a lost claim, once, whether a renewal or the end found it; the result of the owner that overtook this one, if there is one. */
+    /**
+     * Reports a lost claim once, whether a renewal or a completion found it. Returns the result of the owner that overtook this one, if
+     * there is one.
+     */
     Optional<byte[]> judge(WriteResult written) {
         if (written instanceof WriteResult.Fenced fenced) {
             if (!releasedInTime) {

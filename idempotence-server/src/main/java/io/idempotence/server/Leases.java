@@ -15,28 +15,31 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * The executions that run in this process, and the renewal of their leases (T9). One look over all of them a few times per lease:
- * an execution costs no more than an entry in a map.
+ * The leases of all executions in this process, and their renewal (T9). A scheduler checks all of them several times per lease, so an
+ * execution costs only an entry in a map.
  */
 final class Leases implements AutoCloseable {
     private static final String THREAD_NAME = "idempotence-renewals";
 
-    /** A storage that lets one record's renewal wait, as a dead shard does, must not cost the other records their leases. */
+    /**
+     * The largest number of renewing threads. Several, because one record whose renewal hangs, as on a dead shard, must not cost the other
+     * records their leases.
+     */
     private static final int MOST_THREADS = 16;
 
-    /** How many renewals that failed before may be tried at once; the other threads stay free. */
+    /** The largest number of concurrent renewals that failed before. The other threads stay free. */
     private static final int MOST_IN_TROUBLE = 4;
 
     private static final long SHORTEST_TICK = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long LONGEST_TICK = TimeUnit.SECONDS.toNanos(1);
 
     private final Scheduler looks = new Scheduler(THREAD_NAME, 1);
-    /** One for each ID as a rule. A late owner may run beside its successor, and must not take its place. */
+    /** Usually one lease per key. A late owner may run at the same time as its successor, and must not replace the successor's entry. */
     private final Map<StorageKey, List<Lease>> running = new ConcurrentHashMap<>();
 
     private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
     private final Queue<Lease> due = new ConcurrentLinkedQueue<>();
-    /** Whoever is turned away is not missed: those who are busy go on until nothing is due. */
+    /** Tasks beyond the limit are discarded: busy threads continue until nothing is due. */
     private final ThreadPoolExecutor renewers = new ThreadPoolExecutor(
             0,
             MOST_THREADS,
@@ -46,7 +49,7 @@ final class Leases implements AutoCloseable {
             Scheduler.daemons(THREAD_NAME),
             new ThreadPoolExecutor.DiscardPolicy());
 
-    // Written under this object's lock, which is never held across I/O.
+    // Guarded by this object's lock, which is never held across I/O.
     private volatile long tick = LONGEST_TICK;
     private volatile boolean planned;
     private long latestPlan;
@@ -57,7 +60,7 @@ final class Leases implements AutoCloseable {
                 List.of(lease),
                 (here, one) -> Stream.concat(here.stream(), one.stream()).toList());
         long atMost = lease.nanos() / 6;
-        // A look takes its plan away before it begins: one that is planned still will see this lease.
+        // A check clears its plan before it begins, so one that is still planned will see this lease.
         if (!planned || atMost < tick) {
             plan(atMost);
         }
@@ -83,7 +86,7 @@ final class Leases implements AutoCloseable {
             tick = Math.max(atMost, SHORTEST_TICK);
         }
         if (shorter || !planned) {
-            // A look that was planned for a longer lease would come too late for a shorter one: this plan replaces it.
+            // A check planned for a longer lease would come too late for a shorter one: this plan replaces it.
             long plan = ++latestPlan;
             planned = looks.later(Duration.ofNanos(tick), () -> renewDue(plan)) != null;
         }
@@ -104,7 +107,7 @@ final class Leases implements AutoCloseable {
                 }
             }
             if (!due.isEmpty()) {
-                // Also what was added when everybody who was busy had just seen that nothing is due.
+                // Catches leases that were added just after the busy threads had found nothing due.
                 renewers.execute(this::renewAllDue);
             }
         } finally {
@@ -115,7 +118,7 @@ final class Leases implements AutoCloseable {
     }
 
     static List<Lease> longestAgoFirst(List<Lease> leases) {
-        // Renewals go on meanwhile: what is compared must not change while it is sorted.
+        // Renewals continue during the sort, so it compares copies that do not change.
         record Seen(Lease lease, long renewedAt) {}
         return leases.stream()
                 .map(lease -> new Seen(lease, lease.renewedAt()))
@@ -124,10 +127,10 @@ final class Leases implements AutoCloseable {
                 .toList();
     }
 
-    /** Permits are given here, in order, not by the threads that renew, which would race for them. */
+    /** Starts a renewal. Permits are acquired here, in order: the renewing threads would race for them. */
     private void begun(Lease lease) {
         if (lease.isRenewalInTrouble() && !trouble.tryAcquire()) {
-            // It stays due, for the next look.
+            // The lease stays due, for the next check.
             lease.endRenewal();
             return;
         }

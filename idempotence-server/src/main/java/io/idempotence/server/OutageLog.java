@@ -6,8 +6,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
- * The log of an outage of the storage: one WARN with the cause when it begins, one a minute with the number of failures while it
- * lasts, one when it is over. Of outages that come and go, three a minute are logged so, and the others are counted in the next line. What becomes of each request is logged at DEBUG.
+ * The log of an outage of the storage: one WARN with the cause when it begins, one a minute with the number of failures while it lasts, one
+ * when it is over. Of short outages in a row, three a minute are logged like this, and the others are counted in the next line. The effect
+ * on each request is logged at DEBUG.
  */
 final class OutageLog {
     private static final long QUIET = TimeUnit.SECONDS.toNanos(1);
@@ -18,7 +19,7 @@ final class OutageLog {
     private final LongSupplier nanoTime;
 
     private volatile boolean failing;
-    // Under this object's lock, which is not held while something is logged.
+    // Guarded by this object's lock, which is not held while something is logged.
     private boolean announced;
     private int announcedInMinute;
     private long minuteBegan;
@@ -82,15 +83,15 @@ final class OutageLog {
         }
     }
 
-    /** Something failed that nobody has asked for: it counts as no failure, but the outage is not over. */
-    void goesOn() {
+    /** Reports a failed probe. No request failed, so it is not counted, but the outage is not over. */
+    void probeFailed() {
         long now = nanoTime.getAsLong();
         synchronized (this) {
             latestFailure = now;
         }
     }
 
-    void answered() {
+    void responded() {
         if (!failing) {
             return;
         }
@@ -101,7 +102,7 @@ final class OutageLog {
                 failing = false;
                 if (announced) {
                     unreported = 0;
-                    report = "the storage answers again, after " + failures + " failures in "
+                    report = "the storage responds again, after " + failures + " failures in "
                             + seconds(latestFailure - beganAt) + " s";
                 }
             }

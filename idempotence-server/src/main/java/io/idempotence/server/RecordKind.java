@@ -3,8 +3,8 @@ package io.idempotence.server;
 import io.idempotence.server.storage.StorageKey;
 
 /**
- * The use of an ID that a record is of. A handler may well use the ID of its request with {@code execute} or {@code saveIfAbsent}: their
- * records must not meet the request's own.
+ * The use of an ID that a record belongs to. A handler may use the ID of its request with {@code execute} or {@code saveIfAbsent}, so each
+ * use has its own records.
  */
 enum RecordKind {
     REQUEST(""),
@@ -17,7 +17,7 @@ enum RecordKind {
         this.prefix = prefix;
     }
 
-    /** Where the record of a call is. */
+    /** The key of a call's record. */
     StorageKey key(String namespace, IdempotentCall call) {
         String operation = call.operation().isEmpty() ? prefix : prefix + ":" + call.operation();
         return StorageKey.of(namespace, call.scope(), operation, call.id());

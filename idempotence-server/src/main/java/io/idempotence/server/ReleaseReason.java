@@ -4,22 +4,22 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Why an ID was released, so that its next attempt runs.
+ * The reason why an ID was released, so that its next attempt runs.
  *
  * @param kind who decided
- * @param status the status of the response, 0 unless the policy released it for that
- * @param exception the class of the exception, null unless the policy released it for that
+ * @param status the response's status if the policy decided by it, else 0
+ * @param exception the exception's class if the policy decided by it, else null
  */
 public record ReleaseReason(Kind kind, int status, @Nullable Class<? extends Throwable> exception) {
     /** Who decided. */
     public enum Kind {
-        /** The handler: {@link IdempotentExecution#release()}. */
+        /** The handler, with {@link IdempotentExecution#release()}. */
         HANDLER,
-        /** The handler or a storage: another execution took effect, {@link IdempotentExecution#overtaken()}. */
+        /** The handler or a storage, with {@link IdempotentExecution#overtaken()}: another execution took effect. */
         OVERTAKEN,
-        /** The policy, for a status. */
+        /** The policy, by the status. */
         STATUS,
-        /** The policy, for an exception. */
+        /** The policy, by the exception. */
         EXCEPTION,
         /** The transport that runs the handler, for a reason of its own. */
         TRANSPORT

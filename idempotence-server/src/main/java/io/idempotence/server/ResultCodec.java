@@ -5,13 +5,13 @@ import java.util.Objects;
 import java.util.function.Function;
 
 /**
- * Turns the result of business code into bytes and back, so that a later call gets it. Thread-safe.
+ * A codec that turns the result of business code into bytes and back, so that later calls get it. Thread-safe.
  *
  * @param <T> the result
  */
 public interface ResultCodec<T> {
     /**
-     * The bytes of a result.
+     * Encodes a result.
      *
      * @param result what the work returned
      * @return its bytes
@@ -19,15 +19,15 @@ public interface ResultCodec<T> {
     byte[] encode(T result);
 
     /**
-     * The result of bytes.
+     * Decodes a result.
      *
-     * @param bytes what {@link #encode} gave, perhaps in an older version of the program
+     * @param bytes what {@link #encode} returned, perhaps in an older version of the program
      * @return the result
      */
     T decode(byte[] bytes);
 
     /**
-     * Text, as UTF-8.
+     * The codec of text, as UTF-8.
      *
      * @return the codec
      */

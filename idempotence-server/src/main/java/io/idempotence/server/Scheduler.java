@@ -10,15 +10,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs tasks later, on daemon threads of one name that exist only while there is something to do. Each kind of task has a scheduler of its
- * own, so that none waits for another that waits for the storage or for the application.
+ * A scheduler whose daemon threads have one name and exist only while there is work. Each kind of task has its own scheduler, so that none
+ * waits behind another that waits for the storage or for the application.
  */
 final class Scheduler implements AutoCloseable {
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final ScheduledThreadPoolExecutor executor;
 
-    /** @param threads at most */
+    /** @param threads the largest number of threads */
     Scheduler(String threadName, int threads) {
         this.executor = new ScheduledThreadPoolExecutor(threads, daemons(threadName));
         executor.setKeepAliveTime(10, TimeUnit.SECONDS);
@@ -35,7 +35,9 @@ final class Scheduler implements AutoCloseable {
         };
     }
 
-    /** Runs a task once, later, unless this is closed before or what is returned is cancelled. Null: this is closed already. */
+    /**
+     * Runs a task once after a delay, unless this is closed or the returned future is cancelled before. Returns null if this is closed.
+     */
     @Nullable
     Future<?> later(Duration delay, Runnable task) {
         try {
@@ -45,7 +47,7 @@ final class Scheduler implements AutoCloseable {
         }
     }
 
-    /** Runs a task. What it throws is logged: an executor would keep it to itself. */
+    /** Runs a task and logs what it throws, because an executor would swallow that. */
     static void runLogged(Runnable task) {
         try {
             task.run();
@@ -54,17 +56,17 @@ final class Scheduler implements AutoCloseable {
         }
     }
 
-    /** Takes no more tasks, and forgets those that are not under way. */
+    /** Accepts no more tasks, and drops those that have not started. */
     void beginClose() {
         executor.shutdown();
     }
 
-    /** Ends what is under way as well. */
+    /** Also interrupts running tasks. */
     void interrupt() {
         executor.shutdownNow();
     }
 
-    /** Waits for what is under way, for at most 5 seconds, and interrupts what is not done by then. */
+    /** Waits for running tasks for at most 5 seconds, then interrupts them. */
     @Override
     public void close() {
         beginClose();
@@ -77,7 +79,10 @@ final class Scheduler implements AutoCloseable {
         return isInterruptedBefore(end, executor);
     }
 
-    /** Waits for the end of what a pool has to do; what is not done by then is interrupted, and also what runs when the caller is. */
+    /**
+     * Waits for a pool to terminate. Interrupts its tasks at the end of the wait, or if the calling thread is interrupted; returns whether
+     * it was.
+     */
     static boolean isInterruptedBefore(long end, ExecutorService pool) {
         try {
             if (!pool.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
@@ -94,12 +99,11 @@ final class Scheduler implements AutoCloseable {
         awaitEnd(executor);
     }
 
-    /** Waits for threads that were told to stop, for at most 3 seconds: an undeployed application should leave none behind. */
+    /** Waits at most 3 seconds for threads that were interrupted, because an undeployed application should leave none behind. */
     static void awaitEnd(ExecutorService stopped) {
         try {
             if (!stopped.awaitTermination(3, TimeUnit.SECONDS)) {
-                Events.LOG.warn(
-                        "a background thread waits for the storage still; it ends when the driver's timeout does");
+                Events.LOG.warn("a background thread still waits for the storage; it ends after the driver's timeout");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -8,8 +8,8 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.util.function.BooleanSupplier;
 
 /**
- * Claims that leave nothing behind: one whose reply is lost is made once more, and one that may have been stored in vain is given back in
- * the background.
+ * The claims of executions and saved IDs. A claim whose reply is lost is repeated once. A claim that may have been stored although nothing
+ * runs under it is released in the background.
  */
 final class StorageClaims {
     private final IdempotenceStorage storage;
@@ -26,26 +26,26 @@ final class StorageClaims {
     /**
      * Claims an ID for an execution.
      *
-     * @throws StorageUnavailableException if no reply came; what may have been stored is given back
+     * @throws StorageUnavailableException if no reply came; a claim that may have been stored is released
      */
     ClaimResult claim(IdempotenceId id, ClaimRequest request) {
         return claim(id, request, () -> true);
     }
 
     /**
-     * Claims an ID to save it. Others take an ID that is there for done, and forget their message: it must not be there for a moment only.
+     * Claims an ID to save it. Other consumers treat a saved ID as done and drop their message: it must not be saved for a moment only.
      *
      * @return whether it was absent
-     * @throws StorageUnavailableException if the storage cannot tell, or the ID was saved in vain and is being given back
+     * @throws StorageUnavailableException if the storage fails, or the ID may have been saved without a reply and is being released
      */
     boolean save(IdempotenceId id, ClaimRequest request) {
         BooleanSupplier isThere = () -> storage.find(request.key()).isPresent();
-        // Asked on both sides of the claim: it may be given back while the claim is under way.
+        // Checked before and after the claim, because the ID may be released between the claim and its reply.
         boolean inVain = beingGivenBack.contains(request.key());
         boolean saved = claim(id, request, isThere) instanceof ClaimResult.Claimed;
         if (!saved && (inVain || beingGivenBack.contains(request.key()))) {
             throw new StorageUnavailableException(
-                    "this ID may have been saved in vain when the storage did not answer, and is being given back; ask again",
+                    "this ID may have been saved when the storage did not respond, and is being released; ask again later",
                     null);
         }
         return saved;
@@ -62,7 +62,7 @@ final class StorageClaims {
                 throw first;
             }
             try {
-                // The lost reply may have been a yes: the same owner gets the same answer (T2, T21).
+                // The claim whose reply was lost may have been granted: the same owner gets the same reply (T2, T21).
                 return guard.call(() -> storage.claim(request));
             } catch (StorageUnavailableException second) {
                 second.addSuppressed(first);
@@ -72,15 +72,15 @@ final class StorageClaims {
         }
     }
 
-    /** Gives back, in the background, what may have been stored for this request, under which nothing will run. */
+    /** Releases, in the background, the claim that this request may have stored, because nothing will run under it. */
     void giveBackLater(IdempotenceId id, ClaimRequest request) {
         giveBackLater(id, request, () -> true);
     }
 
     /**
-     * No reply came, yet a claim may have been stored, and nothing will run under it. Left alone it would show as abandoned, a
-     * false "outcome unknown". Asking once more as the same owner tells (T2). If there was none, what is left is a released
-     * record, which keeps out a claim that is still under way (T8). It takes nothing over: that would stop an owner, and nothing
+     * Releases a claim without a reply. Neither reply came, so a claim may have been stored, and nothing will run under it. Left alone it
+     * would show as abandoned, a false "outcome unknown". So the same owner claims once more (T2) and releases. If there was no claim, the
+     * released record keeps out a claim that is still on its way (T8). This takes nothing over: that would stop another owner, and nothing
      * would run instead.
      */
     private void giveBackLater(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaim) {
@@ -101,13 +101,13 @@ final class StorageClaims {
         giveBacks.retry(
                 id,
                 0,
-                // It asks as its owner: whoever has the ID by then loses nothing.
+                // It claims as the same owner, so it cannot harm another owner, however late it is.
                 request.retention(),
                 giveBack,
                 () -> beingGivenBack.remove(request.key()));
     }
 
-    /** Gives back a claim under which nothing will run. */
+    /** Releases a claim under which nothing will run. */
     void giveBack(ClaimResult.Claimed claimed, ClaimRequest request) {
         if (claimed.takenOver() && request.takeOver()) {
             Lease.abandon(storage, claimed.claim());
@@ -116,7 +116,7 @@ final class StorageClaims {
         }
     }
 
-    /** Begins to close; what is returned waits for the end, as {@link BackgroundWrites#beginClose} does. */
+    /** Begins to close. The returned task waits for the end, as that of {@link BackgroundWrites#beginClose}. */
     Runnable beginClose() {
         return giveBacks.beginClose();
     }

@@ -16,14 +16,14 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
- * The way of request threads to the storage. After repeated failures or slow calls a circuit breaker opens: calls then fail at once,
- * certainly not sent, and hold no thread. A probe in the background closes it again. Before the breaker opens, the number of threads
- * that an unreachable storage can hold is bounded.
+ * The access of request threads to the storage, behind a circuit breaker. After repeated failures or slow calls the breaker opens: calls
+ * then fail at once, certainly not sent, and hold no thread. A background probe closes it again. While the breaker is closed, the number of
+ * threads that an unreachable storage can hold is bounded.
  *
- * <p>Whoever has writes waiting is told by the first probe that succeeds after a failure, and need not wait for its own back-off.
+ * <p>The first probe that succeeds after a failure triggers the waiting writes, which then need not wait for their back-off.
  */
 final class StorageGuard implements AutoCloseable {
-    /** So many callers may wait for a storage that is slow; a fast one may have any number at once. */
+    /** The largest number of callers that may wait for a slow storage. A fast storage has no limit. */
     static final int MOST_SLOW_CALLERS = 64;
 
     private static final long SLOW_CALLER_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
@@ -32,14 +32,14 @@ final class StorageGuard implements AutoCloseable {
     private static final int TRIAL_CALLS = 8;
 
     private static final Duration PROBE_EVERY = Duration.ofMillis(250);
-    /** A probe may hang as long as the driver waits: others must notice meanwhile that the storage is back. */
+    /** Several, because a probe may hang for the driver's whole timeout, and the recovery must be noticed meanwhile. */
     private static final int MOST_PROBES = 4;
 
     /**
-     * One call of a request thread that is under way.
+     * A running call of a request thread.
      *
-     * @param isTrial whether the breaker was half open when it began: of these only a few are let through
-     * @param counted set by whoever tells the breaker its result
+     * @param isTrial whether the breaker was half open when the call began; only a few such calls are permitted
+     * @param counted whether the breaker has the call's result
      */
     private record Caller(long start, boolean isTrial, AtomicBoolean counted) {}
 
@@ -50,12 +50,12 @@ final class StorageGuard implements AutoCloseable {
     private final CircuitBreaker breaker;
     private final Scheduler prober = new Scheduler("idempotence-probes", MOST_PROBES);
     private final AtomicBoolean probing = new AtomicBoolean();
-    /** Whether the next probe that succeeds tells of a recovery. */
+    /** Whether the next probe that succeeds is a recovery. */
     private final AtomicBoolean suspected = new AtomicBoolean();
 
     private final AtomicInteger callers = new AtomicInteger();
     private final AtomicLong arrivals = new AtomicLong();
-    /** In the order of arrival. */
+    /** Running calls in the order of arrival. */
     private final ConcurrentSkipListMap<Long, Caller> underWay = new ConcurrentSkipListMap<>();
 
     private volatile Runnable onRecovery = () -> {};
@@ -63,14 +63,14 @@ final class StorageGuard implements AutoCloseable {
     private volatile boolean closed;
 
     /**
-     * @param probe a cheap write that leaves nothing behind; a different record each time
-     * @param slowCall from when on a call counts as slow
+     * @param probe a cheap write without a trace; a different record each time
+     * @param slowCall the duration from which a call counts as slow
      */
     StorageGuard(Events events, Runnable probe, Duration slowCall) {
         this(events, probe, slowCall, System::nanoTime);
     }
 
-    /** @param nanoTime as {@link System#nanoTime} */
+    /** @param nanoTime a clock like {@link System#nanoTime} */
     StorageGuard(Events events, Runnable probe, Duration slowCall, LongSupplier nanoTime) {
         this.slowCallNanos = slowCall.toNanos();
         this.nanoTime = nanoTime;
@@ -86,7 +86,7 @@ final class StorageGuard implements AutoCloseable {
                         .slowCallDurationThreshold(slowCall)
                         .slowCallRateThreshold(80)
                         .permittedNumberOfCallsInHalfOpenState(TRIAL_CALLS)
-                        // Time alone closes nothing: the probe does.
+                        // Only a probe closes the breaker, not time.
                         .waitDurationInOpenState(Duration.ofDays(365))
                         .build());
         breaker.getEventPublisher()
@@ -95,36 +95,36 @@ final class StorageGuard implements AutoCloseable {
     }
 
     /**
-     * Sets who waits for the storage to be back.
+     * Sets what waits for the storage to be back.
      *
-     * @param isAwaited whether anybody does: probes go on meanwhile
-     * @param onRecovery told when a probe succeeds after a failure
+     * @param isAwaited whether anything waits; probing continues as long as it does
+     * @param onRecovery called when a probe succeeds after a failure
      */
     void whenBack(BooleanSupplier isAwaited, Runnable onRecovery) {
         this.isAwaited = isAwaited;
         this.onRecovery = onRecovery;
     }
 
-    /** Refuses nothing for repeated failures. For tests that lose more calls than any storage does. */
+    /** Switches the breaker off, for tests that lose more calls than a real storage. */
     void disableBreaker() {
         breaker.transitionToDisabledState();
     }
 
-    /** Whether the storage is known not to answer. Never true once this is closed, so that what waits is tried once more. */
+    /** Whether the breaker is open. Never true once this is closed, so that waiting writes are retried once more. */
     boolean isOpen() {
         return !closed && breaker.getState() == CircuitBreaker.State.OPEN;
     }
 
-    /** A call has failed that somebody will repeat: the storage is probed from now on. */
+    /** Reports a failed call that will be retried: the storage is probed from now on. */
     void suspect() {
         suspected.set(true);
         startProbing();
     }
 
     /**
-     * Calls the storage to claim or to look, unless it is known not to answer or keeps too many callers waiting.
+     * Calls the storage to claim or to read, unless the breaker is open or too many callers wait for a slow storage.
      *
-     * @throws StorageUnavailableException as the call does, or at once; then {@link StorageUnavailableException#nothingWritten()}
+     * @throws StorageUnavailableException from the call; or at once, and then {@link StorageUnavailableException#nothingWritten()} is true
      */
     <T> T call(Supplier<T> call) {
         if (!breaker.tryAcquirePermission()) {
@@ -137,13 +137,13 @@ final class StorageGuard implements AutoCloseable {
             callers.decrementAndGet();
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
-                    MOST_SLOW_CALLERS + " callers wait for the storage already, for longer than "
-                            + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not asked",
+                    MOST_SLOW_CALLERS + " callers already wait for the storage, each for more than "
+                            + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not called",
                     null);
         }
         underWay.put(arrival, caller);
         if (isTrial) {
-            // Somebody must notice if it hangs.
+            // The prober detects a trial that hangs.
             startProbing();
         }
         try {
@@ -155,10 +155,10 @@ final class StorageGuard implements AutoCloseable {
     }
 
     /**
-     * Calls the storage to record an end, unless it is known not to answer. Nothing else keeps it out, however slow the storage is:
-     * the response would leave without its record.
+     * Calls the storage to record a completion, unless the breaker is open. There is no limit on slow callers here: without the call, the
+     * response would leave without its record.
      *
-     * @throws StorageUnavailableException as {@link #call}
+     * @throws StorageUnavailableException as in {@link #call}
      */
     <T> T record(Supplier<T> call) {
         if (isOpen()) {
@@ -169,10 +169,13 @@ final class StorageGuard implements AutoCloseable {
 
     private static StorageUnavailableException knownOutage() {
         return StorageUnavailableException.notSent(
-                "the storage has failed repeatedly and was not asked; it is probed in the background", null);
+                "the storage has failed repeatedly and was not called; it is probed in the background", null);
     }
 
-    /** The oldest come first: if so many of them are slow, the last of these is. */
+    /**
+     * Whether the limit of slow callers is reached. The calls are ordered by age, so the limit is reached if the last of the oldest ones is
+     * slow.
+     */
     private boolean hasTooManySlowCallers(long now) {
         return underWay.values().stream()
                 .skip(MOST_SLOW_CALLERS - 1L)
@@ -181,31 +184,31 @@ final class StorageGuard implements AutoCloseable {
                 .isPresent();
     }
 
-    /** @param withoutResult runs instead of telling the breaker, if the outcome of the call is not the storage's */
+    /** @param withoutResult runs instead of counting the call, if its outcome does not depend on the storage */
     private <T> T count(Caller caller, Supplier<T> call, Runnable withoutResult) {
         try {
-            T answer = call.get();
-            answered(caller);
-            return answer;
+            T result = call.get();
+            responded(caller);
+            return result;
         } catch (Throwable e) {
             failed(caller, e, withoutResult);
             throw e;
         }
     }
 
-    private void answered(Caller caller) {
+    private void responded(Caller caller) {
         if (!caller.counted.getAndSet(true)) {
             breaker.onSuccess(nanoTime.getAsLong() - caller.start, TimeUnit.NANOSECONDS);
         }
-        events.storageAnswered();
+        events.storageResponded();
     }
 
     private void failed(Caller caller, Throwable e, Runnable withoutResult) {
-        boolean answered = e instanceof CorruptRecordException
+        boolean hasResponded = e instanceof CorruptRecordException
                 || (e instanceof StorageUnavailableException unavailable
                         && unavailable.certainty() == StorageUnavailableException.Certainty.REFUSED);
-        if (answered) {
-            answered(caller);
+        if (hasResponded) {
+            responded(caller);
         } else if (e instanceof IllegalArgumentException
                 || Thread.currentThread().isInterrupted()) {
             if (!caller.counted.getAndSet(true)) {
@@ -213,7 +216,7 @@ final class StorageGuard implements AutoCloseable {
             }
         } else {
             countFailure(caller, e);
-            // Without further calls nobody else would notice the end of the outage.
+            // Without further calls only a probe would notice the end of the outage.
             startProbing();
         }
     }
@@ -224,12 +227,12 @@ final class StorageGuard implements AutoCloseable {
         }
     }
 
-    /** A trial that hangs, as in the queue of a pool, has failed: it must not keep others from trying. */
+    /** Counts a trial that hangs, for example in the queue of a pool, as failed, so that it does not block the other trials. */
     private void countTrialsThatHang() {
         long now = nanoTime.getAsLong();
         for (Caller caller : underWay.values()) {
             if (caller.isTrial && now - caller.start > slowCallNanos) {
-                countFailure(caller, new StorageUnavailableException("the storage has not answered in time", null));
+                countFailure(caller, new StorageUnavailableException("the storage has not responded in time", null));
             }
         }
     }
@@ -266,7 +269,7 @@ final class StorageGuard implements AutoCloseable {
     private void look() {
         if (!isNeeded() && !events.isStorageFailing()) {
             probing.set(false);
-            // Somebody may have come since.
+            // Something may have begun to wait in between.
             if (isNeeded()) {
                 startProbing();
             }
@@ -277,7 +280,7 @@ final class StorageGuard implements AutoCloseable {
         try {
             probe.run();
         } catch (Throwable e) {
-            events.storageDidNotAnswer(e);
+            events.probeFailed(e);
             suspect();
             return;
         }
@@ -285,23 +288,23 @@ final class StorageGuard implements AutoCloseable {
             try {
                 breaker.transitionToHalfOpenState();
             } catch (IllegalStateTransitionException e) {
-                // Another probe was faster.
+                // A concurrent probe was faster.
                 return;
             }
         }
-        events.storageAnswered();
+        events.storageResponded();
         if (suspected.getAndSet(false)) {
             onRecovery.run();
         }
     }
 
-    /** From here on nothing is refused for an outage, and nothing probed. */
+    /** From now on the breaker refuses nothing, and nothing is probed. */
     void beginClose() {
         closed = true;
         prober.interrupt();
     }
 
-    /** Waits for probes that are under way, which a driver may not interrupt. */
+    /** Waits for running probes, which a driver may not interrupt. */
     @Override
     public void close() {
         beginClose();

@@ -4,7 +4,7 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.util.Arrays;
 
-/** The first byte of every stored result says what the rest is. 1 is an HTTP response, which only the filter reads. */
+/** The format of stored results. The first byte is the kind of the rest. Kind 1 is an HTTP response, which only the filter reads. */
 final class StoredResult {
     static final byte UNAVAILABLE = 0;
     static final byte VALUE = 2;

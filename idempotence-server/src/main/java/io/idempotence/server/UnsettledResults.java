@@ -8,16 +8,19 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** The keys whose recorded results an error page may replace in a moment, so that attempts in this process do not get them. */
+/** The keys whose recorded results an error page may still replace, so that attempts in this process do not get them. */
 final class UnsettledResults {
-    /** How long an error page may take to begin after its handler has ended. Not every failure has one, and nobody announces it. */
+    /**
+     * The longest time between the end of a handler and the beginning of its error page. Not every failure has a page, and nothing
+     * announces one.
+     */
     private static final Duration LONGEST_GAP = Duration.ofSeconds(1);
 
     private final Map<StorageKey, Set<Hold>> holds = new ConcurrentHashMap<>();
-    /** Those that end by themselves, the first one first. */
+    /** The holds that end by themselves, the earliest first. */
     private final Queue<Hold> ending = new ConcurrentLinkedQueue<>();
 
-    /** Holds a key's result until the hold is ended. Several may hold one key. */
+    /** Holds a key's result until the hold is ended. A key may have several holds. */
     Hold hold(StorageKey key) {
         Hold hold = new Hold(key);
         holds.compute(key, (here, before) -> {
@@ -48,12 +51,12 @@ final class UnsettledResults {
             });
         }
 
-        /** Ends a second from now, unless it is ended before. To be called once. */
+        /** Ends this hold after one second, unless it is ended before. Call it once. */
         void endSoon() {
             endsFrom = System.nanoTime();
             endsByItself = true;
             ending.add(this);
-            // No timer: what is over no longer counts, and the next one that ends soon removes it.
+            // There is no timer: a hold that is over has no effect, and the next call of this method removes it.
             for (Hold first = ending.peek(); first != null && first.isOver(); first = ending.peek()) {
                 if (ending.remove(first)) {
                     first.end();

@@ -17,18 +17,18 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Duplicates that wait for the first attempt to end. Those of an execution in this process are told by it; for one in
- * another process the storage is polled, once for all that wait here, less and less often. Waiting holds no thread.
+ * The duplicates that wait for a first attempt to end. If it runs in this process, its completion ends their wait. If it runs in another
+ * process, one poll of the storage serves all that wait here, with growing intervals. Waiting holds no thread.
  */
 final class WaitingDuplicates implements AutoCloseable {
     private static final Duration FIRST_POLL = Duration.ofMillis(20);
     private static final Duration LONGEST_POLL = Duration.ofMillis(500);
 
-    /** What those get whose wait is broken off because this is closed. */
+    /** The decision for duplicates that still wait when this is closed. */
     static final Decision CLOSED = new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
 
     private final Scheduler polls = new Scheduler("idempotence-polls", 1);
-    /** Apart from polls, which wait for the storage. */
+    /** Separate from polls, which wait for the storage. */
     private final Scheduler timeouts = new Scheduler("idempotence-timeouts", 1);
 
     private final Predicate<StorageKey> runsHere;
@@ -36,19 +36,22 @@ final class WaitingDuplicates implements AutoCloseable {
     private final AtomicInteger count = new AtomicInteger();
     private final Map<Operation, Set<CompletableFuture<Decision>>> waiting = new ConcurrentHashMap<>();
 
-    /** @param limit how many may wait at once */
+    /** @param limit how many duplicates may wait at once */
     WaitingDuplicates(Predicate<StorageKey> runsHere, int limit) {
         this.runsHere = runsHere;
         this.limit = limit;
     }
 
-    /** What is waited for. After a delete the key may belong to another request, whose answer is not for those who waited before (P5). */
+    /**
+     * The operation that duplicates wait for. After a delete the key may belong to another request, whose response must not go to those who
+     * waited before (P5).
+     */
     private record Operation(StorageKey key, Fingerprint fingerprint) {}
 
     /**
-     * The decision once there is one; {@code otherwise} if patience or room runs out. Never {@link Decision.Run}.
+     * Completes with a decision, or with {@code otherwise} if patience or room runs out. Never with {@link Decision.Run}.
      *
-     * @param look asks the storage, without leaving a claim behind: null means that the first attempt still runs
+     * @param look reads the storage without leaving a claim behind; null means that the first attempt still runs
      */
     CompletableFuture<Decision> await(
             ClaimRequest request, Duration patience, Decision otherwise, Supplier<@Nullable Decision> look) {
@@ -76,7 +79,7 @@ final class WaitingDuplicates implements AutoCloseable {
             }
         });
         if (first[0]) {
-            // Even if it runs here: it may have ended between the claim that met it and the line that joined.
+            // Also if it runs here: it may have ended between the claim that met it and this duplicate's entry.
             poll(operation, together, look, FIRST_POLL);
         }
         return waiter;
@@ -95,42 +98,42 @@ final class WaitingDuplicates implements AutoCloseable {
             Supplier<@Nullable Decision> look,
             Duration delay) {
         Future<?> planned = polls.later(delay, () -> {
-            // Those who came after the last of these had left have a poll of their own.
+            // Duplicates that came after the last of these had left have a poll of their own.
             if (waiting.get(operation) == together) {
                 Decision decision = runsHere.test(operation.key) ? null : look.get();
                 if (decision == null) {
-                    // A fifth longer each time: nobody waits more than a fifth longer than the first attempt ran, and a
-                    // long one costs few looks.
+                    // A fifth longer each time: the wait is at most a fifth longer than the first attempt ran, and a
+                    // long attempt costs few polls.
                     Duration longer = delay.multipliedBy(6).dividedBy(5);
                     poll(operation, together, look, longer.compareTo(LONGEST_POLL) < 0 ? longer : LONGEST_POLL);
                 } else {
-                    tell(operation, decision);
+                    complete(operation, decision);
                 }
             }
         });
         if (planned == null) {
-            tell(operation, CLOSED);
+            complete(operation, CLOSED);
         }
     }
 
-    /** Tells everybody who waits for an operation. Their answers are written by whoever waits, not by this thread. */
-    void tell(StorageKey key, Fingerprint fingerprint, Decision decision) {
-        tell(new Operation(key, fingerprint), decision);
+    /** Completes all waits for an operation. The waiting transports write their responses, not this thread. */
+    void complete(StorageKey key, Fingerprint fingerprint, Decision decision) {
+        complete(new Operation(key, fingerprint), decision);
     }
 
-    private void tell(Operation operation, Decision decision) {
+    private void complete(Operation operation, Decision decision) {
         Set<CompletableFuture<Decision>> joined = waiting.remove(operation);
         if (joined != null) {
             joined.forEach(waiter -> waiter.complete(decision));
         }
     }
 
-    /** Sends everybody away. */
+    /** Ends all waits. */
     @Override
     public void close() {
-        // First: who comes meanwhile must not wait for a poll that will not be.
+        // Polls end first: a duplicate that arrives now must not wait for a poll that will not run.
         polls.close();
         timeouts.close();
-        waiting.keySet().forEach(operation -> tell(operation, CLOSED));
+        waiting.keySet().forEach(operation -> complete(operation, CLOSED));
     }
 }

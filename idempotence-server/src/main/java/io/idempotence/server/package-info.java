@@ -1,7 +1,7 @@
 /**
- * The server half without any transport: who may run, what is recorded, what a later attempt gets.
+ * The server half without any transport: which attempt runs, what is recorded, what later attempts get.
  *
- * <p>{@link io.idempotence.server.Idempotence} is where to start.
+ * <p>Start at {@link io.idempotence.server.Idempotence}.
  */
 @NullMarked
 package io.idempotence.server;

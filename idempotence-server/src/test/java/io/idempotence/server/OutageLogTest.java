@@ -48,21 +48,21 @@ class OutageLogTest {
         fail(50);
         assertThat(lines()).hasSize(2);
         pass(Duration.ofSeconds(2));
-        outage.answered();
-        outage.answered();
+        outage.responded();
+        outage.responded();
         assertThat(lines()).hasSize(3);
-        assertThat(lines().get(2)).isEqualTo("the storage answers again, after 200 failures in 119.0 s");
+        assertThat(lines().get(2)).isEqualTo("the storage responds again, after 200 failures in 119.0 s");
         assertThat(outage.isFailing()).isFalse();
     }
 
     @Test
     void anAnswerAmongFailuresIsNoEnd() {
         fail(1);
-        outage.answered();
+        outage.responded();
         pass(Duration.ofMillis(900));
         fail(1);
         pass(Duration.ofMillis(900));
-        outage.answered();
+        outage.responded();
         assertThat(lines()).hasSize(1);
         assertThat(outage.isFailing()).isTrue();
     }
@@ -71,14 +71,14 @@ class OutageLogTest {
     void anOutageSoonAfterAnotherIsLoggedAtItsBeginningAndAtItsEndToo() {
         fail(1);
         pass(Duration.ofSeconds(1));
-        outage.answered();
+        outage.responded();
         pass(Duration.ofSeconds(5));
         fail(100);
         pass(Duration.ofSeconds(50));
-        outage.answered();
+        outage.responded();
         assertThat(lines()).hasSize(4);
         assertThat(lines().get(2)).startsWith("the storage fails");
-        assertThat(lines().get(3)).startsWith("the storage answers again, after 100 failures");
+        assertThat(lines().get(3)).startsWith("the storage responds again, after 100 failures");
     }
 
     @Test
@@ -86,7 +86,7 @@ class OutageLogTest {
         for (int i = 0; i < 30; i++) {
             fail(1);
             pass(Duration.ofSeconds(1));
-            outage.answered();
+            outage.responded();
         }
         // Three with their beginning and end; the others are counted.
         assertThat(lines()).hasSize(6);

@@ -317,7 +317,7 @@ class StorageOutageTest {
             assertThat(log.warnings().get(0).getThrowableProxy()).isNotNull();
             works();
             await().until(() -> log.warnings().size() == 2);
-            assertThat(log.warnings().get(1).getFormattedMessage()).startsWith("the storage answers again");
+            assertThat(log.warnings().get(1).getFormattedMessage()).startsWith("the storage responds again");
         }
         assertThat(told.stream().filter("STORAGE_ERROR"::equals)).hasSize(100);
     }

@@ -3,11 +3,11 @@ package io.idempotence.server.jdbc;
 import io.idempotence.server.storage.StorageKey;
 import java.sql.SQLException;
 
-/** The mark of an execution that is committed together with its business data, at most one for each ID. */
+/** The mark of an applied execution, committed together with its business data. There is at most one for each ID. */
 record AppliedMark(StorageKey key, long fence) {
     /**
-     * Sets it, in the transaction of the session. The look holds no lock on the record, which others must be able to read and renew. The
-     * primary key of the marks decides.
+     * Sets the mark in the transaction of the session. Reading the record locks nothing, so that others can read and renew it. The primary
+     * key of the marks decides.
      *
      * @return false if the claim is no longer held, or another execution was applied
      */
@@ -22,7 +22,7 @@ record AppliedMark(StorageKey key, long fence) {
             }
             return found;
         });
-        // A mark in the way may be that of an earlier life of this ID, whose retention is over.
+        // An existing mark may belong to an earlier use of this ID, whose retention is over.
         return held
                 && (session.insert(sql.mark, parameters)
                         || (session.update(sql.forgetExpiredMark, parameters) == 1

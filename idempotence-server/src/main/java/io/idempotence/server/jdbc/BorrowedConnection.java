@@ -7,8 +7,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A connection of the application's {@code DataSource}, set up for our statements. Closing gives it back exactly as it came; one that
- * cannot be restored is aborted, so that nobody gets it with our settings.
+ * A connection of the application's {@code DataSource}, set up for the storage's statements. Closing restores its state and returns it. One
+ * that cannot be restored is aborted, so that the application never gets the storage's settings.
  */
 final class BorrowedConnection implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
@@ -27,7 +27,7 @@ final class BorrowedConnection implements AutoCloseable {
         return connection;
     }
 
-    /** A query timeout needs a server that listens. A silent network is noticed by this one only. */
+    /** Sets the network timeout. A query timeout needs a server that responds; only this one detects a silent network. */
     void limitNetwork(int millis) throws SQLException {
         try {
             int former = connection.getNetworkTimeout();
@@ -58,11 +58,11 @@ final class BorrowedConnection implements AutoCloseable {
                 restore();
             }
         } catch (SQLException e) {
-            LOG.debug("a connection failed while it was given back", e);
+            LOG.debug("a connection failed while it was returned to the pool", e);
         }
     }
 
-    /** The network timeout comes last: it bounds what the others ask of the server. */
+    /** Restores the settings. The network timeout comes last, because it bounds the statements that restore the others. */
     private void restore() throws SQLException {
         try {
             try {

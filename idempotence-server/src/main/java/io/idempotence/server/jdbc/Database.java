@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
-/** Borrows connections, gives them back as they were, and translates their failures. */
+/** The access to the database. It borrows connections, returns them in their original state, and translates failures. */
 final class Database {
     static final int TRIES = 12;
     private static final String SAFE_STATE = "[0-9A-Z]{5}";
@@ -24,7 +24,7 @@ final class Database {
     private final int networkTimeoutMillis;
     private final int timeoutSeconds;
     private volatile @Nullable Dialect dialect;
-    /** Whether any connection came with auto-commit on: a pool lends all of them alike. */
+    /** Whether any connection came with auto-commit on. A pool lends all of them alike. */
     private volatile boolean lendsAutoCommit;
 
     Database(DataSource dataSource, Duration statementTimeout) {
@@ -33,13 +33,13 @@ final class Database {
         this.networkTimeoutMillis = timeoutSeconds * 1_000 + 1_000;
     }
 
-    /** Statements on one connection, each a transaction of its own; all of them may be sent again. */
+    /** Statements on one connection. Each is a transaction of its own, and all of them may be repeated. */
     @FunctionalInterface
     interface Work<T> {
         T on(Session session) throws SQLException;
     }
 
-    /** Statements on a connection that the caller has, in the caller's transaction. */
+    /** Runs statements on the caller's connection, in the caller's transaction. */
     <T> T on(Connection connection, Dialect known, Work<T> work) throws SQLException {
         try (QueryTimeout limit = limitQueries(connection, known)) {
             return work.on(new Session(connection, known, timeoutSeconds));
@@ -54,7 +54,7 @@ final class Database {
         return timeoutSeconds;
     }
 
-    /** Retries after a conflict, for no longer than one statement may take. */
+    /** Runs statements and retries after a conflict, for no longer than one statement may take. */
     <T> T run(String action, Work<T> work) {
         long start = System.nanoTime();
         for (int tried = 1; ; tried++) {
@@ -72,7 +72,9 @@ final class Database {
         }
     }
 
-    /** The first retry is immediate; then those that met each other go apart. */
+    /**
+     * Waits before a retry. The first retry is immediate. Later ones wait a random time, so that the transactions in conflict separate.
+     */
     private static void pause(int tried) {
         if (tried > 1) {
             long longest = TimeUnit.MILLISECONDS.toNanos(1L << Math.min(tried, 5));
@@ -81,7 +83,7 @@ final class Database {
     }
 
     /**
-     * Without a retry and without translation.
+     * Runs statements without a retry and without a translation of failures.
      *
      * @throws NotConnectedException if nothing was sent
      */
@@ -117,7 +119,7 @@ final class Database {
         }
     }
 
-    /** Turning auto-commit on would commit what the transaction has done so far. */
+    /** Refuses a connection with a running transaction: turning auto-commit on would commit it. */
     private void refuseTransactionOfOthers(Connection connection, Dialect known) throws SQLException {
         boolean commitsByItself = connection.getAutoCommit();
         if (commitsByItself) {
@@ -125,7 +127,8 @@ final class Database {
         } else if (lendsAutoCommit) {
             throw new NotConnectedException(
                     "the DataSource lent a connection with auto-commit off, an earlier one had it on: it lends the"
-                            + " connection of a running transaction, or somebody gave it back so. " + GIVE_THE_POOL,
+                            + " connection of a running transaction, or the application returned it to the pool like that. "
+                            + GIVE_THE_POOL,
                     null);
         }
         if (known.hasTransaction(connection)) {
@@ -145,17 +148,17 @@ final class Database {
         return "the database could not " + action + ": " + reason(e);
     }
 
-    /** Why, in words that hold no key and no password: a driver's message may hold both. */
+    /** The reason of a failure, without keys and passwords, which a driver's message may contain. */
     private static String reason(SQLException e) {
         if (Thread.currentThread().isInterrupted()) {
             return "interrupted";
         }
         String state = e.getSQLState() == null ? "" : e.getSQLState();
         if (isConflict(e)) {
-            return "deadlock or conflict with another transaction, again and again (" + state + ")";
+            return "deadlock or conflict with another transaction in every try (" + state + ")";
         }
         if (isTimeout(e, state)) {
-            return "no answer within the statement timeout (" + state + ")";
+            return "no reply within the statement timeout (" + state + ")";
         }
         if (e instanceof NotConnectedException) {
             return String.valueOf(e.getMessage());
@@ -182,7 +185,7 @@ final class Database {
                 || code == 50200; // H2: lock timeout
     }
 
-    /** Deadlock or serialization failure: the database did nothing, and would do it if asked again. */
+    /** Whether a failure is a deadlock or serialization failure: the database did nothing, and a retry may succeed. */
     private static boolean isConflict(SQLException e) {
         String state = e.getSQLState();
         return "40001".equals(state)

@@ -7,12 +7,12 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Locale;
 
-/** The databases, and what they spell differently. */
+/** The supported databases and the differences between them. */
 enum Dialect {
     POSTGRESQL(
             "PostgreSQL", "postgresql.sql", "CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)"),
-    // NOW() goes through the session's time zone, where an hour may come twice. UTC does not.
-    /** MariaDB too. */
+    // UTC, because NOW() uses the session's time zone, in which an hour may occur twice.
+    /** MySQL and MariaDB. */
     MYSQL("MySQL", "mysql.sql", "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)"),
     H2("H2", "h2.sql", "CAST(FLOOR(EXTRACT(EPOCH FROM CURRENT_TIMESTAMP) * 1000) AS BIGINT)");
 
@@ -20,7 +20,7 @@ enum Dialect {
 
     final String title;
     final String schemaFile;
-    /** Milliseconds since 1970 by the database's clock; the same all through a statement. */
+    /** The SQL expression for milliseconds since 1970 by the database's clock; constant within a statement. */
     final String now;
 
     Dialect(String title, String schemaFile, String now) {
@@ -32,8 +32,8 @@ enum Dialect {
     /**
      * Whether a transaction is running on the connection. It is neither committed nor rolled back.
      *
-     * <p>The driver of PostgreSQL and the servers of MySQL and MariaDB refuse to change how a transaction runs once it has begun; each is
-     * asked for a change to what is so already. H2 tells only of transactions that have changed something.
+     * <p>The driver of PostgreSQL and the servers of MySQL and MariaDB refuse to change the mode of a transaction once it has begun; the
+     * check requests the mode that is set already. H2 reports only transactions that have changed something.
      */
     boolean hasTransaction(Connection connection) throws SQLException {
         try {

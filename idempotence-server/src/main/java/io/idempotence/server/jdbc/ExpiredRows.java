@@ -9,18 +9,18 @@ import java.util.function.IntUnaryOperator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The background deletion of expired rows: a batch now and then, and the next one soon where there are more. */
+/** The background deletion of expired rows: one batch per interval, and more batches soon if there are more rows. */
 final class ExpiredRows implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
     private static final int BATCH = 1_000;
-    /** Between two batches of one backlog, so that its locks are free in between. */
+    /** The pause between two batches of one backlog, in which its locks are free. */
     private static final Duration PAUSE = Duration.ofMillis(100);
 
     private final Duration every;
     private final IntUnaryOperator delete;
     private final ScheduledThreadPoolExecutor executor;
 
-    /** @param delete deletes at most as many rows as it is told, of each table, and returns how many it did */
+    /** @param delete deletes at most the given number of rows of each table, and returns how many */
     ExpiredRows(Duration every, IntUnaryOperator delete) {
         this.every = every;
         this.delete = delete;
@@ -36,7 +36,7 @@ final class ExpiredRows implements AutoCloseable {
         schedule(later());
     }
 
-    /** Instances that were started at once go apart. */
+    /** A random delay, so that instances that start at the same time do not clean up at the same time. */
     private long later() {
         long millis = every.toMillis();
         return millis / 2 + ThreadLocalRandom.current().nextLong(millis / 2 + 1);
@@ -53,15 +53,16 @@ final class ExpiredRows implements AutoCloseable {
                 next = PAUSE.toMillis();
             }
         } catch (RuntimeException | Error e) {
-            // Drivers throw a LinkageError, too. The DataSource of a closed storage may be closed.
+            // Any Throwable, because drivers also throw a LinkageError. After closing, the DataSource may be closed,
+            // too.
             if (!executor.isShutdown()) {
-                LOG.warn("expired records could not be deleted, trying again later", e);
+                LOG.warn("expired records could not be deleted; the next cleanup retries", e);
             }
         }
         schedule(next);
     }
 
-    /** A batch under way ends by itself: an interrupt would close the files of an embedded H2. */
+    /** Stops the cleanup. A running batch ends by itself: an interrupt would close the files of an embedded H2. */
     @Override
     public void close() {
         executor.shutdown();

@@ -91,10 +91,10 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     public void markApplied(Connection connection, IdempotentExecution execution) {
         try {
             markApplied(connection, execution.key(), execution.fence());
-            // What an earlier transaction of this execution met no longer counts.
+            // This revokes what an earlier transaction of this execution reported.
             execution.applied();
         } catch (ExecutionOvertakenException e) {
-            // Kept, this failure would be replayed as the response of the execution that was applied.
+            // If the ID were kept, this failure would be replayed as the response of the applied execution.
             execution.overtaken();
             throw e;
         } catch (StorageUnavailableException e) {
@@ -148,7 +148,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
     }
 
-    /** The kind of database, once it is known, without an address. */
+    /** The kind of database, if it is known, without an address. */
     @Override
     public String toString() {
         Dialect dialect = tables.dialect();
@@ -284,7 +284,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         public JdbcIdempotenceStorage build() {
             if (table.equals(appliedTable)) {
                 throw new IllegalArgumentException(
-                        "table and appliedTable must be two tables, both are " + table + "; rename one");
+                        "table and appliedTable must be two tables, but both are " + table + "; rename one");
             }
             Lenders lenders = Lenders.of(dataSource);
             lenders.refuseTransactionAware();

@@ -18,7 +18,7 @@ import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Records in a database: what each call does to the row of an ID. */
+/** The records in a database: the statements of each call. */
 abstract class JdbcRecords implements IdempotenceStorage {
     private static final int MAX_TRIES = 20;
 
@@ -34,7 +34,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
 
     @Override
     public ClaimResult claim(ClaimRequest asked) {
-        // Whoever broke off before its business transaction committed has done nothing: taking over is safe.
+        // An owner that disappeared before its business transaction committed has done nothing, so taking over is safe.
         ClaimRequest request = new ClaimRequest(
                 asked.key(),
                 asked.fingerprint(),
@@ -54,8 +54,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 seen = session.query(sql().claim, parameters, Row::only);
                 claimed = seen.claimed();
             } else if (!inTransaction) {
-                // In transaction the mark is looked at first: an insert that looks itself would wait for open
-                // transactions.
+                // In transaction the mark is read first: an insert that reads it would wait for open transactions.
                 claimed = session.insert(sql().claim, parameters);
             }
             return claimed
@@ -145,7 +144,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
         return write(action, claim, sql().finish, parameters, otherwise);
     }
 
-    /** One statement for the holder of a live claim. Only where it changed nothing the row is read, to say why. */
+    /** Writes as the holder of a live claim, in one statement. Only if that changes nothing, the row is read to find the reason. */
     private WriteResult write(
             String action, Claim claim, Sql own, Sql.Parameters parameters, Transition<WriteResult> otherwise) {
         return run(
@@ -155,7 +154,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
                         : step(session, claim.key(), null, false, otherwise));
     }
 
-    /** Checks first, so that no work has to while it holds a connection. */
+    /** Runs statements after the check of the tables, so that the check does not need a second connection. */
     final <T> T run(String action, Database.Work<T> work) {
         tables.statements();
         return database.run(action, work);
@@ -165,18 +164,18 @@ abstract class JdbcRecords implements IdempotenceStorage {
         return tables.statements();
     }
 
-    /** What becomes of a record. */
+    /** A transition of a record. */
     @FunctionalInterface
     private interface Transition<A> {
         StoredRecord.Step<A> from(@Nullable StoredRecord before, long now);
     }
 
     /**
-     * Reads the record, decides, and replaces it if it is still as it was read. What was decided by the clock stays right: a lease or a
-     * retention that is over comes back only by a change of the row.
+     * Reads the record, applies a transition, and replaces the record if it has not changed. Decisions by the clock stay valid: a lease or
+     * a retention that is over comes back only by a change of the row.
      *
-     * @param seen what was read already, or null
-     * @param settled whether an execution that was committed counts as completed, whatever its record says
+     * @param seen a row that was read before, or null
+     * @param settled whether a committed execution counts as completed, whatever its record says
      */
     private <A> A step(Session session, StorageKey key, @Nullable Row seen, boolean settled, Transition<A> transition)
             throws SQLException {
@@ -195,12 +194,12 @@ abstract class JdbcRecords implements IdempotenceStorage {
             StoredRecord.Step<A> step = transition.from(before, row.now());
             StoredRecord after = step.after();
             if (after == null || after == before || store(session, key, row, after)) {
-                return step.answer();
+                return step.reply();
             }
             row = null;
         }
         throw new StorageUnavailableException(
-                "the database could not keep up: a record changed " + MAX_TRIES + " times while it was looked at",
+                "a record changed in each of " + MAX_TRIES + " tries between its read and its write; retry later",
                 null);
     }
 
@@ -219,7 +218,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
     @Override
     public Stream<IdempotenceRecord> list(String namespace) {
         String prefix = StorageKey.prefix(namespace);
-        // The character after the colon: every key with the prefix is less.
+        // The character after the colon: every key with the prefix sorts before it.
         String end = prefix.substring(0, prefix.length() - 1) + ';';
         return Stream.iterate(
                         Optional.of(page(prefix, end)),

@@ -9,10 +9,10 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The {@code DataSource} of the application and those that it wraps, as far as they can be seen. */
+/** The application's {@code DataSource} and those that it wraps, as far as they are visible. */
 record Lenders(List<Object> chain) {
     private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
-    /** A request that cannot get a connection holds its thread for so long. */
+    /** The connection timeout from which {@link #warnOfLongWaits} warns. A request without a connection holds its thread for that time. */
     private static final Duration LONG_WAIT = Duration.ofSeconds(5);
 
     private static final int MOST = 10;
@@ -33,10 +33,10 @@ record Lenders(List<Object> chain) {
     }
 
     /**
-     * Checks that none of them has the name of one that lends the connection of the running transaction, as Spring's {@code
-     * TransactionAwareDataSourceProxy} does.
+     * Refuses a {@code DataSource} that lends the connection of the running transaction, such as Spring's {@code
+     * TransactionAwareDataSourceProxy}. It is recognised by its class name.
      *
-     * @throws IllegalArgumentException if one does
+     * @throws IllegalArgumentException if there is one
      */
     void refuseTransactionAware() {
         for (Object one : chain) {
@@ -49,7 +49,7 @@ record Lenders(List<Object> chain) {
         }
     }
 
-    /** HikariCP's {@code connectionTimeout}, if it is one of them. */
+    /** Warns of a long {@code connectionTimeout}, if one of them is a HikariCP pool. */
     void warnOfLongWaits() {
         chain.stream()
                 .map(one -> ask(one, "getConnectionTimeout"))
@@ -70,7 +70,7 @@ record Lenders(List<Object> chain) {
             Method method = one.getClass().getMethod(getter);
             return method.invoke(one);
         } catch (ReflectiveOperationException | RuntimeException e) {
-            // It has none, or not for us: it is not one of those that are looked for.
+            // There is no such accessible method, so this class is not HikariCP's.
             return null;
         }
     }

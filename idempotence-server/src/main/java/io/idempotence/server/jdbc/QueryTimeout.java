@@ -7,11 +7,11 @@ import java.sql.Statement;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The query timeout of an H2 session, until it is closed. H2 keeps what {@link Statement#setQueryTimeout} is given for all later
- * statements of the connection, so it is set and restored by SQL, to the millisecond.
+ * The query timeout of an H2 session, until it is closed. H2 applies {@link Statement#setQueryTimeout} to all later statements of the
+ * connection, so the timeout is set and restored by SQL, to the millisecond.
  */
 final class QueryTimeout implements AutoCloseable {
-    /** Of databases that know a timeout per statement. */
+    /** The timeout of databases that have one per statement: it changes nothing. */
     static final QueryTimeout UNCHANGED = new QueryTimeout(null, 0);
 
     private final @Nullable Connection connection;

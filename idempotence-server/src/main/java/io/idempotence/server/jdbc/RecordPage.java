@@ -13,9 +13,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Some records, in the order of their keys.
+ * A page of records, ordered by key.
  *
- * @param last the key that the next page begins after, empty if this is the last page
+ * @param records the records
+ * @param last the key after which the next page begins; empty if this is the last page
  */
 record RecordPage(List<IdempotenceRecord> records, Optional<String> last) {
     static final int SIZE = 200;
@@ -35,7 +36,7 @@ record RecordPage(List<IdempotenceRecord> records, Optional<String> last) {
                     records.add(record.seenAt(new StorageKey(last), row.now()));
                 }
             } catch (CorruptRecordException e) {
-                LOG.debug("a record is left out of a list: {}", e.getMessage());
+                LOG.debug("a corrupt record is left out of a list: {}", e.getMessage());
             }
         }
         return new RecordPage(records, seen < SIZE ? Optional.empty() : Optional.of(last));

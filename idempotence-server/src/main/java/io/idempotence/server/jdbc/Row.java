@@ -12,11 +12,11 @@ import java.sql.SQLException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a statement saw of one ID: its row, even one whose retention is over, and the mark of its business transaction, if that was
+ * The reply of a statement about one ID: its row, even one whose retention is over, and the mark of its business transaction, if that was
  * committed.
  *
- * @param claimed whether the statement itself claimed the ID; then the rest is how it was before
- * @param now in ms of the database's clock
+ * @param claimed whether the statement itself claimed the ID; the rest is then the state before
+ * @param now the time in ms of the database's clock
  * @param state null if there is no row
  */
 record Row(
@@ -33,15 +33,15 @@ record Row(
         byte @Nullable [] result,
         @Nullable Mark mark) {
 
-    /** An execution that was committed in its business transaction. */
+    /** The mark of an execution that was committed in its business transaction. */
     private record Mark(long fence, Fingerprint fingerprint, long expiresAt) {}
 
     private static final byte[] NONE = {};
 
-    /** Reads the first row of a result that always has one. */
+    /** Reads the first row of a reply that always has one. */
     static Row only(ResultSet rows) throws SQLException {
         if (!rows.next()) {
-            throw new SQLException("a statement that always has a row had none");
+            throw new SQLException("a statement that always returns a row returned none");
         }
         return read(rows);
     }
@@ -72,7 +72,7 @@ record Row(
         return bytes == null ? NONE : bytes;
     }
 
-    /** A record to be stored as a row, and how the row must be for that. */
+    /** The parameters that store a record as a row, on the condition that the row has not changed. */
     Sql.Parameters replacedBy(StoredRecord record) {
         return parameters(record)
                 .with("oldFormat", format)
@@ -111,7 +111,7 @@ record Row(
     }
 
     /**
-     * The record, null if there is none or its retention is over.
+     * The record, or null if there is none or its retention is over.
      *
      * @throws CorruptRecordException if it cannot be read
      */
@@ -147,8 +147,8 @@ record Row(
     }
 
     /**
-     * The record in the light of the mark: an execution that was committed took effect, whatever became of its record. While its claim
-     * lives its own answer is still to come.
+     * The record after its mark is applied: a committed execution took effect, whatever its record says. While its claim is live, its own
+     * result is still to come.
      */
     @Nullable
     StoredRecord settled() {
@@ -159,9 +159,9 @@ record Row(
         if (stored == null) {
             return applied(mark.fence, mark.fingerprint, mark.expiresAt);
         }
-        boolean answered = stored.phase() == Phase.COMPLETED || stored.phase() == Phase.PROVISIONAL;
+        boolean completed = stored.phase() == Phase.COMPLETED || stored.phase() == Phase.PROVISIONAL;
         boolean running = stored.phase() == Phase.CLAIMED && leaseUntil > now;
-        return answered || running ? stored : applied(fence, stored.fingerprint(), expiresAt);
+        return completed || running ? stored : applied(fence, stored.fingerprint(), expiresAt);
     }
 
     private static StoredRecord applied(long fence, Fingerprint fingerprint, long expiresAt) {

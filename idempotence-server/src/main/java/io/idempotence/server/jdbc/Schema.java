@@ -8,7 +8,7 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The shipped schema files. */
+/** The schema files in this jar. */
 final class Schema {
     private Schema() {}
 
@@ -30,7 +30,7 @@ final class Schema {
                 .replaceAll("(?m)^--.*$", "")
                 .replace("idempotence_record_expires", table.local() + "_expires")
                 .replace("idempotence_applied_expires", applied.local() + "_expires");
-        // Two steps, so that a table named like the other's default is not renamed twice.
+        // Two steps, so that a table named like the other one's default is not renamed twice.
         file = file.replaceAll("\\bidempotence_record\\b", "{t}")
                 .replaceAll("\\bidempotence_applied\\b", "{a}")
                 .replace("{t}", table.value())

@@ -6,17 +6,15 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 
-/**
- * A connection and how long each of its statements may take.
- * */
+/** A connection and the timeout of its statements. */
 record Session(Connection connection, Dialect dialect, int timeoutSeconds) {
-    /** Takes what it needs from a result. */
+    /** A function that reads a result. */
     @FunctionalInterface
     interface Reader<T> {
         T read(ResultSet rows) throws SQLException;
     }
 
-    /** Of H2 the connection has the limit, see {@link QueryTimeout}. */
+    /** Sets the timeout of a statement. On H2 the connection has the timeout, see {@link QueryTimeout}. */
     void limit(Statement statement) throws SQLException {
         if (dialect != Dialect.H2) {
             statement.setQueryTimeout(timeoutSeconds);
@@ -29,7 +27,7 @@ record Session(Connection connection, Dialect dialect, int timeoutSeconds) {
         }
     }
 
-    /** Whether the row is new; false if there is one with its key. */
+    /** Inserts a row. False if there is one with its key. */
     boolean insert(Sql sql, Sql.Parameters parameters) throws SQLException {
         try {
             return update(sql, parameters) == 1;

@@ -11,7 +11,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** One statement whose parameters have names: {@code :owner}. Immutable. */
+/** A statement with named parameters, such as {@code :owner}. Immutable. */
 final class Sql {
     private static final Pattern NAME = Pattern.compile(":([a-zA-Z]+)");
 
@@ -45,7 +45,7 @@ final class Sql {
         return text;
     }
 
-    /** The values of one call. */
+    /** The values of the parameters in one call. */
     static final class Parameters {
         private final Map<String, @Nullable Object> values = new HashMap<>();
 

@@ -1,28 +1,28 @@
 package io.idempotence.server.jdbc;
 
 /**
- * The statements, for one database and its table names. Each is a transaction of its own, and each that writes is guarded: who was first
- * is told by its count of rows, never assumed. A row whose {@code expires_at} has come counts as absent.
+ * The statements for one database and its table names. Each is a transaction of its own. Each write has a condition, and its count of rows
+ * shows whether it won. A row whose {@code expires_at} is over counts as absent.
  */
 final class Statements {
     private static final String OWN =
             "id = :id AND format = 1 AND owner = :owner AND fence = :fence AND state = 'P' AND expires_at > {now}";
 
-    /** Claims a free ID. On PostgreSQL it also reads a {@link Row}. */
+    /** Claims a free ID. On PostgreSQL it also returns a {@link Row}. */
     final Sql claim;
 
-    /** Reads a {@link Row}, exactly one, whether there is a record or not. */
+    /** Returns one {@link Row}, whether there is a record or not. */
     final Sql look;
 
-    /** The same without the result's bytes. */
+    /** Like {@link #look}, without the bytes of the result. */
     final Sql find;
 
-    /** Reads a {@link Row} and its key, for each record of a page. */
+    /** Returns a {@link Row} and its key for each record of a page. */
     final Sql list;
 
     final Sql insert;
 
-    /** Compare-and-set. */
+    /** Replaces a row by compare-and-set. */
     final Sql replace;
 
     /** Ends the caller's own live claim. */
@@ -98,8 +98,8 @@ final class Statements {
     }
 
     /**
-     * Claims a free ID, or reads who is there, by the snapshot of one statement. A row that another one inserts just then is in neither
-     * half: the caller looks again.
+     * Claims a free ID, or reads its row, in the snapshot of one statement. A row that is inserted concurrently is in neither half: the
+     * caller then reads again.
      */
     private String postgresqlClaim(String lookFrom) {
         String unlessApplied = inTransaction
@@ -114,7 +114,7 @@ final class Statements {
                 """.formatted(unlessApplied, columns("r.result") + lookFrom);
     }
 
-    /** PostgreSQL ends the transaction of an insert that fails. */
+    /** Ignores a conflict, because PostgreSQL aborts the transaction of an insert that fails. */
     private String orNothing() {
         return dialect == Dialect.POSTGRESQL ? " ON CONFLICT (id) DO NOTHING" : "";
     }
@@ -135,7 +135,7 @@ final class Statements {
         return dialect;
     }
 
-    /** Instances that clean up at once take different rows on PostgreSQL, and wait for each other elsewhere. */
+    /** Deletes expired rows. Concurrent instances take different rows on PostgreSQL, and wait for each other elsewhere. */
     private String deleteExpired(String name) {
         return dialect == Dialect.POSTGRESQL
                 ? "DELETE FROM " + name + " WHERE expires_at <= {now} AND id = ANY(ARRAY(SELECT id FROM " + name

@@ -2,7 +2,7 @@ package io.idempotence.server.jdbc;
 
 import java.util.regex.Pattern;
 
-/** A table's name that is safe to stand in a statement: an identifier, or two with a dot between. */
+/** The name of a table that is safe in a statement: an identifier, or two with a dot between them. */
 record TableName(String value) {
     private static final Pattern VALID =
             Pattern.compile("(?:[A-Za-z_][A-Za-z0-9_]{0,47}\\.)?[A-Za-z_][A-Za-z0-9_]{0,47}");

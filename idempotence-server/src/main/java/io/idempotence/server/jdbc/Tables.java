@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** The tables, and the statements on them. They are known once a check has found the tables as they must be. */
+/** The tables and the statements on them. The statements exist after a check has found the tables in the expected form. */
 final class Tables {
     private static final int CREATE_TRIES = 5;
     private static final Duration FAILURE_COUNTS_FOR = Duration.ofSeconds(1);
@@ -30,7 +30,7 @@ final class Tables {
         }
     }
 
-    /** @param onSuccess is run once, after the check that succeeded */
+    /** @param onSuccess runs once, after the check that succeeded */
     Tables(
             Database database,
             TableName table,
@@ -46,7 +46,7 @@ final class Tables {
         this.onSuccess = onSuccess;
     }
 
-    /** Null before a check has succeeded. */
+    /** Returns null before a check has succeeded. */
     @Nullable
     Dialect dialect() {
         Statements known = statements;
@@ -54,9 +54,10 @@ final class Tables {
     }
 
     /**
-     * The statements, after a check unless one has succeeded. Checks run one at a time; what one failed with holds for a second.
+     * The statements, after a check unless one has succeeded. Checks run one at a time. A failed check is repeated after one second at the
+     * earliest.
      *
-     * @throws StorageUnavailableException if the database cannot be reached or is not as it must be; nothing was sent
+     * @throws StorageUnavailableException if the database cannot be reached or a table does not have the expected form; nothing was sent
      */
     Statements statements() {
         Statements known = statements;
@@ -67,7 +68,7 @@ final class Tables {
         try {
             if (!checking.tryLock(database.timeoutSeconds(), TimeUnit.SECONDS)) {
                 throw StorageUnavailableException.notSent(
-                        "the database was not reached yet; another call is trying", null);
+                        "the database was not reached yet; another call still tries to connect", null);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -93,14 +94,14 @@ final class Tables {
     }
 
     /**
-     * Connects, learns which database it is, and looks at the tables.
+     * Connects, detects the kind of database, and checks the tables.
      *
      * @throws IllegalArgumentException if the database is not supported
-     * @throws IllegalStateException if a table is missing or is not as the schema file says
-     * @throws StorageUnavailableException if the database does not answer
+     * @throws IllegalStateException if a table is missing or differs from the schema file
+     * @throws StorageUnavailableException if the database does not respond
      */
     Statements check() {
-        Dialect dialect = database.run("be asked what it is", Session::dialect);
+        Dialect dialect = database.run("report its kind", Session::dialect);
         Statements found = new Statements(dialect, table, appliedTable, inTransaction);
         if (createIfMissing) {
             create(found);
@@ -109,11 +110,11 @@ final class Tables {
             probe(found);
         } catch (SQLException e) {
             if (!Database.isMissing(e)) {
-                throw Database.unavailable("be asked for its tables", e);
+                throw Database.unavailable("read its tables", e);
             }
             throw new IllegalStateException(
                     "table " + table + (inTransaction ? " or " + appliedTable : "")
-                            + " is missing or is not as it must be, or may not be read; create it with "
+                            + " is missing, differs from the schema file, or may not be read; create it with "
                             + Schema.location(dialect) + " (in this jar) or createIfMissing()",
                     e);
         }
@@ -122,7 +123,10 @@ final class Tables {
         return found;
     }
 
-    /** Databases do not all make IF NOT EXISTS safe against another instance that does the same: then the tables are there by now. */
+    /**
+     * Creates the tables. IF NOT EXISTS is not safe against concurrent instances in every database, so a failure is followed by another
+     * check.
+     */
     private void create(Statements statements) {
         for (int tried = 1; ; tried++) {
             try {
@@ -130,7 +134,7 @@ final class Tables {
                 return;
             } catch (SQLException missing) {
                 if (!Database.isMissing(missing)) {
-                    throw Database.unavailable("be asked for its tables", missing);
+                    throw Database.unavailable("read its tables", missing);
                 }
             }
             try {

@@ -1,4 +1,4 @@
-/** The storage in a relational database, also inside the business transaction. */
+/** The storage in a relational database, optionally inside the business transaction. */
 @NullMarked
 package io.idempotence.server.jdbc;
 

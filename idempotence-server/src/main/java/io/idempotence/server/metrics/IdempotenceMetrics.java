@@ -14,18 +14,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Counts the events of the server half, and times what it adds to an attempt, in a Micrometer registry. The application brings
- * {@code io.micrometer:micrometer-core}.
+ * Micrometer metrics of the server half: the number of its events, and the time that it adds to attempts. The application brings {@code
+ * io.micrometer:micrometer-core}.
  *
  * <pre>{@code
  * Idempotence.builder(storage).listener(IdempotenceMetrics.of(registry)).build();
  * }</pre>
  *
- * <p>One counter for each {@link IdempotenceEvent}, {@value #EVENTS} with the tag {@code event}: {@code claimed}, {@code replayed},
- * {@code released}, {@code in_progress}, {@code mismatch}, {@code take_over}, {@code unknown}, {@code fenced}, {@code lost}, {@code storage_error},
- * {@code oversize}. And one timer for each outcome of an attempt, {@value #OVERHEAD} with the tag {@code outcome}: {@code run},
- * {@code replay}, {@code refuse}; it has the time that the framework itself added, see {@link IdempotenceListener#onOverhead}.
- * All are there from the beginning, at 0. A gauge, {@value #STORAGE_AVAILABLE}, is 1, and 0 while the storage is known not to answer. No ID, key or namespace becomes a tag. Thread-safe.
+ * <ul>
+ *   <li>counter {@value #EVENTS}, tag {@code event}, one for each {@link IdempotenceEvent}: {@code claimed}, {@code replayed}, {@code
+ *       released}, {@code in_progress}, {@code mismatch}, {@code take_over}, {@code unknown}, {@code fenced}, {@code lost}, {@code
+ *       storage_error}, {@code oversize};
+ *   <li>timer {@value #OVERHEAD}, tag {@code outcome} ({@code run}, {@code replay}, {@code refuse}): the time that the framework itself
+ *       added to an attempt, see {@link IdempotenceListener#onOverhead};
+ *   <li>gauge {@value #STORAGE_AVAILABLE}: 0 while the circuit breaker in front of the storage is open, else 1.
+ * </ul>
+ *
+ * <p>All meters exist from the beginning. No ID, key or namespace becomes a tag. Thread-safe.
  */
 public final class IdempotenceMetrics implements IdempotenceListener {
     /** The name of the counters. */
@@ -46,20 +51,20 @@ public final class IdempotenceMetrics implements IdempotenceListener {
             counters.put(
                     event,
                     Counter.builder(EVENTS)
-                            .description("what the server half of idempotence did")
+                            .description("events of the idempotence server half")
                             .tag("event", event.name().toLowerCase(Locale.ROOT))
                             .register(registry));
         }
-        // Held strongly: a registry forgets what nobody else holds.
+        // A strong reference, because a registry holds its gauges weakly.
         Gauge.builder(STORAGE_AVAILABLE, available, AtomicInteger::get)
-                .description("1, and 0 while the storage is known not to answer")
+                .description("0 while the circuit breaker in front of the storage is open, else 1")
                 .strongReference(true)
                 .register(registry);
         for (Outcome outcome : Outcome.values()) {
             timers.put(
                     outcome,
                     Timer.builder(OVERHEAD)
-                            .description("the time that idempotence itself added to an attempt")
+                            .description("the time that the idempotence server half added to an attempt")
                             .tag("outcome", outcome.name().toLowerCase(Locale.ROOT))
                             .register(registry));
         }
@@ -68,7 +73,7 @@ public final class IdempotenceMetrics implements IdempotenceListener {
     /**
      * A listener that counts and times.
      *
-     * @param registry gets the counters and timers now
+     * @param registry gets the counters, timers and the gauge at once
      * @return the listener
      */
     public static IdempotenceMetrics of(MeterRegistry registry) {

@@ -1,4 +1,4 @@
-/** Counts events with Micrometer, which the application brings. */
+/** Micrometer metrics of the server half. */
 @NullMarked
 package io.idempotence.server.metrics;
 

@@ -15,7 +15,7 @@ import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.util.Pool;
 
-/** The application's own client, of any class. What it does about broken connections and redirections is its own affair. */
+/** The application's own client, of any class. The client itself handles broken connections and redirections. */
 final class ApplicationsRedis implements Redis {
     private final UnifiedJedis client;
     private final Runnable closeIdle = new AtMostOncePerSecond(() -> pools().forEach(Pool::clear), System::nanoTime);
@@ -36,7 +36,7 @@ final class ApplicationsRedis implements Redis {
         try {
             return send(key, byName, watched);
         } catch (JedisNoScriptException e) {
-            // The last sending was refused. Whether another one before it was executed cannot be told.
+            // The last command was refused. Whether an earlier one was executed cannot be told.
             RedisCall withSource = RedisCall.eval(script, key, args);
             return send(key, withSource, new Watched(withSource.command(), watched.written - 1));
         }
@@ -57,11 +57,11 @@ final class ApplicationsRedis implements Redis {
         return JedisErrors.reason(e);
     }
 
-    /** Nothing here is its own. */
+    /** Closes nothing, because the application owns the client. */
     @Override
     public void close() {}
 
-    @SuppressWarnings("deprecation") // what replaces it is not in every version that is supported
+    @SuppressWarnings("deprecation") // The replacement does not exist in every supported version.
     private Object send(byte[] key, RedisCall call, Watched command) {
         try {
             return client.sendCommand(key, command, call.arguments());
@@ -77,9 +77,9 @@ final class ApplicationsRedis implements Redis {
     }
 
     /**
-     * Counts how often the driver has written a command to a connection. A client may send it several times, and its last failure
-     * does not show whether an earlier one was executed. A driver that asks for the bytes for other reasons makes it look written,
-     * which is the safe side: a Cluster client of Jedis 8 does.
+     * A command that counts how often the driver has written it to a connection. A client may send it several times, and its last failure
+     * does not show whether an earlier one was executed. A driver that reads the bytes for other reasons makes it look written, which is
+     * the safe side: a Cluster client of Jedis 8 does.
      */
     private static final class Watched implements ProtocolCommand {
         private final Protocol.Command command;
@@ -109,7 +109,7 @@ final class ApplicationsRedis implements Redis {
                         .toList();
     }
 
-    @SuppressWarnings("deprecation") // as above
+    @SuppressWarnings("deprecation") // The replacement does not exist in every supported version.
     private List<Object> oneByOne(List<RedisCall> calls) {
         List<Object> replies = new ArrayList<>();
         for (RedisCall call : calls) {
@@ -123,8 +123,8 @@ final class ApplicationsRedis implements Redis {
     }
 
     /**
-     * The client's pools, or none if it does not show them. The classes of the clients differ from version to version, these methods
-     * do not.
+     * The client's pools, or none if the client does not expose them. The classes of the clients differ between versions, these methods do
+     * not.
      */
     private List<Pool<Connection>> pools() {
         if (shown("getPool") instanceof Pool<?> pool) {
@@ -140,7 +140,7 @@ final class ApplicationsRedis implements Redis {
         return List.of();
     }
 
-    @SuppressWarnings("unchecked") // nothing else is in there
+    @SuppressWarnings("unchecked") // These pools contain nothing else.
     private static Pool<Connection> ofConnections(Object pool) {
         return (Pool<Connection>) pool;
     }

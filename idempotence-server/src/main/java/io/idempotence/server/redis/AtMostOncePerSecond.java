@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
-/** Runs an action at once, but not again before a second has passed. Thread-safe, without a lock. */
+/** An action that runs at once, but not again within a second. Thread-safe, without a lock. */
 final class AtMostOncePerSecond implements Runnable {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 

@@ -47,7 +47,7 @@ final class ClusterTopology extends RedisTopology {
         if (attempts == ATTEMPTS || nanos > PATIENCE_NANOS) {
             return false;
         }
-        // A connection that broke may have been idle for long. If another one breaks too, the slot may have a new
+        // A connection that broke may have been idle for long. If a second one breaks too, the slot may have a new
         // primary.
         boolean broken = failure instanceof JedisConnectionException;
         if (failure instanceof JedisMovedDataException || (broken && attempts > 1)) {
@@ -61,7 +61,7 @@ final class ClusterTopology extends RedisTopology {
         return provider.getNodes().values().stream().map(RedisServer::behind).toList();
     }
 
-    /** Without the right to {@code INFO} replicas are taken for primaries, and their keys are met again. */
+    /** The primaries. Without the right to {@code INFO}, replicas count as primaries, and their keys are listed twice. */
     @Override
     List<RedisServer> primaries() {
         return servers().stream()

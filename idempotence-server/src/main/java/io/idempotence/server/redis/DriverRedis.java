@@ -6,7 +6,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 
-/** A driver of the application's choice. */
+/** Redis through a driver of the application's choice. */
 final class DriverRedis implements Redis {
     private final RedisCommands commands;
 
@@ -51,11 +51,11 @@ final class DriverRedis implements Redis {
         return RedisErrors.reason(e, driver -> null);
     }
 
-    /** Nothing here is its own. */
+    /** Closes nothing, because the application owns the driver. */
     @Override
     public void close() {}
 
-    /** The error that Redis responded with, if that is what happened. */
+    /** The error that Redis replied with, if an exception contains one. */
     private static RuntimeException ofRedis(RuntimeException thrown) {
         return Causes.of(thrown)
                 .filter(RedisErrors::isResponse)
@@ -65,7 +65,10 @@ final class DriverRedis implements Redis {
                 .orElse(thrown);
     }
 
-    /** A driver may have sent a command before the one that failed. But a full Redis must not be taken for one that is down. */
+    /**
+     * Marks a failure as certain if Redis is full, so that this does not count as an outage. For other errors the driver may have sent an
+     * earlier command.
+     */
     private static RuntimeException certain(RuntimeException e) {
         return RedisErrors.isFull(e) ? new NothingWrittenException(e) : e;
     }

@@ -8,13 +8,13 @@ import redis.clients.jedis.exceptions.JedisAccessControlException;
 import redis.clients.jedis.exceptions.JedisClusterOperationException;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 
-/** What the exceptions of Jedis mean. */
+/** The meaning of the exceptions of Jedis. */
 final class JedisErrors {
     private JedisErrors() {}
 
     /**
-     * Whether the other connections that are open may be of no use either: the server was restarted, or is not the primary that
-     * takes writes. It will be again, or another server answers at its address by now; only a new connection shows which.
+     * Whether the other open connections may be useless, too: the server was restarted, or is not the primary that takes writes. It may
+     * become the primary again, or another server may respond at its address. Only a new connection shows that.
      */
     static boolean connectionsAreStale(Throwable e) {
         return RedisErrors.isNoPrimary(e) || (isConnectionFailure(e) && !RedisErrors.isInterrupted(e));
@@ -24,12 +24,12 @@ final class JedisErrors {
         return e instanceof JedisClusterOperationException || Causes.has(e, JedisConnectionException.class);
     }
 
-    /** No response within the time that the connection allows: the server is slow, or gone without a word. */
+    /** Whether there was no reply within the timeout of the connection: the server is slow or has silently disappeared. */
     static boolean isTimeout(Throwable e) {
         return Causes.has(e, SocketTimeoutException.class);
     }
 
-    /** Why, in words that hold no key and no password. */
+    /** The reason of a failure, without keys and passwords. */
     static String reason(Throwable e) {
         return RedisErrors.reason(e, JedisErrors::ownReason);
     }
@@ -39,10 +39,10 @@ final class JedisErrors {
             return "Redis denies the user or the password, or the user lacks a right";
         }
         if (Causes.has(e, JedisConnectionException.class) && !Causes.has(e, SSLException.class)) {
-            return "no connection, or no answer in time";
+            return "no connection, or no reply in time";
         }
         return e instanceof JedisClusterOperationException
-                ? "no node of the Cluster answers, or none is responsible"
+                ? "no node of the Cluster responds, or none has the key's slot"
                 : null;
     }
 }

@@ -10,11 +10,11 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Connects at the first use, and again at a later one until that succeeds once. Meanwhile every call fails, and certainly writes
+ * A Redis that connects at the first use, and retries at later uses until it succeeds. Before that every call fails and certainly writes
  * nothing.
  */
 final class LazyRedis implements Redis {
-    /** For so long a failure answers for the next calls, too: they would wait for the same server. */
+    /** The time for which a failure also ends further calls, which would wait for the same server. */
     private static final long FAILURE_HOLDS_NANOS = Duration.ofSeconds(1).toNanos();
 
     private static final long WAIT_FOR_ANOTHER_NANOS = Duration.ofSeconds(1).toNanos();
@@ -59,7 +59,7 @@ final class LazyRedis implements Redis {
         return JedisErrors.reason(e);
     }
 
-    /** A connection that is just being opened is closed when it is open. */
+    /** Closes the connection. One that is being opened is closed as soon as it is open. */
     @Override
     public void close() {
         connecting.lock();
@@ -106,7 +106,7 @@ final class LazyRedis implements Redis {
             return redis;
         } catch (StorageUnavailableException e) {
             if (!RedisErrors.isInterrupted(e)) {
-                // Only this thread was.
+                // An interrupt concerns this thread only.
                 failure = new Failure(e, System.nanoTime());
             }
             throw new NothingWrittenException(e);

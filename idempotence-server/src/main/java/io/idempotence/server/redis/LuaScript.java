@@ -10,7 +10,7 @@ import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A script on one key. Redis knows it by its SHA-1 until it restarts, fails over or is told to forget. */
+/** A script on one key. Redis caches it under its SHA-1 until it restarts, fails over or flushes its scripts. */
 final class LuaScript {
     private static final Pattern INCLUDE = Pattern.compile("(?m)^--#include (\\S+)\r?\n");
 
@@ -23,13 +23,14 @@ final class LuaScript {
     }
 
     /**
-     * Where a script says {@code --#include}, what scripts share is put in: behind what is run most, which it would cost time.
+     * Loads a script. Shared code replaces {@code --#include}, which stands after the most frequent path, so that it does not slow that
+     * path.
      */
     static LuaScript load(String name) {
         return new LuaScript(withIncludes(name, read(name)).getBytes(StandardCharsets.UTF_8));
     }
 
-    /** An include that was left would be a comment, and the script would fail at its first duplicate. */
+    /** Resolves includes. One that is not resolved would be a comment, and the script would fail at its first duplicate. */
     static String withIncludes(String name, String source) {
         String whole = INCLUDE.matcher(source).replaceAll(file -> Matcher.quoteReplacement(read(file.group(1))));
         if (whole.contains("--#include")) {
@@ -49,12 +50,12 @@ final class LuaScript {
         }
     }
 
-    /** For {@code EVAL}, which also makes the server know it. Shared: not to be changed. */
+    /** The source for {@code EVAL}, after which the server has the script cached. A shared array that must not be changed. */
     byte[] source() {
         return source;
     }
 
-    /** Its SHA-1 in hexadecimal digits, for {@code EVALSHA}. Shared: not to be changed. */
+    /** The SHA-1 in hexadecimal digits for {@code EVALSHA}. A shared array that must not be changed. */
     byte[] sha1() {
         return sha1;
     }

@@ -1,6 +1,6 @@
 package io.idempotence.server.redis;
 
-/** A call has failed and has certainly written nothing: it was never sent, or Redis answered it with an error. */
+/** A failure of a call that has certainly written nothing: it was never sent, or Redis replied with an error. */
 final class NothingWrittenException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

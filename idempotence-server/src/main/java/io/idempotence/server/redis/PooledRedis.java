@@ -11,7 +11,7 @@ import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.exceptions.JedisRedirectionException;
 
-/** Connections that were opened here: to a single server, to a primary that Sentinels watch, or to a Cluster. */
+/** Redis through connections that were opened here: to a single server, to a primary behind Sentinels, or to a Cluster. */
 final class PooledRedis implements Redis {
     private final String name;
     private final RedisTopology topology;
@@ -57,7 +57,7 @@ final class PooledRedis implements Redis {
         topology.close();
     }
 
-    /** Fails unless the user may do everything that records need, and more. */
+    /** Fails unless the user has all rights that records need, and additional ones. */
     void checkRights(byte[] key, List<RedisCall> more) {
         List<RedisCall> all = new ArrayList<>(more);
         if (replicaWait != null) {
@@ -83,7 +83,7 @@ final class PooledRedis implements Redis {
         return RedisServer.orThrow(RedisServer.ask(connection, List.of(call)).get(0));
     }
 
-    /** One round trip. The connection waits for its answer as long as usual, and as long as the replicas may take. */
+    /** Sends a call and {@code WAIT} in one round trip. The read timeout is extended by the time that the replicas may take. */
     private static Object executeAndWait(Connection connection, RedisCall call, ReplicaWait wanted) {
         int usual = connection.getSoTimeout();
         long wait = wanted.timeout().toMillis();
@@ -95,7 +95,10 @@ final class PooledRedis implements Redis {
         return reply;
     }
 
-    /** A connection to a server that is not the primary may lead to another one when it is opened again. */
+    /**
+     * Sends a call on a connection. A connection to a server that is not the primary is not used again, because a new one may lead to
+     * another server.
+     */
     private Object askOn(Connection connection, RoundTrip roundTrip, RedisCall call) {
         try {
             Object reply = roundTrip.on(connection, call);
@@ -110,16 +113,19 @@ final class PooledRedis implements Redis {
         }
     }
 
-    /** Other connections were answered while this one was not: an overloaded server would be worse off with all of them anew. */
+    /**
+     * Whether the server is only slow: other connections got replies meanwhile. Reopening all connections would make an overloaded server
+     * slower.
+     */
     private boolean isOnlySlow(JedisException e, long sentAt) {
         return JedisErrors.isTimeout(e) && lastResponse - sentAt > 0;
     }
 
     /**
-     * Sends to the server that has a key. In a Cluster a call follows its slot to another server, and is sent again where a
-     * connection broke: a script may be run twice for the same owner.
+     * Sends a call to the server that has a key. In a Cluster a call follows its slot to another server, and is repeated after a broken
+     * connection: a script may run twice for the same owner.
      *
-     * @param orIfUnknown is sent instead to a server that does not know the script
+     * @param orIfUnknown the call to send instead to a server that does not have the script
      */
     private Object send(byte[] key, RoundTrip roundTrip, RedisCall call, RedisCall orIfUnknown) {
         long begin = System.nanoTime();

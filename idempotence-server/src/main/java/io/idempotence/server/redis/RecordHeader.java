@@ -12,7 +12,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Optional;
 
-/** The first bytes of a record, as laid out in {@code record.lua}. */
+/** The header of a record, its first bytes, as laid out in {@code record.lua}. */
 final class RecordHeader {
     private static final byte FORMAT = 2;
     private static final int FENCE_AT = 2;
@@ -23,9 +23,7 @@ final class RecordHeader {
 
     private RecordHeader() {}
 
-    /**
-     * A record without time to live counts as living 100 years, and so does its lease.
-     */
+    /** Reads a header. A record without time to live counts as living 100 years, and so does its lease. */
     static Optional<IdempotenceRecord> read(StorageKey key, byte[] head, long ttlMillis) {
         if (ttlMillis == NO_KEY) {
             return Optional.empty();
@@ -62,14 +60,14 @@ final class RecordHeader {
         return Optional.of(new IdempotenceRecord(key, shown, fence, leaseLeft, retentionLeft));
     }
 
-    /** The record of a first claim. */
+    /** The header of a first claim. */
     static byte[] claimed(ClaimRequest request, long leaseMillis, long retentionMillis) {
         return head('P', 1, request.owner(), request.fingerprint(), Long.BYTES)
                 .putLong(Math.max(0, retentionMillis - leaseMillis))
                 .array();
     }
 
-    /** The record that a claim becomes, up to what its state has more. */
+    /** The header of a claimed record in another state, with room for {@code more} bytes. */
     static ByteBuffer head(char state, Claim claim, int more) {
         return head(state, claim.fence(), claim.owner(), claim.fingerprint(), more);
     }

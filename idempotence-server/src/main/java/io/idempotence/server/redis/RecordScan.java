@@ -10,7 +10,7 @@ import java.util.NoSuchElementException;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisRedirectionException;
 
-/** A walk over the keys of some servers with {@code SCAN}, which reads each page's keys with a script, in one more round trip. */
+/** A walk over the keys of some servers with {@code SCAN}. A script reads each page's keys, in one more round trip. */
 final class RecordScan implements Iterator<List<RecordScan.Read>> {
     private static final String BEGIN = "0";
 
@@ -21,7 +21,7 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
     private final LuaScript script;
     private String cursor = BEGIN;
 
-    /** A key and what the script answered: a {@link RuntimeException} if that was an error. */
+    /** A key and the reply of the script; a {@link RuntimeException} if that was an error. */
     record Read(byte[] key, Object reply) {}
 
     RecordScan(Redis redis, List<RedisServer> servers, String pattern, int pageSize, LuaScript script) {
@@ -58,7 +58,7 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
     private List<Read> read(RedisServer server, List<byte[]> keys) {
         List<Read> reads = new ArrayList<>(keys.size());
         if (!keys.isEmpty()) {
-            // With the source: commands that are sent together cannot be sent again one by one.
+            // EVAL and not EVALSHA: commands that are sent together cannot be repeated one by one.
             List<Object> replies = server.ask(
                     keys.stream().map(key -> RedisCall.eval(script, key)).toList());
             for (int i = 0; i < keys.size(); i++) {
@@ -70,7 +70,7 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
         return reads;
     }
 
-    /** The key's slot has moved since its name was read. */
+    /** Reads a key whose slot has moved since its name was read. */
     private Object elsewhere(byte[] key) {
         try {
             return redis.run(script, key);

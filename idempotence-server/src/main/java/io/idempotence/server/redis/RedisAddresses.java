@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 import redis.clients.jedis.HostAndPort;
 
 /**
- * Where Redis is: {@code host:port}, or the seeds of a Redis Cluster, {@code host:port;host:port}.
+ * The addresses of Redis: {@code host:port}, or the seeds of a Redis Cluster, {@code host:port;host:port}.
  *
  * <p>A host is a name, an IPv4 address, or an IPv6 address in brackets. Blanks around a place are ignored.
  *
@@ -111,13 +111,13 @@ record RedisAddresses(List<HostAndPort> places) {
         return "place " + number + shown + " of the Redis addresses";
     }
 
-    /** As in a message: {@code localhost:6379}, {@code [::1]:6379}. */
+    /** The form in messages: {@code localhost:6379}, {@code [::1]:6379}. */
     static String shown(HostAndPort place) {
         String host = place.getHost();
         return (host.indexOf(':') >= 0 ? "[" + host + "]" : host) + ":" + place.getPort();
     }
 
-    /** As in a message: the places, in the order given. */
+    /** The form in messages: the places, in the order given. */
     @Override
     public String toString() {
         return String.join(";", places.stream().map(RedisAddresses::shown).toList());

@@ -19,12 +19,12 @@ final class RedisCall {
         return new RedisCall(command, Stream.of(arguments).map(RedisCall::bytes).toArray(byte[][]::new));
     }
 
-    /** Runs a script on a server that knows it; {@code NOSCRIPT} where the server does not. */
+    /** Runs a script that the server has cached; otherwise the reply is {@code NOSCRIPT}. */
     static RedisCall evalsha(LuaScript script, byte[] key, byte[]... args) {
         return script(Protocol.Command.EVALSHA, script.sha1(), key, args);
     }
 
-    /** Runs a script on every server, and makes the server know it. */
+    /** Runs a script on any server, which then has it cached. */
     static RedisCall eval(LuaScript script, byte[] key, byte[]... args) {
         return script(Protocol.Command.EVAL, script.source(), key, args);
     }
@@ -40,7 +40,7 @@ final class RedisCall {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    /** A reply that is text. */
+    /** A reply as text. */
     static String text(Object reply) {
         return new String((byte[]) reply, StandardCharsets.UTF_8);
     }

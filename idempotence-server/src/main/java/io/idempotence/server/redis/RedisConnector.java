@@ -23,17 +23,17 @@ import redis.clients.jedis.providers.PooledConnectionProvider;
 import redis.clients.jedis.providers.SentineledConnectionProvider;
 
 /**
- * Opens connections, checks the servers and the rights of the user, and closes everything again when a check fails.
+ * The opening of connections. It checks the servers and the rights of the user, and closes everything again if a check fails.
  *
- * <p>It uses what Jedis 6.0, 7.0 and 8.0 have in common: the providers of connections, not the clients, which have other names in each.
+ * <p>It uses what Jedis 6.0, 7.0 and 8.0 have in common: the connection providers, not the clients, whose names differ.
  */
 final class RedisConnector {
     private static final Logger LOG = LoggerFactory.getLogger(RedisIdempotenceStorage.class);
 
     private static final Duration CONNECT_TIMEOUT = Duration.ofMillis(500);
-    private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(1);
+    private static final Duration REPLY_TIMEOUT = Duration.ofSeconds(1);
     private static final Duration POOL_WAIT = Duration.ofMillis(500);
-    /** After a Sentinel was lost. Until it is heard again, it cannot announce a new primary. */
+    /** The delay before a lost Sentinel is subscribed to again. Until then it cannot announce a new primary. */
     private static final Duration LISTEN_AGAIN = Duration.ofSeconds(1);
 
     private static final int MAX_CONNECTIONS = 64;
@@ -82,7 +82,7 @@ final class RedisConnector {
     static DefaultJedisClientConfig.Builder withTimeouts() {
         return DefaultJedisClientConfig.builder()
                 .connectionTimeoutMillis((int) CONNECT_TIMEOUT.toMillis())
-                .socketTimeoutMillis((int) ANSWER_TIMEOUT.toMillis());
+                .socketTimeoutMillis((int) REPLY_TIMEOUT.toMillis());
     }
 
     static JedisClientConfig bounded(JedisClientConfig config) {
@@ -93,7 +93,7 @@ final class RedisConnector {
         return config;
     }
 
-    /** Which servers will be connected to. A single address may turn out to be a Cluster's. */
+    /** The servers to connect to. A single address may turn out to be a Cluster's. */
     String name() {
         if (primaryName != null) {
             return "Redis '" + primaryName + "' of the Sentinels at " + addresses;
@@ -150,7 +150,7 @@ final class RedisConnector {
         });
     }
 
-    @SuppressWarnings("deprecation") // what replaces it is not in every version that is supported
+    @SuppressWarnings("deprecation") // The replacement does not exist in every supported version.
     private SentineledConnectionProvider sentineled(String primaryName) {
         return new SentineledConnectionProvider(
                 primaryName,
@@ -178,7 +178,7 @@ final class RedisConnector {
         try {
             return opening.get();
         } catch (JedisException e) {
-            throw doesNotAnswer(name, e);
+            throw unavailable(name, e);
         }
     }
 
@@ -190,14 +190,14 @@ final class RedisConnector {
             throw e;
         } catch (NothingWrittenException e) {
             redis.close();
-            throw doesNotAnswer(redis.name(), e.reason());
+            throw unavailable(redis.name(), e.reason());
         } catch (RuntimeException e) {
             redis.close();
-            throw doesNotAnswer(redis.name(), e);
+            throw unavailable(redis.name(), e);
         }
     }
 
-    private static StorageUnavailableException doesNotAnswer(String name, RuntimeException e) {
+    private static StorageUnavailableException unavailable(String name, RuntimeException e) {
         return StorageUnavailableException.notSent(
                 name + " cannot be used: " + JedisErrors.reason(e)
                         + "; check that it runs, that the address is right, and the credentials",
@@ -209,7 +209,7 @@ final class RedisConnector {
         for (RedisServer server : servers) {
             ServerInfo info = ServerInfo.of(server);
             if (strict && !info.isKnown()) {
-                risks.add("it may not be asked how it is set up; give the user the right to INFO");
+                risks.add("its configuration may not be read; give the user the right to INFO");
             }
             if (!info.isClusterReplica()) {
                 risks.addAll(info.risks());
@@ -223,7 +223,7 @@ final class RedisConnector {
         different.forEach(risk -> LOG.warn("{}: {}", name, risk));
     }
 
-    /** Who may not ask {@code INFO} may ask {@code CLUSTER} wherever there is one. */
+    /** Whether a server is a node of a Cluster. A user without {@code INFO} may use {@code CLUSTER} if there is one. */
     private static boolean isClusterNode(RedisServer server) {
         ServerInfo info = ServerInfo.of(server);
         if (info.isKnown()) {

@@ -11,11 +11,11 @@ import java.util.regex.Pattern;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
-/** What an exception of a call to Redis means, by the text of the error that Redis responded with, whatever the driver. */
+/** The meaning of a failed call to Redis, by the text of the error reply, for every driver. */
 final class RedisErrors {
     private static final String CORRUPT = "IDEMCORRUPT ";
     private static final String UNKNOWN_SCRIPT = "NOSCRIPT ";
-    /** An error response begins with its code; up to Redis 6.2 that of a script with its place, and then a minus. */
+    /** The form of an error reply: its code; up to Redis 6.2, for a script, its position, and then a minus. */
     private static final Pattern RESPONSE = Pattern.compile("(?:[A-Z]+ |-|@user_script).*", Pattern.DOTALL);
 
     private static final Pattern CODE = Pattern.compile(
@@ -26,28 +26,28 @@ final class RedisErrors {
 
     private RedisErrors() {}
 
-    /** Why a record cannot be read, if a script failed for that reason; otherwise null. */
+    /** The reason why a record cannot be read, if a script failed for that; otherwise null. */
     static @Nullable String corruption(Throwable e) {
         String text = text(e);
         return text.startsWith(CORRUPT) ? text.substring(CORRUPT.length()) : null;
     }
 
-    /** The server does not know the script, and has run nothing. */
+    /** Whether the server does not have the script, and so has run nothing. */
     static boolean isUnknownScript(Throwable e) {
         return text(e).startsWith(UNKNOWN_SCRIPT);
     }
 
-    /** The server answers, and is not, or not yet, the primary that takes writes. */
+    /** Whether the server responds, but is not, or not yet, the primary that takes writes. */
     static boolean isNoPrimary(Throwable e) {
         return NO_PRIMARY.matcher(code(e)).matches();
     }
 
-    /** The server answers, and is a replica. */
+    /** Whether the server responds, but is a replica. */
     static boolean isReplica(Throwable e) {
         return REPLICA.matcher(code(e)).matches();
     }
 
-    /** Redis is well, and refuses this write because it is full. */
+    /** Whether Redis is healthy, and refuses this write because it is full. */
     static boolean isFull(Throwable e) {
         return code(e).equals("OOM");
     }
@@ -56,20 +56,20 @@ final class RedisErrors {
         return Causes.has(e, InterruptedException.class);
     }
 
-    /** Whether this is an error that Redis responded with. */
+    /** Whether this is an error reply of Redis. */
     static boolean isResponse(Throwable e) {
         String text = text(e);
         return text.startsWith(CORRUPT) || text.startsWith(UNKNOWN_SCRIPT) || !code(e).isEmpty();
     }
 
     /**
-     * Why, in words that hold no key and no password.
+     * The reason of a failure, without keys and passwords.
      *
-     * @param ofDriver what an exception of the driver's own means, or null if that cannot be told
+     * @param ofDriver the meaning of an exception of the driver's own, or null if it cannot tell
      */
     static String reason(Throwable e, Function<Throwable, @Nullable String> ofDriver) {
         if (e instanceof StorageUnavailableException) {
-            return Objects.requireNonNullElse(e.getMessage(), "it was not connected to");
+            return Objects.requireNonNullElse(e.getMessage(), "there was no connection");
         }
         if (isInterrupted(e)) {
             return "interrupted while waiting for a connection";
@@ -95,7 +95,7 @@ final class RedisErrors {
             return "TLS failed; the JVM must trust the server's certificate, and the certificate must name the host";
         }
         String code = code(e);
-        return code.isEmpty() ? e.getClass().getSimpleName() : "Redis responds " + code;
+        return code.isEmpty() ? e.getClass().getSimpleName() : "Redis replied " + code;
     }
 
     private static String code(Throwable e) {

@@ -22,8 +22,8 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * Records in Redis: each call is one script on the record's key. No driver is named here, so that this class can be loaded, and
- * looked into by reflection, where there is no Jedis.
+ * The records in Redis: each call is one script on the record's key. No driver is named here, so that this class can be loaded and
+ * inspected by reflection without Jedis.
  */
 class RedisRecords implements IdempotenceStorage {
     private static final LuaScript CLAIM = LuaScript.load("claim.lua");
@@ -66,7 +66,7 @@ class RedisRecords implements IdempotenceStorage {
                             request.takeOver() ? TAKE_OVER : REFUSE));
         } catch (StorageUnavailableException e) {
             if (e.getCause() instanceof ReplicaWait.TooFewException tooFew
-                    && claimResult(request, tooFew.answer()) instanceof ClaimResult.Claimed stored) {
+                    && claimResult(request, tooFew.reply()) instanceof ClaimResult.Claimed stored) {
                 throw givingBack(stored, retention, String.valueOf(e.getMessage()), tooFew);
             }
             throw e;
@@ -74,9 +74,9 @@ class RedisRecords implements IdempotenceStorage {
     }
 
     /**
-     * Nothing runs under a claim that too few replicas have. Left on the primary it would show as abandoned, a false "outcome
-     * unknown"; one that was abandoned before is so again at once, as the next attempt must know that it takes over. No replica
-     * is waited for: they do not answer.
+     * Releases a claim that too few replicas have, because nothing runs under it. Left on the primary it would show as abandoned, a false
+     * "outcome unknown". A claim that was abandoned before is made abandoned again at once, so that the next attempt still reports a
+     * take-over. This write waits for no replica, because the replicas do not respond.
      */
     private StorageUnavailableException givingBack(
             ClaimResult.Claimed stored, long retention, String message, Throwable cause) {
@@ -105,8 +105,8 @@ class RedisRecords implements IdempotenceStorage {
         }
     }
 
-    private ClaimResult claimResult(ClaimRequest request, Object answer) {
-        List<?> reply = list(answer);
+    private ClaimResult claimResult(ClaimRequest request, Object scriptReply) {
+        List<?> reply = list(scriptReply);
         if (reply.get(0) instanceof Long) {
             return claimed(request, 1, false);
         }
@@ -167,7 +167,9 @@ class RedisRecords implements IdempotenceStorage {
         return RecordHeader.read(key, (byte[]) reply.get(0), (Long) reply.get(1));
     }
 
-    /** {@inheritDoc} Walks with {@code SCAN} over every primary, 500 keys a step, and reads each step's records in one more. */
+    /**
+     * {@inheritDoc} Walks with {@code SCAN} over every primary, 500 keys a step, and reads the records of each step in one more round trip.
+     */
     @Override
     public Stream<IdempotenceRecord> list(String namespace) {
         String pattern = StorageKey.prefix(namespace) + "*";
@@ -214,7 +216,7 @@ class RedisRecords implements IdempotenceStorage {
         return isDone(run("delete", DELETE, key));
     }
 
-    /** One second, and the time that replicas may take. */
+    /** One second, plus the time that replicas may take. */
     @Override
     public Duration slowCall() {
         return slowCall;
@@ -227,15 +229,15 @@ class RedisRecords implements IdempotenceStorage {
         }
     }
 
-    /** Names the servers; no credentials. */
+    /** The servers' names, without credentials. */
     @Override
     public String toString() {
         return "RedisIdempotenceStorage[" + redis.name() + "]";
     }
 
     private WriteResult write(String action, Claim claim, byte[] record, long millis) {
-        Object answer = runReplicated(action, WRITE, claim.key(), record, number(millis));
-        List<?> reply = list(answer);
+        Object scriptReply = runReplicated(action, WRITE, claim.key(), record, number(millis));
+        List<?> reply = list(scriptReply);
         return switch (((Long) reply.get(0)).intValue()) {
             case 1 -> new WriteResult.Done();
             case 2 -> new WriteResult.StoredAfterLoss();
@@ -249,7 +251,10 @@ class RedisRecords implements IdempotenceStorage {
         return calling(action, () -> redis.run(script, bytes(key), args));
     }
 
-    /** A claim that no replica has could be lost with its primary: then the storage has not said yes. */
+    /**
+     * Runs a script that writes a claim or its end. It counts only if enough replicas have it, because a claim that no replica has could be
+     * lost with its primary.
+     */
     private Object runReplicated(String action, LuaScript script, StorageKey key, byte[]... args) {
         return calling(action, () -> redis.runReplicated(script, bytes(key), args));
     }
@@ -264,7 +269,7 @@ class RedisRecords implements IdempotenceStorage {
         }
     }
 
-    /** Whatever the driver throws, the record's state is not known: fail closed (P6). */
+    /** Translates a failure. Whatever the driver throws, the record's state is unknown: fail closed (P6). */
     private RuntimeException translated(String action, RuntimeException e, boolean nothingWritten) {
         String corruption = RedisErrors.corruption(e);
         if (corruption != null) {
@@ -304,7 +309,7 @@ class RedisRecords implements IdempotenceStorage {
     }
 
     private IllegalStateException unreadable(List<?> reply) {
-        return new IllegalStateException(
-                redis.name() + " answered a script with " + reply.size() + " unknown elements");
+        return new IllegalStateException(redis.name() + " replied to a script with " + reply.size()
+                + " unknown elements; use the scripts of one version only");
     }
 }

@@ -5,17 +5,17 @@ import redis.clients.jedis.Connection;
 import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.util.Pool;
 
-/** One server that can be asked directly, whatever keys it has. */
+/** A server that can be called directly, whatever keys it has. */
 @FunctionalInterface
 interface RedisServer {
     /**
      * Sends calls together.
      *
-     * @return a reply for each; a {@link JedisDataException} where Redis answered with an error
+     * @return a reply for each; a {@link JedisDataException} if Redis replied with an error
      */
     List<Object> ask(List<RedisCall> calls);
 
-    /** Sends one call, and throws the error that Redis answers with. */
+    /** Sends one call, and throws an error reply. */
     default Object ask(RedisCall call) {
         return orThrow(ask(List.of(call)).get(0));
     }
@@ -27,7 +27,7 @@ interface RedisServer {
         return reply;
     }
 
-    /** A server behind a pool of connections. */
+    /** The server behind a pool of connections. */
     static RedisServer behind(Pool<Connection> pool) {
         return calls -> {
             try (Connection connection = pool.getResource()) {

@@ -14,11 +14,11 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
 import redis.clients.jedis.providers.ConnectionProvider;
 
 /**
- * Pools of connections that were opened here, and which of them a key needs. Thread-safe.
+ * The pools of connections that were opened here, and the choice of the pool for a key. Thread-safe.
  *
- * <p>The pools of a Sentinel client cannot be reached in every version of the driver. So connections are not dropped from a pool:
- * each belongs to the generation in which it was first used, and one of an earlier generation is closed when the pool gives it out.
- * A new generation begins at most once a second: a server in trouble is not flooded with new connections.
+ * <p>The pools of a Sentinel client are not accessible in every version of the driver, so connections are not removed from a pool. Instead
+ * each connection belongs to the generation in which it was first used, and one of an earlier generation is closed when the pool lends it.
+ * A new generation begins at most once a second, so that a server in trouble is not flooded with new connections.
  */
 abstract class RedisTopology implements AutoCloseable {
     private final Map<Connection, Integer> generations = Collections.synchronizedMap(new WeakHashMap<>());
@@ -26,26 +26,26 @@ abstract class RedisTopology implements AutoCloseable {
     private final Runnable newGeneration = new AtMostOncePerSecond(generation::incrementAndGet, System::nanoTime);
     private final Duration patience;
 
-    /** @param patience how long connections of an earlier generation are passed over for one call */
+    /** @param patience how long connections of an earlier generation are skipped for one call */
     RedisTopology(Duration patience) {
         this.patience = patience;
     }
 
-    /** A connection to the server that has a key, or to where it was redirected. The caller closes it. */
+    /** A connection to the server that has a key, or to the target of a redirection. The caller closes it. */
     abstract Connection connectionFor(byte[] key, @Nullable JedisRedirectionException redirection);
 
-    /** Whether a failed call may be sent again at once; if so, the next {@link #connectionFor} may lead elsewhere. */
+    /** Whether a failed call may be repeated at once. If so, the next {@link #connectionFor} may lead elsewhere. */
     abstract boolean anotherWay(JedisException failure, int attempts, long nanos);
 
-    /** Closes every connection that was used before now instead of using it again, unless that was asked for a moment ago. */
+    /** Closes every connection that was used before now when it is borrowed next, unless this was called a moment ago. */
     final void dropConnections() {
         newGeneration.run();
     }
 
-    /** Every server, as far as known. */
+    /** All known servers. */
     abstract List<RedisServer> servers();
 
-    /** Every server that is not a replica of another one in the list. */
+    /** All known servers that are not replicas of another one in the list. */
     List<RedisServer> primaries() {
         return servers();
     }
@@ -66,7 +66,7 @@ abstract class RedisTopology implements AutoCloseable {
         }
     }
 
-    /** One server, or the one that Sentinels call the primary. */
+    /** A single server, or the primary that Sentinels report. */
     static final class Primary extends RedisTopology {
         private final ConnectionProvider provider;
         private final Runnable onClose;
@@ -82,7 +82,7 @@ abstract class RedisTopology implements AutoCloseable {
             return connection();
         }
 
-        /** A primary that was demoted has written nothing, and at its address there may be another server by now. */
+        /** A demoted primary has written nothing, and another server may be at its address by now. */
         @Override
         boolean anotherWay(JedisException failure, int attempts, long nanos) {
             return attempts == 1 && RedisErrors.isNoPrimary(failure);

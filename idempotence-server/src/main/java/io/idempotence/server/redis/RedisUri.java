@@ -10,7 +10,10 @@ import redis.clients.jedis.SslOptions;
 import redis.clients.jedis.SslVerifyMode;
 import redis.clients.jedis.util.JedisURIHelper;
 
-/** {@code redis://[[user]:password@]host[:port][/database]}, or {@code rediss://…} for TLS. No message repeats what may be a password. */
+/**
+ * A parser of {@code redis://[[user]:password@]host[:port][/database]}, or {@code rediss://…} for TLS. Its messages never contain anything
+ * that may be a password.
+ */
 final class RedisUri {
     private static final int DEFAULT_PORT = 6379;
 

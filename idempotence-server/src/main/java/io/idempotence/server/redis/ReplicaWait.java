@@ -4,7 +4,7 @@ import java.time.Duration;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisDataException;
 
-/** How many replicas must have a write before it counts, and how long they may take. */
+/** The number of replicas that must have a write before it counts, and the time that they may take. */
 record ReplicaWait(int replicas, Duration timeout) {
     ReplicaWait {
         if (replicas < 1 || replicas > 100) {
@@ -20,7 +20,7 @@ record ReplicaWait(int replicas, Duration timeout) {
     }
 
     /**
-     * Looks at the reply to {@link #call}.
+     * Checks the reply to {@link #call}.
      *
      * @param written the reply to the write before it
      * @throws TooFewException if it is not certain that enough replicas have the write
@@ -28,7 +28,7 @@ record ReplicaWait(int replicas, Duration timeout) {
     void check(Object reply, Object written) {
         if (reply instanceof JedisDataException error) {
             throw new TooFewException(
-                    "how many replicas have the write cannot be told: " + JedisErrors.reason(error), written);
+                    "the number of replicas that have the write is unknown: " + JedisErrors.reason(error), written);
         }
         long had = (Long) reply;
         if (had < replicas) {
@@ -36,20 +36,20 @@ record ReplicaWait(int replicas, Duration timeout) {
         }
     }
 
-    /** Redis wrote, and too few replicas are known to have it. */
+    /** A write that too few replicas are known to have. The primary has it. */
     static final class TooFewException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
-        private final transient Object answer;
+        private final transient Object reply;
 
-        TooFewException(String message, Object answer) {
+        TooFewException(String message, Object reply) {
             super(message);
-            this.answer = answer;
+            this.reply = reply;
         }
 
-        /** What the script said. */
-        Object answer() {
-            return answer;
+        /** The reply of the script. */
+        Object reply() {
+            return reply;
         }
     }
 }

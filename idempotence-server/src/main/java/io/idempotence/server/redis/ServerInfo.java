@@ -13,9 +13,9 @@ import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisException;
 
 /**
- * What a server reports about itself.
+ * The self-description of a server.
  *
- * @param fields of {@code INFO}; empty if the user may not ask
+ * @param fields the fields of {@code INFO}; empty if the user lacks the right
  */
 record ServerInfo(Map<String, String> fields) {
     private static final Logger LOG = LoggerFactory.getLogger(RedisIdempotenceStorage.class);
@@ -32,7 +32,9 @@ record ServerInfo(Map<String, String> fields) {
                 }
             }
         } catch (JedisException e) {
-            LOG.debug("INFO was refused, so nothing is known about how this Redis is set up", e);
+            LOG.debug(
+                    "INFO was refused, so the configuration of this Redis is unknown; give the user the right to INFO",
+                    e);
         }
         return new ServerInfo(fields);
     }
@@ -53,7 +55,7 @@ record ServerInfo(Map<String, String> fields) {
         return isInCluster() && isReplica();
     }
 
-    /** How the server could lose or refuse claims; each with what to change. */
+    /** The settings by which the server could lose or refuse claims, each with the fix. */
     List<String> risks() {
         List<String> risks = new ArrayList<>();
         String policy = fields.getOrDefault("maxmemory_policy", "noeviction");

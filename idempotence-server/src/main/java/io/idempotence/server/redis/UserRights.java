@@ -9,7 +9,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Whether a user of Redis may do what records need. A check changes nothing, and works on a server that refuses writes. */
+/** A check of the rights that a Redis user needs for records. It changes nothing, and works on a server that refuses writes. */
 final class UserRights {
     private static final LuaScript PROBE = LuaScript.load("rights.lua");
     private static final Pattern COMMAND = Pattern.compile("run the '([a-z|]{1,30})' command");
@@ -25,10 +25,10 @@ final class UserRights {
     /**
      * Tries every command.
      *
-     * @param key is never written
+     * @param key a key that is never written
      * @param send sends a call to a server that has the key
-     * @param more what else must be possible, beside scripts and what they run
-     * @throws StorageUnavailableException if the user may not; says every right that is missing, and how to grant it
+     * @param more further calls that must be allowed, besides scripts and their commands
+     * @throws StorageUnavailableException if a right is missing; the message lists all of them and how to grant them
      */
     static void check(String name, byte[] key, Function<RedisCall, Object> send, List<RedisCall> more) {
         UserRights rights = new UserRights(send);
@@ -52,12 +52,12 @@ final class UserRights {
         }
     }
 
-    /** What to tell a user whom Redis has refused something; empty if it was another error. */
+    /** The missing right and its fix, if Redis denied one; empty for another error. */
     static Optional<String> explained(Throwable e) {
         return missing(e).map(UserRights::lacking);
     }
 
-    /** The rule that would allow what Redis has denied; empty if it was another error. */
+    /** The rule that would grant what Redis denied; empty for another error. */
     private static Optional<String> missing(Throwable e) {
         String message = String.valueOf(e.getMessage());
         if (KEYS.matcher(message).find()) {

@@ -1,4 +1,4 @@
-/** Records in Redis: a single server, or a Redis Cluster. */
+/** The storage in Redis: a single server, a primary behind Sentinels, or a Redis Cluster. */
 @NullMarked
 package io.idempotence.server.redis;
 

@@ -1,10 +1,10 @@
 package io.idempotence.server.storage;
 
 /**
- * The right to run, as given by the storage. It is shown again with every later write.
+ * The right to run, granted by the storage. Every later write presents it.
  *
- * @param key where the record lives
- * @param fingerprint what the request asked for
+ * @param key the key of the record
+ * @param fingerprint the content of the request
  * @param owner the attempt's token
  * @param fence 1 for the first claim of an ID, one more for every later one; business code may use it to fence off a late owner
  */

@@ -3,16 +3,16 @@ package io.idempotence.server.storage;
 import java.time.Duration;
 
 /**
- * One attempt asks for the right to run.
+ * A request of one attempt for the right to run.
  *
- * @param key where the record lives
- * @param fingerprint what the request asks for
- * @param owner the attempt's own token; the same again when the same claim is sent again (T2)
+ * @param key the key of the record
+ * @param fingerprint the content of the request
+ * @param owner the attempt's own token; the same again if the same claim is repeated (T2)
  * @param lease how long the claim holds if its owner disappears; at least 1 ms
- * @param retention how long the record lives from now on; at least {@code lease}
+ * @param retention how long the record is kept from now on; at least {@code lease}
  * @param takeOver whether an abandoned claim may be taken over (T7); otherwise it is reported (T6)
- * @param toGiveBack whether nothing will run under this claim, which is made only to be given back. Then also a storage that
- *     takes over by a rule of its own takes nothing over
+ * @param toGiveBack whether the claim is made only to be released, and nothing will run under it. Then even a storage with its own
+ *     take-over rule takes nothing over
  */
 public record ClaimRequest(
         StorageKey key,
@@ -23,10 +23,10 @@ public record ClaimRequest(
         boolean takeOver,
         boolean toGiveBack) {
     /**
-     * Checks that it makes sense.
+     * Checks the arguments.
      *
-     * @throws IllegalArgumentException if {@code lease} is under 1 ms, {@code retention} is under {@code lease}, or a claim that
-     *     is to be given back takes over
+     * @throws IllegalArgumentException if {@code lease} is under 1 ms, {@code retention} is under {@code lease}, or a claim that is to be
+     *     released takes over
      */
     public ClaimRequest {
         if (lease.toMillis() < 1) {
@@ -37,19 +37,20 @@ public record ClaimRequest(
                     "retention " + retention + " must not be shorter than the lease " + lease);
         }
         if (takeOver && toGiveBack) {
-            throw new IllegalArgumentException("a claim that is to be given back takes nothing over");
+            throw new IllegalArgumentException(
+                    "a claim with toGiveBack must not have takeOver; set one of them to false");
         }
     }
 
     /**
      * A claim under which something will run.
      *
-     * @param key as there
-     * @param fingerprint as there
-     * @param owner as there
-     * @param lease as there
-     * @param retention as there
-     * @param takeOver as there
+     * @param key the key of the record
+     * @param fingerprint the content of the request
+     * @param owner the attempt's own token; the same again if the same claim is repeated (T2)
+     * @param lease how long the claim holds if its owner disappears; at least 1 ms
+     * @param retention how long the record is kept from now on; at least {@code lease}
+     * @param takeOver whether an abandoned claim may be taken over (T7); otherwise it is reported (T6)
      * @throws IllegalArgumentException if {@code lease} is under 1 ms or {@code retention} is under {@code lease}
      */
     public ClaimRequest(

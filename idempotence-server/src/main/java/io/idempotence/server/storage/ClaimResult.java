@@ -2,10 +2,10 @@ package io.idempotence.server.storage;
 
 import java.time.Duration;
 
-/** What a storage answers to a claim. The numbers are those of the state machine in {@code docs/design.md}. */
+/** The result of a claim. The numbers are those of the state machine in {@code docs/design.md}. */
 public sealed interface ClaimResult {
     /**
-     * The result of an execution that took effect but whose answer was not kept.
+     * The result of an execution that took effect but whose response is not stored.
      *
      * @return one byte, 0; no other result is this byte alone
      */
@@ -17,21 +17,21 @@ public sealed interface ClaimResult {
      * The caller holds the claim: run (T1, T2, T7, T8).
      *
      * @param claim the right to run
-     * @param takenOver whether it was taken from an abandoned owner (T7); the same again when the claim is sent again (T2)
+     * @param takenOver whether it was taken from an abandoned owner (T7); the same value if the claim is repeated (T2)
      */
     record Claimed(Claim claim, boolean takenOver) implements ClaimResult {}
 
     /**
-     * Another owner holds a live claim (T3), or the caller's own was given back (T8).
+     * Another owner holds a live claim (T3), or the caller's own was released (T8).
      *
-     * @param leaseLeft until its claim counts as abandoned unless it is renewed; zero for the caller's own that was given back
+     * @param leaseLeft the time until that claim counts as abandoned unless it is renewed; zero for the caller's own released claim
      */
     record InProgress(Duration leaseLeft) implements ClaimResult {}
 
     /**
      * The ID is completed: replay (T5).
      *
-     * @param result the bytes given to {@link IdempotenceStorage#complete}; not to be changed
+     * @param result the bytes given to {@link IdempotenceStorage#complete}; must not be changed
      */
     record Completed(byte[] result) implements ClaimResult {}
 
@@ -41,7 +41,7 @@ public sealed interface ClaimResult {
     /**
      * The last owner's lease is over and nothing was recorded (T6).
      *
-     * @param fence of the abandoned claim
+     * @param fence the fence of the abandoned claim
      */
     record Abandoned(long fence) implements ClaimResult {}
 

@@ -3,8 +3,8 @@ package io.idempotence.server.storage;
 import io.idempotence.IdempotenceException;
 
 /**
- * The record is there but cannot be read: damaged, written by something else, or of a newer format (T20). Nothing ran and nothing
- * was changed. Trying again does not help; a person must look.
+ * A record that cannot be read: damaged, written by other software, or of a newer format (T20). Nothing ran and nothing was changed. A
+ * retry does not help; a person must investigate.
  */
 public final class CorruptRecordException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
@@ -12,7 +12,7 @@ public final class CorruptRecordException extends IdempotenceException {
     /**
      * For implementations of {@link IdempotenceStorage}.
      *
-     * @param message what cannot be read; without the record's content
+     * @param message what cannot be read, without the record's content
      */
     public CorruptRecordException(String message) {
         super(message);

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * What a request asks for, as 32 bytes: the SHA-256 over everything that makes two requests the same. Another fingerprint
- * under the same ID is another request, which neither runs nor replays (promise P5).
+ * The content of a request as 32 bytes: the SHA-256 over everything that makes two requests equal. A request with another fingerprint under
+ * the same ID neither runs nor replays (promise P5).
  *
  * <p>Immutable.
  */
@@ -14,7 +14,7 @@ public final class Fingerprint {
     /** The number of bytes of {@link #toBytes()}. */
     public static final int BYTES = 32;
 
-    /** The fingerprint of calls that have nothing but their ID: 32 zero bytes. */
+    /** The fingerprint of calls that have only an ID: 32 zero bytes. */
     public static final Fingerprint NONE = new Fingerprint(new byte[BYTES]);
 
     private final byte[] bytes;
@@ -24,7 +24,7 @@ public final class Fingerprint {
     }
 
     /**
-     * A fingerprint of these bytes.
+     * A fingerprint with the given bytes.
      *
      * @param bytes 32 bytes; copied
      * @return the fingerprint
@@ -38,9 +38,9 @@ public final class Fingerprint {
     }
 
     /**
-     * The fingerprint of a message, or of whatever else has content.
+     * The fingerprint of a message, or of other content.
      *
-     * @param fields what makes two of them the same, each in its place; not changed
+     * @param fields the parts that make two messages equal, each in its place; not changed
      * @return the SHA-256 over the fields, each with its length in front
      */
     public static Fingerprint ofContent(byte[]... fields) {

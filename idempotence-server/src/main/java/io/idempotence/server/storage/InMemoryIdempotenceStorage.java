@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     static final int DEFAULT_MAX_RECORDS = 100_000;
 
-    /** What a record takes beside its result: keys, tokens, map and queue entries, rounded up. */
+    /** The estimated size of a record without its result: keys, tokens, map and queue entries, rounded up. */
     static final int BYTES_PER_RECORD = 512;
 
     private final ConcurrentHashMap<StorageKey, Entry> entries = new ConcurrentHashMap<>();
@@ -30,7 +30,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     private final AtomicLong earliestExpiry = new AtomicLong(Long.MAX_VALUE);
     private final int maxRecords;
     private final long maxBytes;
-    /** The rest is for the results of what runs already. */
+    /** The limit for claims. The rest is for the results of running executions. */
     private final long maxBytesForClaims;
 
     private final Clock clock;
@@ -49,12 +49,12 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         this.clock = Objects.requireNonNull(clock, "clock");
     }
 
-    /** A quarter of the heap: what else the application needs must fit beside it. */
+    /** A quarter of the heap, to leave room for the rest of the application. */
     static long defaultMaxBytes() {
         return Math.max(8 * BYTES_PER_RECORD, Runtime.getRuntime().maxMemory() / 4);
     }
 
-    /** A record's place in the queue. By identity: an ID that was deleted and claimed again has a new slot. */
+    /** A record's place in the queue, compared by identity: an ID that was deleted and claimed again has a new slot. */
     private static final class Slot {
         final StorageKey key;
 
@@ -115,7 +115,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         while (true) {
             Entry entry = entries.get(key);
             long now = clock.millis();
-            // One that was replaced before the clock was read tells nothing of that time.
+            // An entry that was replaced before the clock was read does not show the state at that time.
             if (entries.get(key) == entry) {
                 return entry == null || entry.content.expiresAt() <= now
                         ? Optional.empty()
@@ -151,7 +151,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public void close() {
-        // nothing was opened
+        // There are no resources to close.
     }
 
     int queueLength() {
@@ -168,12 +168,12 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     }
 
     private <A> A step(StorageKey key, BiFunction<@Nullable StoredRecord, Long, Step<A>> transition) {
-        Optional<A> answer = tryStep(key, transition, false);
-        if (answer.isEmpty()) {
+        Optional<A> reply = tryStep(key, transition, false);
+        if (reply.isEmpty()) {
             sweepWhenFull();
-            answer = tryStep(key, transition, true);
+            reply = tryStep(key, transition, true);
         }
-        return answer.orElseThrow(() -> StorageUnavailableException.refused(
+        return reply.orElseThrow(() -> StorageUnavailableException.refused(
                 "the in-memory storage is full of " + count.get() + " live records with " + bytes.get()
                         + " bytes (maxRecords "
                         + maxRecords + ", maxBytes " + maxBytes
@@ -183,15 +183,15 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     }
 
     /**
-     * Empty, with nothing changed, if there is no room: for a new record, or for a result unless {@code withoutResult}. Then what has
-     * ended is recorded as ended, without its result: it must never run again.
+     * Applies a transition. Returns empty and changes nothing if there is no room for a new record, or for a result unless {@code
+     * withoutResult}. With {@code withoutResult} a completion is recorded without its result, because it must never run again.
      */
     private <A> Optional<A> tryStep(
             StorageKey key, BiFunction<@Nullable StoredRecord, Long, Step<A>> transition, boolean withoutResult) {
         Holder<A> holder = new Holder<>();
         entries.compute(key, (k, entry) -> {
-            // The clock is read while the record is held: a thread that waited for it must not decide by a time before
-            // its wait.
+            // The clock is read while the record is locked: a thread that waited for the lock must not decide by a time
+            // before its wait.
             long now = clock.millis();
             StoredRecord before = entry == null || entry.content.expiresAt() <= now ? null : entry.content;
             Step<A> step = transition.apply(before, now);
@@ -200,7 +200,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
                 if (entry != null) {
                     forget(entry);
                 }
-                holder.answer = step.answer();
+                holder.reply = step.reply();
                 return null;
             }
             if (entry == null && count.incrementAndGet() > maxRecords) {
@@ -217,7 +217,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
                 }
             }
             holder.isNew = entry == null;
-            holder.answer = step.answer();
+            holder.reply = step.reply();
             if (after.expiresAt() < earliestExpiry.get()) {
                 earliestExpiry.accumulateAndGet(after.expiresAt(), Math::min);
             }
@@ -228,15 +228,15 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             return new Entry(after, slot);
         });
         if (holder.isNew) {
-            // Two looks for each new record: the queue is emptied faster than it is filled, without a thread and
-            // without a scan.
+            // Two checks for each new record: the queue is emptied faster than it is filled, without a thread or a
+            // scan.
             lookAtOldest();
             lookAtOldest();
         }
-        return Optional.ofNullable(holder.answer);
+        return Optional.ofNullable(holder.reply);
     }
 
-    /** Takes what a record needs beyond the one that it replaces. What shrinks, or only changes its state, always fits. */
+    /** Reserves what a record needs beyond the one that it replaces. A record that shrinks or only changes its state always fits. */
     private boolean hasTakenRoom(@Nullable Entry before, StoredRecord after) {
         long more = weigh(after) - (before == null ? 0 : before.weight());
         long limit = after.phase() == StoredRecord.Phase.CLAIMED ? maxBytesForClaims : maxBytes;
@@ -249,7 +249,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
 
     private static final class Holder<A> {
         @Nullable
-        A answer;
+        A reply;
 
         boolean isNew;
     }
@@ -275,7 +275,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         });
     }
 
-    /** Scans for expired records, unless it is known that there is none: a full storage must not cost a scan for each claim. */
+    /** Scans for expired records, unless there is none: a full storage must not cost a scan for each claim. */
     private void sweepWhenFull() {
         sweeping.lock();
         try {
@@ -283,7 +283,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             if (now < earliestExpiry.get()) {
                 return;
             }
-            // Reset before the scan: a write during the scan lowers it again, and must not be overwritten after it.
+            // Reset before the scan, because a write during the scan may lower it again.
             earliestExpiry.set(Long.MAX_VALUE);
             long earliest = Long.MAX_VALUE;
             for (StorageKey key : entries.keySet()) {

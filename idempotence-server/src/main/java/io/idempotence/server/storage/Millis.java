@@ -2,16 +2,16 @@ package io.idempotence.server.storage;
 
 import java.time.Duration;
 
-/** Durations in milliseconds, capped at 100 years so that no sum with a clock overflows. */
+/** Conversions of durations to milliseconds, capped at 100 years so that no sum with a clock overflows. */
 public final class Millis {
     private static final Duration MAX = Duration.ofDays(36_525);
 
     private Millis() {}
 
     /**
-     * A duration in milliseconds.
+     * Converts a duration to milliseconds.
      *
-     * @param duration any
+     * @param duration any duration
      * @return its milliseconds, at most 100 years
      */
     public static long capped(Duration duration) {
@@ -19,10 +19,10 @@ public final class Millis {
     }
 
     /**
-     * A duration in milliseconds, checked.
+     * Converts a duration to milliseconds, after a check.
      *
-     * @param name what it is
-     * @param duration how long
+     * @param name the name of the duration in the message
+     * @param duration the duration
      * @return its milliseconds, at most 100 years
      * @throws IllegalArgumentException if it is under 1 ms
      */

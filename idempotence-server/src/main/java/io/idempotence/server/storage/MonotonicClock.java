@@ -5,7 +5,7 @@ import java.time.Instant;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 
-/** A clock that is set once and then only goes forward, whatever happens to the host's wall clock. UTC; thread-safe. */
+/** A clock that is set once and then only goes forward, regardless of the host's wall clock. UTC; thread-safe. */
 final class MonotonicClock extends Clock {
     private final Instant start = Instant.now();
     private final long startNanos = System.nanoTime();

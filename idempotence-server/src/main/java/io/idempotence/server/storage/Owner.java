@@ -16,11 +16,11 @@ public record Owner(long high, long low) {
     /**
      * A new token.
      *
-     * @param random where its 128 bits come from; must not repeat across processes
+     * @param random the source of its 128 bits; must not repeat across processes
      * @return the token
      */
     public static Owner random(RandomGenerator random) {
-        // All bytes at once: a SecureRandom has much to do for each call.
+        // All bytes at once, because each call of a SecureRandom has a fixed cost.
         byte[] bytes = new byte[BYTES];
         random.nextBytes(bytes);
         ByteBuffer buffer = ByteBuffer.wrap(bytes);
@@ -36,7 +36,7 @@ public record Owner(long high, long low) {
         return ByteBuffer.allocate(BYTES).putLong(high).putLong(low).array();
     }
 
-    /** Hides the token: who knows it could finish another's claim. */
+    /** Hides the token: anyone who has it could finish another attempt's claim. */
     @Override
     public String toString() {
         return "Owner[…]";

@@ -8,7 +8,7 @@ public enum RecordState {
     COMPLETED,
     /** Failed and released; the next attempt may run. */
     RELEASED,
-    /** The handler said that its outcome is uncertain. */
+    /** The handler marked its outcome as unknown. */
     UNKNOWN,
     /** Claimed, the lease is over, nothing was recorded. */
     ABANDONED

@@ -5,11 +5,10 @@ import io.idempotence.internal.FieldDigest;
 import java.util.Base64;
 
 /**
- * Where the record of one ID lives: {@code idem:<namespace>:<digest>}.
+ * The key of an ID's record: {@code idem:<namespace>:<digest>}.
  *
- * <p>The digest is the base64url SHA-256 over namespace, scope, operation and ID, each with its length in front. It is hashed
- * so that no raw ID is in a key name, and so that no caller can choose a Redis Cluster slot with braces in its ID. Computed once per
- * request and carried; nothing looks the key up again.
+ * <p>The digest is the base64url SHA-256 over namespace, scope, operation and ID, each with its length in front. Because of the hash, no
+ * key contains a raw ID, and no caller can choose a Redis Cluster slot with braces in its ID. A key is computed once per request.
  *
  * @param value the whole key
  */
@@ -20,8 +19,8 @@ public record StorageKey(String value) {
      * The key of an ID.
      *
      * @param namespace the service, as in {@link #checkedNamespace}
-     * @param scope whose ID it is (tenant, principal); empty when there is but one
-     * @param operation the operation when IDs are told apart by it; empty when they are not
+     * @param scope the owner of the ID (tenant, principal); empty if there is only one
+     * @param operation the operation, if equal IDs of different operations are different IDs; otherwise empty
      * @param id the ID
      * @return the key
      * @throws IllegalArgumentException if {@code namespace} is not of its form
@@ -38,7 +37,7 @@ public record StorageKey(String value) {
     }
 
     /**
-     * What every key of a service begins with, and no key of another service.
+     * The prefix of all keys of a service, and of no other service's keys.
      *
      * @param namespace the service, as in {@link #checkedNamespace}
      * @return {@code idem:}, the namespace, and a colon
@@ -64,7 +63,7 @@ public record StorageKey(String value) {
         return namespace;
     }
 
-    /** Asked for every key. */
+    /** A loop and not a pattern, because it runs for every key. */
     private static boolean isNamespace(String name) {
         if (name.isEmpty() || name.length() > MAX_NAMESPACE) {
             return false;

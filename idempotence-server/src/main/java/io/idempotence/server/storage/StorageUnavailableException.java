@@ -3,27 +3,24 @@ package io.idempotence.server.storage;
 import io.idempotence.IdempotenceException;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The storage cannot say, or cannot be written. Trying again may help. Unless {@link #nothingWritten()} is true, nothing may be
- * assumed about the record.
- */
+/** A failure of the storage. A retry may help. Unless {@link #nothingWritten()} is true, the record's state is unknown. */
 public final class StorageUnavailableException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
-    /** What is certain about the call that failed. */
+    /** What is certain about a failed call. */
     public enum Certainty {
         /** Nothing: it may or may not have taken effect. */
         NONE,
-        /** It never left for the storage, and wrote nothing. */
+        /** It was never sent to the storage, and wrote nothing. */
         NOT_SENT,
-        /** The storage is well, has refused this one call, and wrote nothing. It is no outage: other calls may well succeed. */
+        /** The storage is healthy, but refused this one call, and wrote nothing. It is not an outage: other calls may succeed. */
         REFUSED,
         /**
-         * The storage wrote this claim, did not let it count, and has undone it. The undoing may take effect late: a claim of the same
-         * owner that was asked for after it, and granted, would be freed while its work runs. So only another owner may ask again.
+         * The storage wrote this claim, did not let it count, and has released it. The release may take effect late. It would then also
+         * release a later claim of the same owner, while its work runs. So only another owner may claim again.
          */
         GIVEN_BACK,
-        /** As {@link #GIVEN_BACK}, but to undo the claim has failed: it has to be given back later. */
+        /** As {@link #GIVEN_BACK}, but the release has failed: the claim has to be released later. */
         TO_GIVE_BACK
     }
 
@@ -32,7 +29,7 @@ public final class StorageUnavailableException extends IdempotenceException {
     /**
      * For implementations of {@link IdempotenceStorage}: the call may or may not have taken effect.
      *
-     * @param message which storage, what it did; without keys or passwords
+     * @param message the storage and what it did, without keys or passwords
      * @param cause the driver's exception, or null
      */
     public StorageUnavailableException(String message, @Nullable Throwable cause) {
@@ -45,10 +42,10 @@ public final class StorageUnavailableException extends IdempotenceException {
     }
 
     /**
-     * For implementations that know that the call never left for the storage: no free connection in the pool, connection refused.
-     * {@link #nothingWritten()} is true.
+     * For implementations whose call was certainly not sent to the storage: no free connection in the pool, connection refused. {@link
+     * #nothingWritten()} is true.
      *
-     * @param message which storage, what it did; without keys or passwords
+     * @param message the storage and what it did, without keys or passwords
      * @param cause the driver's exception, or null
      * @return the exception
      */
@@ -57,10 +54,10 @@ public final class StorageUnavailableException extends IdempotenceException {
     }
 
     /**
-     * For implementations whose storage is well, and has refused this one write: it is full, for example. {@link #nothingWritten()}
-     * is true.
+     * For implementations whose storage is healthy and refused this one write, for example because it is full. {@link #nothingWritten()} is
+     * true.
      *
-     * @param message which storage, why it refused; without keys or passwords
+     * @param message the storage and why it refused, without keys or passwords
      * @param cause the driver's exception, or null
      * @return the exception
      */
@@ -69,11 +66,11 @@ public final class StorageUnavailableException extends IdempotenceException {
     }
 
     /**
-     * For implementations that write a claim, may not let it count, and undo it.
+     * For implementations that wrote a claim, must not let it count, and release it.
      *
-     * @param message which storage, what it did; without keys or passwords
+     * @param message the storage and what it did, without keys or passwords
      * @param cause the driver's exception, or null
-     * @param done whether the claim is undone; false if that failed
+     * @param done whether the claim is released; false if that failed
      * @return the exception of {@link IdempotenceStorage#claim}
      */
     public static StorageUnavailableException givingBack(String message, @Nullable Throwable cause, boolean done) {
@@ -81,7 +78,7 @@ public final class StorageUnavailableException extends IdempotenceException {
     }
 
     /**
-     * True if the call certainly wrote nothing. A claim that failed so is neither sent again nor given back.
+     * Whether the call certainly wrote nothing. A claim that failed like this is neither repeated nor released.
      *
      * @return true if made by {@link #notSent} or {@link #refused}
      */
@@ -90,7 +87,7 @@ public final class StorageUnavailableException extends IdempotenceException {
     }
 
     /**
-     * What is certain about the call that failed.
+     * What is certain about the failed call.
      *
      * @return {@link Certainty#NONE} unless made by one of the static methods
      */

@@ -4,13 +4,13 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One record at one moment, and what becomes of it: the state machine, for storages that read a record, ask here, and replace it by
- * compare-and-set. Immutable; every transition is a pure function of the record before it (null if there is none, or if its retention
- * is over) and the time.
+ * One record at one moment, with the transitions of the state machine. It is for storages that read a record, apply a transition, and
+ * replace the record by compare-and-set. Immutable; every transition is a pure function of the record before it (null if there is none, or
+ * if its retention is over) and the time.
  *
- * @param phase what is stored; {@code ABANDONED} is derived from {@code leaseUntil}
- * @param takenOver whether the claim was taken from an abandoned owner, so that T2 can say it again
- * @param leaseUntil in ms of the clock, while claimed; since when, if unknown
+ * @param phase the stored state; {@code ABANDONED} is derived from {@code leaseUntil}
+ * @param takenOver whether the claim was taken from an abandoned owner, so that T2 can repeat it
+ * @param leaseUntil in ms of the clock: the end of the lease while claimed, or the time of the mark if unknown
  * @param expiresAt in ms of the clock
  * @param result null unless completed or provisional
  */
@@ -24,39 +24,39 @@ public record StoredRecord(
         long expiresAt,
         byte @Nullable [] result) {
 
-    /** The owner of a result that no attempt recorded itself. */
+    /** The owner of a result that no attempt recorded. */
     public static final Owner NOBODY = new Owner(0, 0);
 
-    /** What is stored of a state. */
+    /** The stored part of a state. */
     public enum Phase {
         /** Claimed; abandoned once its lease is over. */
         CLAIMED,
-        /** Has a result. */
+        /** Completed, with a result. */
         COMPLETED,
-        /** Has a result that its owner may replace once. */
+        /** Completed, with a result that its owner may replace once. */
         PROVISIONAL,
-        /** Given back. */
+        /** Released. */
         RELEASED,
         /** Marked unknown. */
         UNKNOWN
     }
 
     /**
-     * What a transition answers, and the record after it.
+     * The reply of a transition, and the record after it.
      *
-     * @param <A> the kind of answer
-     * @param answer what the caller gets once {@code after} is stored
+     * @param <A> the type of the reply
+     * @param reply what the caller gets once {@code after} is stored
      * @param after the record from now on; the same instance as before if nothing changes, null if there is none
      */
-    public record Step<A>(A answer, @Nullable StoredRecord after) {}
+    public record Step<A>(A reply, @Nullable StoredRecord after) {}
 
     /**
      * T1 to T8, T18.
      *
      * @param before the record, or null
-     * @param request who asks
+     * @param request the claim
      * @param now in ms of the clock
-     * @return what {@link IdempotenceStorage#claim} answers
+     * @return the result of {@link IdempotenceStorage#claim}
      */
     public static Step<ClaimResult> claim(@Nullable StoredRecord before, ClaimRequest request, long now) {
         if (before == null) {
@@ -68,8 +68,8 @@ public record StoredRecord(
         return switch (before.phase) {
             case COMPLETED, PROVISIONAL -> new Step<>(new ClaimResult.Completed(resultOf(before)), before);
             case UNKNOWN -> new Step<>(new ClaimResult.Unknown(), before);
-            // The same owner once more is a packet that was under way for long (T2): whoever sent it waits for nothing
-            // any more.
+            // A repetition by the same owner is a packet that was under way for long (T2): its sender no longer waits
+            // for a reply.
             case RELEASED ->
                 before.owner.equals(request.owner())
                         ? new Step<>(new ClaimResult.InProgress(Duration.ZERO), before)
@@ -95,7 +95,7 @@ public record StoredRecord(
      * @param claim the right to run
      * @param result what later attempts get
      * @param expiresAt in ms of the clock
-     * @return what {@link IdempotenceStorage#complete} answers
+     * @return the result of {@link IdempotenceStorage#complete}
      */
     public static Step<WriteResult> complete(
             @Nullable StoredRecord before, Claim claim, byte[] result, long expiresAt) {
@@ -109,7 +109,7 @@ public record StoredRecord(
      * @param claim the right to run
      * @param result what later attempts get unless it is replaced
      * @param expiresAt in ms of the clock
-     * @return what {@link IdempotenceStorage#completeProvisionally} answers
+     * @return the result of {@link IdempotenceStorage#completeProvisionally}
      */
     public static Step<WriteResult> completeProvisionally(
             @Nullable StoredRecord before, Claim claim, byte[] result, long expiresAt) {
@@ -123,7 +123,7 @@ public record StoredRecord(
      * @param claim the right to run
      * @param now in ms of the clock
      * @param expiresAt in ms of the clock
-     * @return what {@link IdempotenceStorage#markUnknown} answers
+     * @return the result of {@link IdempotenceStorage#markUnknown}
      */
     public static Step<WriteResult> markUnknown(@Nullable StoredRecord before, Claim claim, long now, long expiresAt) {
         return finish(
@@ -139,7 +139,7 @@ public record StoredRecord(
      * @param before the record, or null
      * @param claim the right to run
      * @param expiresAt in ms of the clock
-     * @return what {@link IdempotenceStorage#release} answers
+     * @return the result of {@link IdempotenceStorage#release}
      */
     public static Step<WriteResult> release(@Nullable StoredRecord before, Claim claim, long expiresAt) {
         return before == null
@@ -151,11 +151,11 @@ public record StoredRecord(
      * T17.
      *
      * @param before the record, or null
-     * @param fence the record's when it was looked at
-     * @param resolution what was found out
+     * @param fence the record's fence when it was read
+     * @param resolution the finding
      * @param now in ms of the clock
      * @param expiresAt in ms of the clock; the record's own if that is later
-     * @return what {@link IdempotenceStorage#resolve} answers
+     * @return the result of {@link IdempotenceStorage#resolve}
      */
     public static Step<Boolean> resolve(
             @Nullable StoredRecord before, long fence, Resolution resolution, long now, long expiresAt) {
@@ -170,7 +170,7 @@ public record StoredRecord(
                 applied ? Phase.COMPLETED : Phase.RELEASED,
                 false,
                 before.fence,
-                // A late owner must learn that somebody else has decided: it is not the owner of this result.
+                // Another owner, so that a late owner does not take this result for its own.
                 applied ? NOBODY : before.owner,
                 before.fingerprint,
                 0,
@@ -185,7 +185,7 @@ public record StoredRecord(
      * @param before the record, or null
      * @param claim the right to run
      * @param leaseUntil in ms of the clock
-     * @return what {@link IdempotenceStorage#renew} answers
+     * @return the result of {@link IdempotenceStorage#renew}
      */
     public static Step<WriteResult> renew(@Nullable StoredRecord before, Claim claim, long leaseUntil) {
         if (before == null) {
@@ -224,7 +224,7 @@ public record StoredRecord(
     }
 
     private static Step<WriteResult> fenced(StoredRecord before, Claim claim) {
-        // After a delete the ID may belong to another request by now: its result is not this caller's to see.
+        // After a delete the ID may belong to another request: this caller must not see its result.
         boolean sameRequest = before.fingerprint.equals(claim.fingerprint());
         return new Step<>(new WriteResult.Fenced(sameRequest ? before.result : null), before);
     }
@@ -250,12 +250,12 @@ public record StoredRecord(
     private static byte[] resultOf(StoredRecord completed) {
         byte[] result = completed.result;
         if (result == null) {
-            throw new IllegalStateException("a completed record has a result");
+            throw new IllegalStateException("a completed record needs a result, and this one has none");
         }
         return result;
     }
 
-    /** This record of an ended execution, without what it answered. */
+    /** This record of an ended execution, without its result. */
     StoredRecord withoutResult() {
         return new StoredRecord(
                 phase, takenOver, fence, owner, fingerprint, leaseUntil, expiresAt, ClaimResult.noResult());
@@ -268,9 +268,9 @@ public record StoredRecord(
     /**
      * The record as an operator sees it.
      *
-     * @param key where it lives
+     * @param key the key of the record
      * @param now in ms of the clock
-     * @return what {@link IdempotenceStorage#find} answers
+     * @return the result of {@link IdempotenceStorage#find}
      */
     public IdempotenceRecord seenAt(StorageKey key, long now) {
         boolean open = phase == Phase.CLAIMED || phase == Phase.UNKNOWN;

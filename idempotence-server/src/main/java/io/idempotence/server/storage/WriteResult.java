@@ -2,9 +2,9 @@ package io.idempotence.server.storage;
 
 import org.jspecify.annotations.Nullable;
 
-/** What a storage answers to a write by the holder of a claim. */
+/** The result of a write by the holder of a claim. */
 public sealed interface WriteResult {
-    /** The record is as asked, now or already (T9 to T13). */
+    /** The record is as requested, now or already (T9 to T13). */
     record Done() implements WriteResult {}
 
     /** The record had vanished and was stored anew (T15). The claim may have been lost to a second execution: alarm. */
@@ -16,7 +16,7 @@ public sealed interface WriteResult {
     /**
      * The record belongs to another owner or is finished otherwise; nothing was written (T14): alarm.
      *
-     * @param result the result of the owner that completed the same request, null if there is none; not to be changed
+     * @param result the result of the owner that completed the same request, null if there is none; must not be changed
      */
     record Fenced(byte @Nullable [] result) implements WriteResult {}
 }

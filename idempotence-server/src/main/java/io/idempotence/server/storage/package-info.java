@@ -1,4 +1,4 @@
-/** What a storage must do, and the storage that lives in this process's memory. */
+/** The contract of storages, and the in-memory storage. */
 @NullMarked
 package io.idempotence.server.storage;
 

@@ -309,7 +309,7 @@ class JdbcTablesTest {
             Awaitility.await().until(() -> Databases.H2.number("SELECT COUNT(*) FROM swept") == 0);
             assertThat(log.warnings())
                     .extracting(ILoggingEvent::getFormattedMessage)
-                    .containsExactly("expired records could not be deleted, trying again later");
+                    .containsExactly("expired records could not be deleted; the next cleanup retries");
         }
     }
 

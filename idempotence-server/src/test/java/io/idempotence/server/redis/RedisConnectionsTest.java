@@ -111,7 +111,7 @@ class RedisConnectionsTest {
             openConnections(storage);
             int opened = wire.connections();
             nextResponseIsLost.set(true);
-            Future<?> slow = threads.submit(() -> assertRefused(storage, "no answer in time"));
+            Future<?> slow = threads.submit(() -> assertRefused(storage, "no reply in time"));
             await().until(() -> !nextResponseIsLost.get());
             while (!slow.isDone()) {
                 storage.find(Claims.newKey());
@@ -131,7 +131,7 @@ class RedisConnectionsTest {
             openConnections(storage);
             responsesOfNewConnectionsOnly = true;
 
-            assertRefused(storage, "no answer in time");
+            assertRefused(storage, "no reply in time");
 
             Claims.claim(storage, Claims.newKey());
         }

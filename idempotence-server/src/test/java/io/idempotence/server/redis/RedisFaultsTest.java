@@ -171,7 +171,7 @@ class RedisFaultsTest {
             ClaimRequest request = Claims.request(key);
             redis.pause();
             long start = System.nanoTime();
-            assertUnavailable(() -> storage.claim(request), "no answer in time");
+            assertUnavailable(() -> storage.claim(request), "no reply in time");
             assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
             redis.resume();
 

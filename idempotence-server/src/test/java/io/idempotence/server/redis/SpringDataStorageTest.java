@@ -89,7 +89,7 @@ class SpringDataStorageTest extends IdempotenceStorageContract {
                     .isInstanceOfSatisfying(
                             StorageUnavailableException.class,
                             e -> assertThat(e.certainty()).isEqualTo(StorageUnavailableException.Certainty.REFUSED))
-                    .hasMessageContaining("Redis responds OOM");
+                    .hasMessageContaining("Redis replied OOM");
         }
     }
 
