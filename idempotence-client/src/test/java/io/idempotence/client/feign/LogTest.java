@@ -91,6 +91,16 @@ class LogTest extends FeignTestBase {
                 .contains("outcome is unknown");
     }
 
+    @ParameterizedTest
+    @MethodSource("ends")
+    void everyLineOfACallIsOfTheLoggerThatIsDocumented(List<Reply> replies) {
+        log.logger().setLevel(DEBUG);
+        endOf(replies);
+        assertThat(log.events())
+                .isNotEmpty()
+                .allSatisfy(event -> assertThat(event.getLoggerName()).isEqualTo(IdempotentFeign.class.getName()));
+    }
+
     @Test
     void clientOfAnotherBuildWhoseRequestsCannotBeEndedIsAWarningWhenItIsBuilt() {
         Orders orders = orders(silent, builder -> builder.client(new ApacheHttp5Client()));

@@ -231,6 +231,7 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
         lines = logged("io.idempotence.client", Level.WARN, () -> endOf(List.of(thrice(status(504)))));
         assertThat(lines).singleElement().satisfies(line -> {
             assertThat(line.getLevel()).isEqualTo(Level.WARN);
+            assertThat(line.getLoggerName()).isEqualTo(IdempotentOkHttp.class.getName());
             assertThat(line.getFormattedMessage())
                     .contains("orders")
                     .contains("POST")

@@ -10,15 +10,12 @@ import java.time.Instant;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * What a logical call does next, told by what came of the request before (promise P7). It neither waits nor sends, so the
  * same steps serve a thread that waits and a future that does not. Not thread-safe: one step after another.
  */
 final class CallStateMachine {
-    private static final Logger LOG = LoggerFactory.getLogger(CallStateMachine.class);
     private static final long FIRST_POLL_MILLIS = 50;
     private static final long LONGEST_POLL_MILLIS = 1000;
 
@@ -168,7 +165,8 @@ final class CallStateMachine {
         if (ended.thrown() instanceof Error error) {
             return fail(isUnknown(ended) ? Result.UNKNOWN : Result.FAILED, error);
         }
-        RetryDecision decision = new RetryDecision(ended.outcome(), ended.seen(), call.deadline(), call.budget());
+        RetryDecision decision =
+                new RetryDecision(ended.outcome(), ended.seen(), call.deadline(), call.budget(), call.log());
         Throwable failure = failure(ended);
         long wait = decision.waitBeforeNext(retry, failure);
         return wait < 0 ? end(ended) : sendAfter(wait, false, ended, failure);
@@ -187,7 +185,7 @@ final class CallStateMachine {
             retry.onComplete();
         } catch (Throwable e) {
             // An Error, too: a metrics library of the wrong version must not take a payment's response away.
-            LOG.warn("An event consumer of a Retry threw; the call is not affected", e);
+            call.log().warn("An event consumer of a Retry threw; the call is not affected", e);
         }
     }
 

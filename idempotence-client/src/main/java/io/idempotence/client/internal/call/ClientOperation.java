@@ -18,6 +18,7 @@ public final class ClientOperation {
     private final Retries retries;
     private final @Nullable Boolean annotated;
     private final RepeatWarning repeats;
+    private final Logger log;
 
     /**
      * @param method as listeners are told
@@ -41,6 +42,7 @@ public final class ClientOperation {
         this.retries = new Retries(client, config);
         this.annotated = annotated;
         this.repeats = new RepeatWarning(log, client, method);
+        this.log = log;
     }
 
     public String client() {
@@ -66,6 +68,11 @@ public final class ClientOperation {
 
     public RepeatWarning repeats() {
         return repeats;
+    }
+
+    /** The logger of the HTTP client library's half, the only one that operators see. */
+    Logger log() {
+        return log;
     }
 
     /**

@@ -21,15 +21,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * One call of a client method by the application, and everything its attempts share. It outlives hops between threads and
  * retries by layers outside of ours.
  */
 public final class LogicalCall {
-    private static final Logger LOG = LoggerFactory.getLogger(LogicalCall.class);
-
     private final ClientOperation operation;
     private final CallIdentity identity;
     private final Deadline deadline;
@@ -94,6 +91,10 @@ public final class LogicalCall {
 
     IdempotenceClientConfig config() {
         return operation.config();
+    }
+
+    Logger log() {
+        return operation.log();
     }
 
     RetryBudget budget() {
@@ -176,7 +177,7 @@ public final class LogicalCall {
 
     private void publish(Result how) {
         IdempotenceClientListener listener = config().listener().orElse(null);
-        if (listener == null && how != Result.UNKNOWN && !LOG.isDebugEnabled()) {
+        if (listener == null && how != Result.UNKNOWN && !log().isDebugEnabled()) {
             return;
         }
         Duration took = Duration.ofNanos(System.nanoTime() - openedAt);
@@ -190,9 +191,9 @@ public final class LogicalCall {
                 took,
                 budget().available());
         if (how == Result.UNKNOWN) {
-            LOG.warn("{}: the outcome is unknown, the operation may have been executed", event);
+            log().warn("{}: the outcome is unknown, the operation may have been executed", event);
         }
-        LOG.debug("{}, ID {}", event, id());
+        log().debug("{}, ID {}", event, id());
         tell(listener, told -> told.onCall(event));
     }
 
@@ -206,7 +207,7 @@ public final class LogicalCall {
             long nanos,
             long waitMillis) {
         IdempotenceClientListener listener = config().listener().orElse(null);
-        if (listener == null && !LOG.isDebugEnabled()) {
+        if (listener == null && !log().isDebugEnabled()) {
             return;
         }
         int status = ended.seen().status();
@@ -222,18 +223,17 @@ public final class LogicalCall {
                 Duration.ofNanos(waitedNanos),
                 Duration.ofNanos(nanos),
                 waitMillis < 0 ? Optional.empty() : Optional.of(Duration.ofMillis(waitMillis)));
-        LOG.debug("{}, ID {}", event, id());
+        log().debug("{}, ID {}", event, id());
         tell(listener, told -> told.onAttempt(event));
     }
 
-    private static void tell(
-            @Nullable IdempotenceClientListener listener, Consumer<IdempotenceClientListener> message) {
+    private void tell(@Nullable IdempotenceClientListener listener, Consumer<IdempotenceClientListener> message) {
         if (listener != null) {
             try {
                 message.accept(listener);
             } catch (Throwable e) {
                 // An Error, too: a metrics library of the wrong version must not take a payment's response away.
-                LOG.warn("The IdempotenceClientListener threw; the call is not affected", e);
+                log().warn("The IdempotenceClientListener threw; the call is not affected", e);
             }
         }
     }

@@ -15,7 +15,6 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.DoubleSupplier;
 import java.util.function.Predicate;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The one place that says whether there is another attempt, and when.
@@ -24,7 +23,6 @@ import org.slf4j.LoggerFactory;
  * server asks for a longer one. It asks back through the predicate and the interval made here, in the same thread.
  */
 final class RetryDecision {
-    private static final Logger LOG = LoggerFactory.getLogger(RetryDecision.class);
     private static final ThreadBound<RetryDecision> CURRENT = new ThreadBound<>();
     private static final long STOP = -1;
 
@@ -38,12 +36,14 @@ final class RetryDecision {
     private final Observation seen;
     private final Deadline deadline;
     private final RetryBudget budget;
+    private final Logger log;
 
-    RetryDecision(AttemptOutcome outcome, Observation seen, Deadline deadline, RetryBudget budget) {
+    RetryDecision(AttemptOutcome outcome, Observation seen, Deadline deadline, RetryBudget budget, Logger log) {
         this.outcome = outcome;
         this.seen = seen;
         this.deadline = deadline;
         this.budget = budget;
+        this.log = log;
     }
 
     /** Milliseconds to wait before the next attempt, or a negative number to stop. */
@@ -52,7 +52,7 @@ final class RetryDecision {
             return CURRENT.during(this, () -> retry.onError(failure));
         } catch (Throwable e) {
             // An Error, too: it must not take away what became of the attempt.
-            LOG.warn("The predicate, interval or event consumer of a Retry threw; there is no further attempt", e);
+            log.warn("The predicate, interval or event consumer of a Retry threw; there is no further attempt", e);
             return STOP;
         }
     }

@@ -17,8 +17,12 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 class RetriesTest {
+    private static final Logger LOG = LoggerFactory.getLogger(RetriesTest.class);
+
     private final RetryRegistry registry = RetryRegistry.ofDefaults();
     private final IdempotenceClientConfig config =
             IdempotenceClientConfig.builder().retryRegistry(registry).build();
@@ -39,7 +43,7 @@ class RetriesTest {
     }
 
     private RetryDecision decision(AttemptOutcome outcome, Duration left) {
-        return new RetryDecision(outcome, refused(), Deadline.in(left), budget);
+        return new RetryDecision(outcome, refused(), Deadline.in(left), budget, LOG);
     }
 
     private long ask(Retry retry, AttemptOutcome outcome) {
@@ -114,7 +118,7 @@ class RetriesTest {
             assertThat(ask(retry, outcome)).as("%s", outcome).isNotNegative();
             Observation seen = refused();
             seen.mustNotBeSentAgain();
-            RetryDecision decision = new RetryDecision(outcome, seen, Deadline.in(Duration.ofMinutes(1)), budget);
+            RetryDecision decision = new RetryDecision(outcome, seen, Deadline.in(Duration.ofMinutes(1)), budget, LOG);
             assertThat(decision.waitBeforeNext(retry.asyncContext(), new IOException("x")))
                     .as("%s", outcome)
                     .isNegative();
