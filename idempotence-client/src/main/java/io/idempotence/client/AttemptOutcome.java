@@ -1,23 +1,25 @@
 package io.idempotence.client;
 
-/** What one attempt of a logical call came to. */
+/** The outcome of one attempt of a logical call. */
 public enum AttemptOutcome {
-    /** A first response, 2xx, that could be read; or a value that needed no request. */
+    /** A first response, 2xx, that was read; or a value that needed no request. */
     SUCCEEDED,
 
-    /** A stored response, a stored failure included (promise P4). */
+    /** A stored response, including a stored failure (promise P4). */
     REPLAYED,
 
-    /** No connection, or the HTTP client took none of it: the request certainly did not leave, and may be retried even without an ID. */
+    /**
+     * No connection, or the HTTP client rejected the request: the request certainly was not sent, and may be retried even without an ID.
+     */
     NOT_SENT,
 
     /** Sent, with an unknown outcome: may be retried only with an ID. */
     UNDETERMINED,
 
-    /** A status that may be another one next time. */
+    /** A status that may be different in another attempt. */
     RETRYABLE,
 
-    /** An earlier attempt was still running when time was over. */
+    /** An earlier attempt was still running when the time was over. */
     IN_PROGRESS,
 
     /** Another refusal of the server half. */

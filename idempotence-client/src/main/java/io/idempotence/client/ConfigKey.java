@@ -16,7 +16,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** One setting: its name, what it may be, and what it is when nobody says. */
+/** A setting: its name, allowed values and default. */
 final class ConfigKey<T> {
     private static final Pattern SHORT_DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h)");
     private static final Duration LONGEST = Duration.ofDays(1);
@@ -79,7 +79,7 @@ final class ConfigKey<T> {
             v -> v.stream().allMatch(status -> status >= 400 && status <= 599));
     static final ConfigKey<Duration> PREFER_WAIT = new ConfigKey<>(
             "in-progress.prefer-wait",
-            "a duration, at most 1 day, such as 5s; 0s asks for none",
+            "a duration, at most 1 day, such as 5s; 0s sends no preference",
             Duration.ofSeconds(5),
             ConfigKey::duration,
             ConfigKey::upToLongest);
@@ -96,7 +96,7 @@ final class ConfigKey<T> {
     static final ConfigKey<Integer> BUDGET_REFUND =
             new ConfigKey<>("budget.refund", "0 to 1000000", 1, Integer::valueOf, ConfigKey::upToMillion);
 
-    /** Set by code only. */
+    /** The generator, which only code can set. */
     static final ConfigKey<IdempotenceIdGenerator> GENERATOR = new ConfigKey<>(
             "generator",
             "set in code",
@@ -106,7 +106,7 @@ final class ConfigKey<T> {
             },
             v -> true);
 
-    /** Every setting that a file, a system property or the environment can have. */
+    /** The settings that a file, a system property or the environment can contain. */
     static final List<ConfigKey<?>> LOADABLE = List.of(
             HEADER_STYLE,
             METHODS,
@@ -154,7 +154,7 @@ final class ConfigKey<T> {
         return standard;
     }
 
-    /** @throws IdempotenceConfigException if {@code text} is not of the form, or names something not allowed */
+    /** @throws IdempotenceConfigException if {@code text} is malformed or its value is not allowed */
     T parse(String text, String spelling, String source) {
         T value;
         try {
@@ -196,7 +196,7 @@ final class ConfigKey<T> {
 
     private static String nonEmpty(String word) {
         if (word.isEmpty()) {
-            throw new IllegalArgumentException("an item of the list is empty");
+            throw new IllegalArgumentException("the list has an empty item; remove it or its comma");
         }
         return word;
     }

@@ -11,7 +11,7 @@ import java.util.Properties;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 
-/** Reads settings from the file, then the system properties, then the environment; the later wins. */
+/** A reader of settings from the file, the system properties and the environment. A later source overrides an earlier one. */
 final class ConfigLoader {
     static final String FILE = "idempotence.properties";
     private static final String PREFIX = "idempotence.client.";
@@ -22,8 +22,8 @@ final class ConfigLoader {
     private final Map<String, Map<ConfigKey<?>, Setting>> clients;
 
     /**
-     * @param values gets the common settings
-     * @param clients gets those of clients and methods, by name
+     * @param values receives the common settings
+     * @param clients receives the settings of clients and methods, by name
      */
     ConfigLoader(Map<ConfigKey<?>, Setting> values, Map<String, Map<ConfigKey<?>, Setting>> clients) {
         this.values = values;
@@ -47,7 +47,7 @@ final class ConfigLoader {
             properties.load(in);
         } catch (IOException | IllegalArgumentException e) {
             throw new IdempotenceConfigException(
-                    FILE, url.toString(), "cannot be read; write it as a Java properties file", e);
+                    FILE, url.toString(), "cannot be parsed; write it as a Java properties file", e);
         }
         properties(properties, url.toString(), key -> !ofAnotherProgram(key));
     }
@@ -62,7 +62,7 @@ final class ConfigLoader {
         }
     }
 
-    /** The settings of the other half, of the operator's tool and of the tests are not ours to judge. */
+    /** Whether a key is one of these settings. Those of the other half, of the operator's tool and of the tests are not. */
     private static boolean inOurName(String key) {
         String lower = key.toLowerCase(Locale.ROOT);
         return lower.matches("idempotence[._-].*") && !ofAnotherProgram(lower);
@@ -103,7 +103,7 @@ final class ConfigLoader {
         throw new IdempotenceConfigException(spelling, source, "unknown; " + nearest(name, PREFIX, names()));
     }
 
-    /** Every program in a container sees its variables: only those under our prefix are ours to judge. */
+    /** Reads the environment. All programs of a container share it, so only variables under this prefix are checked. */
     private void environment(Map<String, String> environment) {
         for (Map.Entry<String, String> variable : new TreeMap<>(environment).entrySet()) {
             String name = variable.getKey();
@@ -160,7 +160,7 @@ final class ConfigLoader {
         return least <= 3 ? "did you mean " + prefix + best + "?" : "allowed after " + prefix + " are " + allowed;
     }
 
-    /** How many letters must be added, dropped or changed. */
+    /** The edit distance: how many letters must be added, removed or changed. */
     private static int distance(String a, String b) {
         int[] row = new int[b.length() + 1];
         for (int j = 0; j <= b.length(); j++) {

@@ -6,19 +6,19 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What one attempt of a logical call came to.
+ * The end of one attempt of a logical call.
  *
  * @param client the target's name, for Feign {@code Target.name()}
  * @param method the client method, for example {@code Orders#create(Order)}; one of few values
  * @param id the call's ID, or empty if the call carries none. Not for metrics or logs above debug
- * @param number which attempt of its call this is, from 1
- * @param outcome what was seen
+ * @param number the number of the attempt in its call, from 1
+ * @param outcome the outcome
  * @param status the status of the response, or empty if there was none
- * @param requests the requests that were given to the HTTP client: one, and one more for each poll; 0 if making the request failed. What
- *     the client sends again by itself, redirects, and requests that interceptors make of their own are not counted
- * @param polls how often this attempt asked again because an earlier one still ran
- * @param waited how long this attempt waited for an earlier one: between its polls, and while the server half held its requests. A
- *     request that got a stored response, or that the earlier attempt still runs, counts with all of its time. Zero if it met no
+ * @param requests the requests that were passed to the HTTP client: one, and one more for each poll; 0 if making the request failed.
+ *     Repetitions by the client itself, redirects, and requests that interceptors make of their own are not counted
+ * @param polls how many times this attempt was sent again because an earlier one still ran
+ * @param waited how long this attempt waited for an earlier one: between its polls, and while the server half held its requests. A request
+ *     that got a stored response, or a refusal because the earlier attempt still runs, counts with all of its time. Zero if it met no
  *     earlier one, at most {@code duration}
  * @param duration from the beginning of the attempt to its end, waits for an earlier attempt included
  * @param waitBeforeNext the wait before the next attempt, or empty if this was the last one
@@ -35,7 +35,7 @@ public record IdempotenceAttemptEvent(
         Duration waited,
         Duration duration,
         Optional<Duration> waitBeforeNext) {
-    /** Everything but the ID. */
+    /** A text for logs, without the ID. */
     @Override
     public String toString() {
         return outcome + " " + client + " " + method + ", attempt " + number

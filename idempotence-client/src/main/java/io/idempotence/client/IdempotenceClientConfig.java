@@ -19,7 +19,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the client half behaves.
+ * The settings of the client half.
  *
  * <p>Settings, with their defaults, under the prefix {@code idempotence.client.}:
  *
@@ -30,30 +30,31 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@code methods}</td><td>POST, PATCH</td><td>HTTP methods that carry an ID without {@code @Idempotent}</td></tr>
  * <tr><td>{@code generator.type}</td><td>uuid</td><td>uuid, application (needs {@code generator.application}) or snowflake
  * (needs {@code generator.node})</td></tr>
- * <tr><td>{@code deadline}</td><td>10s</td><td>all attempts of a logical call with the waits between them</td></tr>
- * <tr><td>{@code retry.max-attempts}</td><td>3</td><td>the first attempt counts</td></tr>
- * <tr><td>{@code retry.wait}</td><td>100ms</td><td>bound of the wait before attempt 2</td></tr>
- * <tr><td>{@code retry.multiplier}</td><td>2</td><td>growth of that bound</td></tr>
- * <tr><td>{@code retry.max-wait}</td><td>2s</td><td>where the bound stops growing</td></tr>
+ * <tr><td>{@code deadline}</td><td>10s</td><td>the time for a whole call: all attempts and waits</td></tr>
+ * <tr><td>{@code retry.max-attempts}</td><td>3</td><td>attempts, the first one included</td></tr>
+ * <tr><td>{@code retry.wait}</td><td>100ms</td><td>upper bound of the wait before attempt 2</td></tr>
+ * <tr><td>{@code retry.multiplier}</td><td>2</td><td>factor from one bound to the next</td></tr>
+ * <tr><td>{@code retry.max-wait}</td><td>2s</td><td>the largest bound</td></tr>
  * <tr><td>{@code retry.jitter}</td><td>1.0</td><td>the share of the bound that is random: 1.0 waits 0 to the bound, 0 waits
  * the bound</td></tr>
  * <tr><td>{@code retry.statuses}</td><td>408, 425, 429, 500, 502, 503, 504</td><td>statuses that are retried</td></tr>
- * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server is asked to hold a duplicate of a running
- * request; whole seconds, cut to half a second below the read timeout, which itself is cut to what is left of the deadline; 0s
- * asks for none</td></tr>
+ * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server may hold a duplicate of a running request, in
+ * whole seconds. Cut to half a second below the read timeout, which itself is cut to what is left of the deadline. 0s sends no
+ * preference</td></tr>
  * <tr><td>{@code budget.capacity}, {@code .cost}, {@code .refund}</td><td>500, 5, 1</td><td>see {@link RetryBudget}</td></tr>
  * <tr><td>{@code server-retention}</td><td>24h</td><td>how long the server half remembers an ID; the deadline must be
  * shorter</td></tr>
- * <tr><td>{@code clients.<name>.<key>}</td><td></td><td>any of these for one client</td></tr>
- * <tr><td>{@code clients.<name>#<method>.<key>}</td><td></td><td>any of these but the budget for one method, by its name</td></tr>
+ * <tr><td>{@code clients.<name>.<key>}</td><td></td><td>any key above, for one client</td></tr>
+ * <tr><td>{@code clients.<name>#<method>.<key>}</td><td></td><td>any key above except the budget, for one method</td></tr>
  * </table>
  *
- * <p>Durations are written {@code 100ms}, {@code 10s}, {@code 2m}, {@code 1h} or in ISO-8601. The retry settings make the
- * default policy; an instance in the {@link Builder#retryRegistry registry} replaces them for what it is named after.
+ * <p>Durations are written {@code 100ms}, {@code 10s}, {@code 2m}, {@code 1h} or in ISO-8601. The retry settings form the
+ * default policy. An instance in the {@link Builder#retryRegistry registry} replaces them for the client or method whose name
+ * it has.
  *
- * <p>Code wins over what was loaded: {@code IdempotenceClientConfig.load().toBuilder().deadline(...).build()}.
+ * <p>Code overrides loaded settings: {@code IdempotenceClientConfig.load().toBuilder().deadline(...).build()}.
  *
- * <p>Immutable and thread-safe, but for the retry budgets, which live as long as this object.
+ * <p>Immutable and thread-safe, except for the retry budgets, which live as long as this object.
  */
 public final class IdempotenceClientConfig {
     private final LayeredSettings settings;
@@ -79,17 +80,18 @@ public final class IdempotenceClientConfig {
         return new IdempotenceClientConfig(own, retryRegistry, listener, executor, budgets);
     }
 
-    /** {@return every default, nothing loaded} */
+    /** {@return a config with every default, nothing loaded} */
     public static IdempotenceClientConfig defaults() {
         return builder().build();
     }
 
     /**
-     * {@code idempotence.properties} on the classpath, then system properties, then environment variables; the later wins.
-     * The environment spells {@code retry.max-attempts} as {@code IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS}, and has none for one client.
+     * Loads {@code idempotence.properties} on the class path, then system properties, then environment variables. A later source overrides
+     * an earlier one. The environment spells {@code retry.max-attempts} as {@code IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS}. It has no
+     * variables for a single client.
      *
      * @return the config
-     * @throws IdempotenceConfigException if a setting is unknown, malformed, or does not fit the others
+     * @throws IdempotenceConfigException if a setting is unknown or malformed, or contradicts another
      */
     public static IdempotenceClientConfig load() {
         ClassLoader context = Thread.currentThread().getContextClassLoader();
@@ -111,7 +113,7 @@ public final class IdempotenceClientConfig {
         return new Builder();
     }
 
-    /** {@return a builder that begins with these settings; its config has retry budgets of its own} */
+    /** {@return a builder that starts with these settings; its config has retry budgets of its own} */
     public Builder toBuilder() {
         Builder builder = new Builder();
         settings.copyTo(builder.values, builder.clients);
@@ -122,7 +124,7 @@ public final class IdempotenceClientConfig {
     }
 
     /**
-     * These settings as they are for one client: its own laid over the common ones. Budgets stay shared.
+     * The settings of one client: its own override the common ones. Budgets are shared.
      *
      * @param client the client's name, for Feign {@code Target.name()}
      * @return its config
@@ -132,7 +134,7 @@ public final class IdempotenceClientConfig {
     }
 
     /**
-     * These settings as they are for one method: those given for {@code <client>#<method>} laid over the client's.
+     * The settings of one method: those of {@code <client>#<method>} override the client's.
      *
      * @param client the client's name, for Feign {@code Target.name()}
      * @param method the method's name; overloads share it
@@ -142,12 +144,15 @@ public final class IdempotenceClientConfig {
         return with(settings.forMethod(client, method));
     }
 
-    /** {@return the retry budget of a client; beyond 1000 names, those without settings of their own share one} */
+    /**
+     * {@return the retry budget of a target, the same object for the same name. Beyond 1,000 names, all further names without settings of
+     * their own share one}
+     */
     public RetryBudget budget(String target) {
         return budgets.of(target);
     }
 
-    /** {@return how the ID is spelled on the wire; quoted by default} */
+    /** {@return the spelling of the ID on the wire; quoted by default} */
     public Style headerStyle() {
         return settings.get(ConfigKey.HEADER_STYLE);
     }
@@ -157,12 +162,12 @@ public final class IdempotenceClientConfig {
         return settings.get(ConfigKey.METHODS);
     }
 
-    /** {@return what makes the IDs of new calls; random UUIDs by default} */
+    /** {@return the generator of the IDs of new calls; random UUIDs by default} */
     public IdempotenceIdGenerator generator() {
         return settings.generator();
     }
 
-    /** {@return the time a logical call has, from its opening; 10 s by default} */
+    /** {@return the time that a logical call may take, from its start; 10 s by default} */
     public Duration deadline() {
         return settings.get(ConfigKey.DEADLINE);
     }
@@ -177,12 +182,12 @@ public final class IdempotenceClientConfig {
         return settings.get(ConfigKey.WAIT);
     }
 
-    /** {@return what the bound is multiplied with from wait to wait; 2 by default} */
+    /** {@return the factor from one bound to the next; 2 by default} */
     public double multiplier() {
         return settings.get(ConfigKey.MULTIPLIER);
     }
 
-    /** {@return where the bound stops growing; 2 s by default} */
+    /** {@return the largest bound; 2 s by default} */
     public Duration maxWait() {
         return settings.get(ConfigKey.MAX_WAIT);
     }
@@ -197,34 +202,39 @@ public final class IdempotenceClientConfig {
         return settings.get(ConfigKey.STATUSES);
     }
 
-    /** {@return how long the server is asked to hold a duplicate of a running request; 5 s by default; zero asks for none} */
+    /** {@return how long the server may hold a duplicate of a running request; 5 s by default; zero sends no preference} */
     public Duration preferWait() {
         return settings.get(ConfigKey.PREFER_WAIT);
     }
 
-    /** {@return how long the server half remembers an ID; {@link IdempotenceScope#resume} refuses after it; 24 h by default, as there} */
+    /**
+     * {@return how long the server half remembers an ID; {@link IdempotenceScope#resume} refuses older ones; 24 h by default, as in the
+     * server half}
+     */
     public Duration serverRetention() {
         return settings.get(ConfigKey.SERVER_RETENTION);
     }
 
-    /** {@return the Resilience4j registry that is asked for retries; empty by default} */
+    /** {@return the Resilience4j registry in which retries are looked up; empty by default} */
     public Optional<RetryRegistry> retryRegistry() {
         return Optional.ofNullable(retryRegistry);
     }
 
-    /** {@return what hears how every logical call ended; empty by default} */
+    /** {@return the listener for attempts and ended calls; empty by default} */
     public Optional<IdempotenceClientListener> listener() {
         return Optional.ofNullable(listener);
     }
 
-    /** {@return what begins the second and later attempts of calls that return a future; the common fork-join pool by default} */
+    /**
+     * {@return the executor that starts the second and later attempts of calls that return a future; the common fork-join pool by default}
+     */
     public Executor executor() {
         return executor;
     }
 
     /**
-     * Collects settings. Each setter checks its own value and throws {@link IdempotenceConfigException} if it is not allowed;
-     * {@link #build()} checks how they fit. Not thread-safe.
+     * A builder of a config. Each setter checks its own value and throws {@link IdempotenceConfigException} if it is not allowed. {@link
+     * #build()} checks whether the values contradict each other. Not thread-safe.
      */
     public static final class Builder {
         private final Map<ConfigKey<?>, Setting> values = new HashMap<>();
@@ -236,7 +246,7 @@ public final class IdempotenceClientConfig {
         private Builder() {}
 
         /**
-         * How the ID is spelled on the wire.
+         * Sets the spelling of the ID on the wire.
          *
          * @param style quoted by default
          * @return this builder
@@ -246,9 +256,9 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The HTTP methods that carry an ID without {@code @Idempotent}.
+         * Sets the HTTP methods that carry an ID without {@code @Idempotent}.
          *
-         * @param methods of POST, PATCH, PUT, DELETE; POST and PATCH by default
+         * @param methods some of POST, PATCH, PUT, DELETE; POST and PATCH by default
          * @return this builder
          */
         public Builder methods(String... methods) {
@@ -260,7 +270,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * Makes the IDs of new calls, in place of {@code generator.type}.
+         * Sets the generator of the IDs of new calls, instead of {@code generator.type}.
          *
          * @param generator thread-safe; random UUIDs by default
          * @return this builder
@@ -270,7 +280,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The time a logical call has, from its opening, attempts and waits together.
+         * Sets the time that a logical call may take, from its start: all attempts and waits.
          *
          * @param deadline above 0; 10 s by default
          * @return this builder
@@ -280,7 +290,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The greatest number of attempts, the first one included.
+         * Sets the largest number of attempts, the first one included.
          *
          * @param attempts 1 to 100; 3 by default
          * @return this builder
@@ -290,7 +300,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The bound of the wait before attempt 2.
+         * Sets the bound of the wait before attempt 2.
          *
          * @param wait 0 or more; 100 ms by default
          * @return this builder
@@ -300,7 +310,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * What the bound is multiplied with from wait to wait.
+         * Sets the factor from one bound to the next.
          *
          * @param multiplier 1 to 100; 2 by default
          * @return this builder
@@ -310,7 +320,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * Where the bound stops growing.
+         * Sets the largest bound.
          *
          * @param wait at least the first bound; 2 s by default
          * @return this builder
@@ -320,7 +330,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The share of the bound that is random.
+         * Sets the share of the bound that is random.
          *
          * @param jitter 0 to 1; 1 by default
          * @return this builder
@@ -330,7 +340,8 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The statuses that are retried. A status left out ends the call: as unknown, if it is a 5xx except 500, 501, 503 and 505.
+         * Sets the statuses that are retried. A status that is not listed ends the call. A 5xx except 500, 501, 503 and 505 then ends it as
+         * unknown.
          *
          * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
          * @return this builder
@@ -340,9 +351,9 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * How long the server is asked to hold a duplicate of a running request.
+         * Sets how long the server may hold a duplicate of a running request.
          *
-         * @param wait 5 s by default; zero asks for none
+         * @param wait 5 s by default; zero sends no preference
          * @return this builder
          */
         public Builder preferWait(Duration wait) {
@@ -350,11 +361,11 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The retry budget of each target.
+         * Sets the retry budget of each target.
          *
-         * @param capacity tokens at the start and at most; 500 by default, 0 means no retries
-         * @param cost tokens a retry costs; 5 by default, 0 means no limit
-         * @param refund tokens a success gives back; 1 by default
+         * @param capacity the number of tokens at the start, and the largest number; 500 by default, 0 means no retries
+         * @param cost tokens that a retry costs; 5 by default, 0 means no limit
+         * @param refund tokens that a success refunds; 1 by default
          * @return this builder
          */
         public Builder budget(int capacity, int cost, int refund) {
@@ -364,10 +375,10 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * Other settings for one client.
+         * Sets other settings for one client.
          *
          * @param name the client's name, for Feign {@code Target.name()}
-         * @param settings sets them; registry, listener and executor cannot differ by client and are ignored here
+         * @param settings sets them; registry, listener and executor are common to all clients and are ignored here
          * @return this builder
          */
         public Builder client(String name, Consumer<Builder> settings) {
@@ -379,11 +390,10 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * Where retries are looked up at every call: {@code <client>#<method>}, then {@code <client>}, then {@code
-         * idempotence}; only instances that exist are used. An instance found is replaced in the registry by one that also
-         * obeys deadline, budget, Retry-After and what happened to the attempt; for calls that are not ours it behaves as
-         * before, and its events also reach the consumers of the instance it replaced. Its predicate can forbid a retry, not
-         * force one. Its result predicate is not asked: a response is a response.
+         * Sets the registry in which a retry is looked up at every call: {@code <client>#<method>}, then {@code <client>}, then {@code
+         * idempotence}. Only existing instances are used. The instance found is replaced in the registry by one that also obeys deadline,
+         * budget, Retry-After and the outcome of the attempt. For other calls it behaves as before, and its events also reach the consumers
+         * of the replaced instance. Its exception predicate can forbid a retry but cannot force one. Its result predicate is not used.
          *
          * @param registry the application's
          * @return this builder
@@ -394,7 +404,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * Hears how every logical call ended.
+         * Sets the listener for attempts and ended calls.
          *
          * @param listener thread-safe
          * @return this builder
@@ -405,7 +415,7 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * How long the server half remembers an ID.
+         * Sets how long the server half remembers an ID.
          *
          * @param time the provider's retention, 24 h by default; longer than the deadline
          * @return this builder
@@ -415,12 +425,12 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * Begins the second and later attempts of calls that return a future; the first begins in the caller's thread. Bring one
-         * that hands on what interceptors find in thread-locals, such as a security context, or that may block, if the HTTP
-         * client does.
+         * Sets the executor that starts the second and later attempts of calls that return a future. The first attempt starts in the
+         * caller's thread. Pass one that carries the thread-locals that interceptors need, such as a security context, or whose threads may
+         * block, if the HTTP client blocks.
          *
-         * @param executor the common fork-join pool by default; if it rejects an attempt, the call ends as if attempts were over,
-         *     and half a second after the deadline if it drops one
+         * @param executor the common fork-join pool by default. If it rejects an attempt, the call ends as if no attempts were left. If it
+         *     drops one, the call ends half a second after the deadline
          * @return this builder
          */
         public Builder executor(Executor executor) {
@@ -429,10 +439,10 @@ public final class IdempotenceClientConfig {
         }
 
         /**
-         * The config.
+         * Builds the config.
          *
-         * @return immutable
-         * @throws IdempotenceConfigException if settings do not fit each other, in common or for one client
+         * @return an immutable config
+         * @throws IdempotenceConfigException if settings contradict each other, in common or for one client
          */
         public IdempotenceClientConfig build() {
             LayeredSettings settings = new LayeredSettings(values, clients);

@@ -5,17 +5,17 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * How one logical call ended.
+ * The end of one logical call.
  *
  * @param client the target's name, for Feign {@code Target.name()}
  * @param method the client method, for example {@code Orders#create(Order)}; one of few values
- * @param result what the caller got
+ * @param result the result for the caller
  * @param id the call's ID, or empty if the call carried none. Not for metrics or logs above debug
- * @param attempts the number of attempts: at least 1, but 0 for a call in doubt, such as a resumed one, that something above the client
- *     half kept from being made
- * @param requests the requests that were given to the HTTP client, polls of an execution in progress included; 0 if every attempt failed
- *     before sending. What the client sends again by itself, and redirects, are not counted
- * @param duration from the opening of the call to its end, waits included
+ * @param attempts the number of attempts: at least 1, but 0 for a call in doubt, such as a resumed one, that a layer above the client half
+ *     prevented
+ * @param requests the requests that were passed to the HTTP client, polls of an execution in progress included; 0 if every attempt failed
+ *     before sending. Repetitions by the client itself, and redirects, are not counted
+ * @param duration from the start of the call to its end, waits included
  * @param budgetLeft the tokens left in the target's {@link RetryBudget} when the call ended
  */
 public record IdempotenceClientEvent(
@@ -27,7 +27,7 @@ public record IdempotenceClientEvent(
         int requests,
         Duration duration,
         int budgetLeft) {
-    /** What the caller got. */
+    /** The result of a call for its caller. */
     public enum Result {
         /** A first response of the operation, 2xx. */
         SUCCEEDED,
@@ -41,11 +41,11 @@ public record IdempotenceClientEvent(
         /** An error status that is no stored response, or an exception of the HTTP client or of the caller's own code. */
         FAILED,
 
-        /** Nothing certain (promise P7). */
+        /** An unknown outcome (promise P7). */
         UNKNOWN
     }
 
-    /** Everything but the ID. */
+    /** A text for logs, without the ID. */
     @Override
     public String toString() {
         return result + " " + client + " " + method + ", attempts " + attempts + ", requests " + requests + ", "

@@ -1,25 +1,26 @@
 package io.idempotence.client;
 
 /**
- * Hears how every logical call ended, and every attempt of it.
+ * A listener for the ends of logical calls and of their attempts.
  *
- * <p>Called on the thread that ended the call or the attempt. It must be thread-safe and fast. An exception it throws is logged
- * and changes nothing.
+ * <p>Called on the thread that ended the call or the attempt. It must be thread-safe and fast. An exception that it throws is logged and
+ * does not affect the call.
  */
 @FunctionalInterface
 public interface IdempotenceClientListener {
     /**
-     * A logical call ended. Once for each call that reached an attempt, after its last one, and for one that reached none while
-     * an earlier call with its ID is in doubt.
+     * Called once for each call that reached an attempt, after its last one, and for a call that reached none while an earlier call with
+     * its ID is in doubt.
      *
-     * @param event how
+     * @param event the end of the call
      */
     void onCall(IdempotenceClientEvent event);
 
     /**
-     * An attempt ended, before the wait for the next one. Not for one whose caller cancelled it.
+     * Called when an attempt has ended, before the wait for the next one. Not called for an attempt that its caller cancelled. Does nothing
+     * unless overridden.
      *
-     * @param event what it came to
+     * @param event the end of the attempt
      */
     default void onAttempt(IdempotenceAttemptEvent event) {}
 }

@@ -3,7 +3,7 @@ package io.idempotence.client;
 import io.idempotence.IdempotenceException;
 import org.jspecify.annotations.Nullable;
 
-/** A setting is unknown, malformed, or does not fit the others. The message names it, where it came from, and the fix. */
+/** A setting that is unknown or malformed, or contradicts another. The message contains the setting, its source and the fix. */
 public final class IdempotenceConfigException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
@@ -21,7 +21,7 @@ public final class IdempotenceConfigException extends IdempotenceException {
     }
 
     /**
-     * The setting, spelled as it was found.
+     * The setting as it is spelled in its source.
      *
      * @return for example {@code idempotence.client.retry.wait} or {@code IDEMPOTENCE_CLIENT_RETRY_WAIT}
      */
@@ -30,7 +30,7 @@ public final class IdempotenceConfigException extends IdempotenceException {
     }
 
     /**
-     * Where the setting came from.
+     * The source of the setting.
      *
      * @return the file's address, {@code system property}, {@code environment variable} or {@code builder}
      */

@@ -109,36 +109,36 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Makes a call again under its ID, to find out what became of it. Refuses an ID that the server half may have forgotten.
+     * Makes a call again under its ID, to find out its outcome. Refuses an ID that the server half may have forgotten.
      *
-     * <p>The ID is that of an {@link OutcomeUnknown}, or one that {@link #saving} persisted before a crash. The call must be the same:
-     * the same method of the same client with the same arguments. Otherwise the server half refuses it as {@code key-reused}. If the
-     * first call was executed, its response comes back. If not, the call is executed now. Either way it is executed once.
+     * <p>The ID is that of an {@link OutcomeUnknown}, or one that {@link #saving} persisted before a crash. The call must be the same: the
+     * same method of the same client with the same arguments. Otherwise the server half refuses it as {@code key-reused}. If the first call
+     * was executed, its response comes back. If not, the call is executed now. Either way it is executed once.
      *
-     * <p>The call starts in doubt. It ends with an {@link OutcomeUnknown} again if nothing shows what became of the first one: no
-     * connection, 401, 503, most refusals, an interceptor that throws, a body that cannot be written, or a circuit breaker of
-     * Resilience4j around a Feign client.
+     * <p>The call starts in doubt. It ends with an {@link OutcomeUnknown} again if nothing shows the outcome of the first one: no
+     * connection, 401, 503, most refusals, an interceptor that throws, a body that cannot be written, or a circuit breaker of Resilience4j
+     * around a Feign client.
      *
      * <p>The call must take its ID in this thread, or in work {@link #carried(Runnable) carried} from it. Feign calls do, also those that
-     * return a future, and OkHttp's {@code execute}. Around OkHttp's {@code enqueue}, use {@link #with(IdempotenceId, Work)}. Such a
-     * call does not start in doubt: a failure to send then means "not sent" of this request only, and an ID that the server half may
-     * have forgotten is not refused.
+     * return a future, and OkHttp's {@code execute}. Around OkHttp's {@code enqueue}, use {@link #with(IdempotenceId, Work)}. Such a call
+     * does not start in doubt: a failure to send then means "not sent" of this request only, and an ID that the server half may have
+     * forgotten is not refused.
      *
      * <p>Code in front of the client half may throw without calling it: an OkHttp interceptor that was added before, a layer around the
-     * Feign proxy, an {@code Error}. The call then ends with that exception, which cannot tell what became of the first call either.
+     * Feign proxy, an {@code Error}. The call then ends with that exception, which cannot tell the outcome of the first call either.
      *
      * @param id the call's ID
-     * @param firstSentAt when the call was first sent, or shortly before: {@link OutcomeUnknown#firstSentAt()}, or the time at which
-     *     the ID was saved
+     * @param firstSentAt when the call was first sent, or shortly before: {@link OutcomeUnknown#firstSentAt()}, or the time at which the ID
+     *     was saved
      * @param call makes the same call again, and no other that carries an ID
      * @param <T> what it returns
      * @param <X> what it throws
      * @return what {@code call} returns
      * @throws X what {@code call} throws; an {@link OutcomeUnknown} if the outcome is still unknown
-     * @throws IllegalStateException inside a {@code resume} of another ID, or if {@code call} returned without a call that carries an
-     *     ID. Thrown by the call itself, with nothing sent, if it has another ID, or if {@link
-     *     IdempotenceClientConfig#serverRetention()} will be over before its deadline. The server half may then have forgotten the ID
-     *     and would execute the call again, so check the business data instead
+     * @throws IllegalStateException inside a {@code resume} of another ID, or if {@code call} returned without a call that carries an ID.
+     *     Thrown by the call itself, with nothing sent, if it has another ID, or if {@link IdempotenceClientConfig#serverRetention()} will
+     *     be over before its deadline. The server half may then have forgotten the ID and would execute the call again, so check the
+     *     business data instead
      */
     public static <T extends @Nullable Object, X extends Throwable> T resume(
             IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {
@@ -195,7 +195,7 @@ public final class IdempotenceScope {
         return () -> carrier.<S, RuntimeException>run(task::get);
     }
 
-    /** The scope and the request of the thread that made it. */
+    /** The scope and the request of the thread that created it. */
     private static final class Carrier {
         private final @Nullable CallScope scope = CallScope.current();
         private final @Nullable InboundRequest request =

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Settings as they were given: common ones, and over these those of clients and of their methods. Immutable. */
+/** The settings by layer: common ones, then those of clients, then those of methods. Immutable. */
 final class LayeredSettings {
     private static final char METHOD_SEPARATOR = '#';
 
@@ -15,7 +15,7 @@ final class LayeredSettings {
     private final Map<String, Map<ConfigKey<?>, Setting>> clients;
     private final IdempotenceIdGenerator generator;
 
-    /** @throws IdempotenceConfigException if settings do not fit each other, in common, for a client or for a method */
+    /** @throws IdempotenceConfigException if settings contradict each other, in common, for a client or for a method */
     LayeredSettings(Map<ConfigKey<?>, Setting> values, Map<String, Map<ConfigKey<?>, Setting>> clients) {
         this(
                 null,
@@ -44,18 +44,18 @@ final class LayeredSettings {
         this.generator = makeGenerator();
     }
 
-    /** Copies these settings to maps that may be changed. */
+    /** Copies these settings to mutable maps. */
     void copyTo(Map<ConfigKey<?>, Setting> common, Map<String, Map<ConfigKey<?>, Setting>> ofClients) {
         common.putAll(values);
         clients.forEach((name, own) -> ofClients.put(name, new HashMap<>(own)));
     }
 
-    /** The common settings, and over these the client's own. */
+    /** The settings of a client: its own override the common ones. */
     LayeredSettings forClient(String name) {
         return new LayeredSettings(name, under(clients.getOrDefault(name, Map.of())), Map.of());
     }
 
-    /** The client's settings, and over these the method's own. */
+    /** The settings of a method: its own override the client's. */
     LayeredSettings forMethod(String name, String method) {
         String qualified = name + METHOD_SEPARATOR + method;
         Map<ConfigKey<?>, Setting> own = clients.getOrDefault(qualified, Map.of());
@@ -64,7 +64,7 @@ final class LayeredSettings {
                 throw new IdempotenceConfigException(
                         setting.spelling(),
                         setting.source(),
-                        "a budget belongs to a target, not to one of its methods; set it for the client");
+                        "a budget belongs to a client, not to one of its methods; set it for the client");
             }
         });
         return new LayeredSettings(qualified, forClient(name).under(own), Map.of());
@@ -108,14 +108,14 @@ final class LayeredSettings {
             throw misfit(
                     ConfigKey.DEADLINE,
                     "is not shorter than " + place(ConfigKey.SERVER_RETENTION)
-                            + ", so an attempt could come when the server half has forgotten the ID",
+                            + ", so an attempt could arrive after the server half has forgotten the ID; lower the deadline or raise the retention",
                     ConfigKey.SERVER_RETENTION);
         }
         if (get(ConfigKey.BUDGET_CAPACITY) > 0 && get(ConfigKey.BUDGET_COST) > get(ConfigKey.BUDGET_CAPACITY)) {
             throw misfit(
                     ConfigKey.BUDGET_COST,
                     "is above " + place(ConfigKey.BUDGET_CAPACITY)
-                            + ", so nothing would be retried; set the capacity to 0 to mean that",
+                            + ", so nothing would be retried; lower the cost, or set the capacity to 0 to switch retries off",
                     ConfigKey.BUDGET_CAPACITY);
         }
     }
@@ -153,7 +153,10 @@ final class LayeredSettings {
         }
     }
 
-    /** Of two settings that do not fit, the exception names the place of the one that somebody gave, so that it can be found. */
+    /**
+     * The exception for two settings that contradict each other. It contains the source of the one that was set, so that a person can find
+     * it.
+     */
     private IdempotenceConfigException misfit(ConfigKey<?> key, String message, ConfigKey<?> other) {
         Setting given = values.getOrDefault(key, values.get(other));
         String spelling = given == null ? key.propertyName() : given.spelling();
@@ -162,7 +165,7 @@ final class LayeredSettings {
                 spelling, source, place(key) + " " + message + (client == null ? "" : ", for client " + client));
     }
 
-    /** A setting, its value, and where it is from. */
+    /** A setting with its value and source. */
     private String place(ConfigKey<?> key) {
         Setting given = values.get(key);
         Object value = find(key);

@@ -3,11 +3,11 @@ package io.idempotence.client;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * How many retries a target is still given: a bucket of tokens. A retry costs some, a success gives some back, so that a
- * target in trouble is not buried under retries.
+ * A budget of tokens that limits the retries of one target. A retry costs tokens and a success refunds some, so that a target in trouble is
+ * not flooded with retries.
  *
- * <p>Defaults: 500 tokens, a retry costs 5, a success refunds 1. Shared by all methods of all clients with the same name
- * under the same {@link IdempotenceClientConfig}. Thread-safe and lock-free.
+ * <p>Defaults: 500 tokens, a retry costs 5, a success refunds 1. Shared by all methods of all clients with the same name under the same
+ * {@link IdempotenceClientConfig}. Thread-safe and lock-free.
  */
 public final class RetryBudget {
     private final int capacity;
@@ -25,7 +25,7 @@ public final class RetryBudget {
     /**
      * Pays for one retry. For integrations.
      *
-     * @return false if there are too few tokens; nothing was paid then
+     * @return false if there are too few tokens; then nothing was paid
      */
     public boolean trySpend() {
         int before = tokens.get();
@@ -38,7 +38,7 @@ public final class RetryBudget {
         return false;
     }
 
-    /** Gives back what one success is worth, never beyond the capacity. For integrations. */
+    /** Refunds the tokens of one success, up to the capacity. For integrations. */
     public void refund() {
         int before = tokens.get();
         while (before < capacity && !tokens.compareAndSet(before, Math.min(capacity, before + refund))) {

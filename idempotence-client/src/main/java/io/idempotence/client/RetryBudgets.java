@@ -5,10 +5,10 @@ import java.util.concurrent.ConcurrentMap;
 
 /** The retry budgets of targets, by name. Thread-safe. */
 final class RetryBudgets {
-    /** Of targets without settings of their own: with OkHttp, hosts that anybody may have named. */
+    /** The largest number of targets without settings of their own. With OkHttp their names are hosts, which may come from anywhere. */
     private static final int MOST = 1000;
 
-    /** No target's name. */
+    /** The key of the budget that further targets share. No target has this name. */
     private static final String OTHER_TARGETS = "";
 
     private final LayeredSettings settings;

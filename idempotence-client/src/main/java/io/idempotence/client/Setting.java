@@ -1,13 +1,13 @@
 package io.idempotence.client;
 
 /**
- * A value that somebody gave, and where.
+ * A value that was set, and its source.
  *
  * @param value of the key's type
- * @param spelling the key as it stands there
+ * @param spelling the key as it is spelled in the source
  * @param source as in {@link IdempotenceConfigException#source()}
  */
 record Setting(Object value, String spelling, String source) {
-    /** The source of what code set. */
+    /** The source of values that code has set. */
     static final String BUILDER = "builder";
 }

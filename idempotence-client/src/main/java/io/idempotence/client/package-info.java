@@ -1,4 +1,4 @@
-/** What a caller sets and sees: configuration, the scope of an ID, events, the unknown outcome. Knows no HTTP client library. */
+/** The API for callers: configuration, the scope of an ID, events, the unknown outcome. Independent of HTTP client libraries. */
 @NullMarked
 package io.idempotence.client;
 

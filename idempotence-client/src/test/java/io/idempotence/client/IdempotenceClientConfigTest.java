@@ -248,7 +248,7 @@ class IdempotenceClientConfigTest {
         assertThatThrownBy(() -> file("idempotence.client.clients.orders#create.budget.capacity=3"))
                 .isInstanceOf(IdempotenceConfigException.class)
                 .hasMessageContaining("orders#create.budget.capacity")
-                .hasMessageContaining("belongs to a target");
+                .hasMessageContaining("belongs to a client");
         assertThatThrownBy(() -> file("idempotence.client.clients.orders#create.retry.wait=3s"))
                 .isInstanceOf(IdempotenceConfigException.class)
                 .hasMessageContaining("for client orders#create");

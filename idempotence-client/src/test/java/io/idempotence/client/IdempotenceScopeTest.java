@@ -294,7 +294,7 @@ class IdempotenceScopeTest {
             assertThat(begin("x", () -> A).isInDoubt()).isFalse();
             ScopeHistory.Call answered = begin("x", () -> A);
             answered.sent();
-            answered.answered();
+            answered.responded();
             answered.ended(false);
             assertThat(begin("x", () -> A).isInDoubt()).isTrue();
         });

@@ -98,7 +98,7 @@ final class ObservedRequest {
             }
             whole = ObservedBody.whole(response, request, seen, watched, httpClient);
         }
-        seen.answered(response.status(), response.headers());
+        seen.responded(response.status(), response.headers());
         return whole;
     }
 

@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
 /**
- * Measures the calls of the client half in a Micrometer registry. The application brings {@code io.micrometer:micrometer-core}.
+ * Micrometer metrics of the client half's calls. The application brings {@code io.micrometer:micrometer-core}.
  *
  * <pre>{@code
  * IdempotenceClientConfig.load().toBuilder().listener(IdempotenceClientMetrics.of(registry)).build();
@@ -27,13 +27,13 @@ import java.util.function.Function;
  *       {@code refused}, {@code failed}, {@code unknown}): logical calls from opening to end;
  *   <li>counter {@value #ATTEMPTS}, tags {@code client} and {@code outcome} ({@code succeeded}, {@code replayed}, {@code
  *       not_sent}, {@code undetermined}, {@code retryable}, {@code in_progress}, {@code refused}, {@code final});
- *   <li>counter {@value #POLLS}, tag {@code client}: requests that asked whether an earlier attempt still runs;
+ *   <li>counter {@value #POLLS}, tag {@code client}: requests that were sent again because an earlier attempt still ran;
  *   <li>timer {@value #WAITED}, tag {@code client}: how long each attempt that met an earlier one waited for it, also while the
  *       server half held its request;
  *   <li>gauge {@value #BUDGET}, tag {@code client}: tokens left in the retry budget when the target's latest call ended.
  * </ul>
  *
- * <p>No ID becomes a tag. Names of clients and methods are code's, and few; beyond {@value #MOST} of them, {@code other} takes
+ * <p>No ID becomes a tag. Names of clients and methods come from code and are few; beyond {@value #MOST} of them, {@code other} takes
  * their place. Thread-safe.
  */
 public final class IdempotenceClientMetrics implements IdempotenceClientListener {
@@ -113,7 +113,7 @@ public final class IdempotenceClientMetrics implements IdempotenceClientListener
                         event.client(),
                         OTHER,
                         client -> Counter.builder(POLLS)
-                                .description("requests that asked whether an earlier attempt still runs")
+                                .description("requests that were sent again because an earlier attempt still ran")
                                 .tag("client", client)
                                 .register(registry))
                 .increment(event.polls());

@@ -1,4 +1,4 @@
-/** The client half in Micrometer. */
+/** Micrometer metrics of the client half. */
 @NullMarked
 package io.idempotence.client.metrics;
 

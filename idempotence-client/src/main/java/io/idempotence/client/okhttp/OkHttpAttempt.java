@@ -131,7 +131,7 @@ final class OkHttpAttempt {
     private void answered(Response response) {
         Map<String, Collection<String>> headers =
                 new LinkedHashMap<>(response.headers().toMultimap());
-        seen.answered(response.code(), headers);
+        seen.responded(response.code(), headers);
     }
 
     /** It carries this call's ID and no other (promise P1), but for the GET that a redirect makes of it, which carries none. */

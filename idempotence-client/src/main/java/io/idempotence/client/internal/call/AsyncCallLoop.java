@@ -14,12 +14,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** The attempts of one logical call, one after another, with nobody waiting. */
+/** The loop over the attempts of one logical call that blocks no thread. */
 final class AsyncCallLoop {
-    /** How long after the deadline an attempt is waited for, which its client or its watch should end. */
+    /** The time after the deadline that an HTTP client or the watchdog has to end a request. */
     private static final long GRACE_MILLIS = 250;
 
-    /** In place of what did not come by then. */
+    /** The marker of a stage that did not complete in that time. */
     private static final Object LOST = new Object();
 
     private final LogicalCall call;
@@ -42,8 +42,7 @@ final class AsyncCallLoop {
 
     CompletableFuture<@Nullable Object> start() {
         call.enter();
-        // Whoever completes the result before us, by cancelling or by a timeout of his own, does not want more
-        // attempts.
+        // A caller that completes the result first, by cancelling or by a timeout, wants no more attempts.
         result.whenComplete((value, thrown) -> {
             if (over.compareAndSet(false, true)) {
                 steps.abandon();
@@ -99,19 +98,19 @@ final class AsyncCallLoop {
             return;
         }
         Observation seen = new Observation();
-        CompletableFuture<?> answer;
+        CompletableFuture<?> response;
         try {
-            answer = future(adapter.send(steps.attemptToSend(), seen));
+            response = future(adapter.send(steps.attemptToSend(), seen));
         } catch (Throwable thrown) {
             go(steps.after(seen, null, thrown), false);
             return;
         }
-        running = answer;
+        running = response;
         if (over.get()) {
             abort();
         }
         CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
-        answer.whenComplete((value, thrown) -> {
+        response.whenComplete((value, thrown) -> {
             boolean awaited = thrown == null ? end.complete(value) : end.completeExceptionally(thrown);
             if (!awaited) {
                 adapter.discard(value);
@@ -122,7 +121,7 @@ final class AsyncCallLoop {
                 adapter.discard(value);
                 return;
             }
-            go(value == LOST ? lost(answer, seen) : after(seen, value, thrown), false);
+            go(value == LOST ? lost(response, seen) : after(seen, value, thrown), false);
         });
     }
 
@@ -130,19 +129,22 @@ final class AsyncCallLoop {
         return steps.after(seen, value, thrown == null ? null : unwrapped(thrown));
     }
 
-    /** The deadline is over. What comes next is decided before the request is cancelled, which would look like a failure of its own. */
-    private Step lost(CompletableFuture<?> answer, Observation seen) {
+    /**
+     * The step after a request that did not end by the deadline. It is decided before the request is cancelled, because a cancelled request
+     * would look like another failure.
+     */
+    private Step lost(CompletableFuture<?> response, Observation seen) {
         SocketTimeoutException late = new SocketTimeoutException(
                 "the deadline of the call is over, and the HTTP client has not ended its request");
         seen.bodyFailed(late);
         Step next = steps.after(seen, null, adapter.timedOut(late));
-        answer.cancel(true);
+        response.cancel(true);
         return next;
     }
 
     /**
-     * A client or an executor may lose what it was given, and nobody waits here who would see it: then what comes next, comes
-     * after the deadline.
+     * Continues with {@code next} when the stage completes, or after the deadline: an HTTP client or an executor may lose its task, and no
+     * thread waits here that would notice.
      */
     private void untilTheDeadline(
             CompletableFuture<@Nullable Object> stage, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
@@ -158,9 +160,9 @@ final class AsyncCallLoop {
     }
 
     private void abort() {
-        CompletableFuture<?> answer = running;
-        if (answer != null) {
-            answer.cancel(true);
+        CompletableFuture<?> response = running;
+        if (response != null) {
+            response.cancel(true);
         }
     }
 
@@ -179,7 +181,7 @@ final class AsyncCallLoop {
         }
     }
 
-    /** In a thread of others, where an exception would be lost and the caller would wait without end. */
+    /** Runs work in a thread of another library, where an exception would be lost and the caller would wait without end. */
     private void guarded(Runnable work) {
         try {
             work.run();

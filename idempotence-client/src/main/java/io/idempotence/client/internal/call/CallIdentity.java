@@ -13,8 +13,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a logical call carries an ID, and which (promise P1). Its first request decides: the ID is its caller's own, else its scope's,
- * else derived from the inbound request whose handler makes the call, else a new one. Thread-safe.
+ * The decision whether a logical call carries an ID, and which (promise P1). It is made for the first request: the ID is the caller's own,
+ * else the scope's, else derived from the inbound request whose handler makes the call, else a new one. Thread-safe.
  */
 public final class CallIdentity {
     private static final IdempotencyKeyHeader GRAMMAR = IdempotencyKeyHeader.standard();
@@ -29,14 +29,14 @@ public final class CallIdentity {
     private volatile ScopeHistory.Call history;
     private final AtomicBoolean began = new AtomicBoolean();
 
-    /** @param line of the header with the ID, or null for a call that carries none */
+    /** @param line the line of the header with the ID, or null for a call that carries none */
     private record Chosen(@Nullable String line) {}
 
     /**
-     * @param name names the call to its scope
-     * @param scope the scope it is made in, or null if there is none
-     * @param inbound the request whose handler makes it, or null if there is none
-     * @param alone keeps its ID and its doubt where no scope does
+     * @param name the name of the call in its scope
+     * @param scope the scope of the call, or null if there is none
+     * @param inbound the request whose handler makes the call, or null if there is none
+     * @param alone the history of the call if no scope has one
      */
     public CallIdentity(
             ClientOperation operation,
@@ -53,23 +53,23 @@ public final class CallIdentity {
         this.history = withoutId;
     }
 
-    /** The ID that the lines of a header give. Also refuses what a client would write verbatim and a server would read as two headers. */
+    /** The ID in the lines of a header. Also refuses what a client would write verbatim and a server would parse as two headers. */
     public static IdempotenceId parse(List<String> lines) {
         return GRAMMAR.parse(lines).orElseThrow();
     }
 
     /**
-     * The line of the header on each request of the call. Within a scope, the call begins in the doubt about earlier ones under the ID,
-     * and its own doubt is the next one's.
+     * Decides once, and returns the line of the header for each request of the call. Within a scope, the call starts in doubt if an earlier
+     * call under the ID is, and its own doubt passes to the next one.
      *
-     * @param lines of the header, as the caller gives them
+     * @param lines the header's lines, as the caller gives them
      * @param usual the ID without header and scope: {@link #usual}
-     * @return null if the call carries no ID, and so is as without this project: no retry, no deadline
+     * @return null if the call carries no ID. It then behaves as without this project: no retry, no deadline
      * @throws IllegalStateException if two calls would share the ID, or if the server half may have forgotten it
      */
     public @Nullable String decide(String httpMethod, List<String> lines, Supplier<IdempotenceId> usual) {
         if (decision.get() == null) {
-            // Two threads may begin the same call (hedging): the first one's ID is the call's.
+            // Two threads may start the same call (hedging): the first one's ID is the call's.
             decision.compareAndSet(null, new Chosen(lineOf(httpMethod, lines, usual)));
         }
         return line();
@@ -87,11 +87,11 @@ public final class CallIdentity {
     }
 
     /**
-     * The ID of a call that nobody gives one.
+     * The ID of a call without a header or scope.
      *
-     * @param method names the operation among those of its client
-     * @param target where the request goes
-     * @param body what it sends, or null if that is not known or not the same each time
+     * @param method the name of the operation in its client
+     * @param target the target of the request
+     * @param body the body, or null if it is unknown or not the same each time
      */
     public IdempotenceId usual(String method, String target, byte @Nullable [] body) {
         return inbound == null
@@ -100,10 +100,11 @@ public final class CallIdentity {
     }
 
     /**
-     * The call could not be made, and no request decided anything: if an earlier one under the ID is in doubt, it is so still.
+     * Keeps the doubt of a call that could not be made, so that no request decided its ID: if an earlier call under the ID is in doubt, so
+     * is this one.
      *
-     * @param own the caller gives an ID of his own
-     * @param lines of its header, empty if they are not known
+     * @param own whether the caller gives an ID of its own
+     * @param lines the header's lines, empty if they are unknown
      */
     public void keepDoubt(boolean own, List<String> lines) {
         boolean asks = scope != null && scope.isInDoubt() && (!own || scope.isResumed());
@@ -124,18 +125,18 @@ public final class CallIdentity {
         return begun.id();
     }
 
-    /** An ID that the server half has forgotten would be a new one to it. */
+    /** Refuses an ID that the server half may have forgotten, because it would execute the call as a new one. */
     private void checkRetention(Instant firstSentAt) {
         Instant forgotten = firstSentAt.plus(operation.config().serverRetention());
         if (Instant.now().plus(operation.config().deadline()).isAfter(forgotten)) {
             throw new IllegalStateException("this ID was first sent at " + firstSentAt
                     + ", and the server half may forget it at " + forgotten
                     + " (idempotence.client.server-retention), so the call could be executed again;"
-                    + " look into the business data");
+                    + " check the business data instead");
         }
     }
 
-    /** The line that {@link #decide} returned; null before that. */
+    /** The line that {@link #decide} returned; null before. */
     public @Nullable String line() {
         Chosen decided = decision.get();
         return decided == null ? null : decided.line;
@@ -157,7 +158,7 @@ public final class CallIdentity {
         return begun == withoutId ? null : begun.id();
     }
 
-    /** The one place that knows of doubt about the call. */
+    /** The history of the call, the only place that stores its doubt. */
     ScopeHistory.Call history() {
         return history;
     }

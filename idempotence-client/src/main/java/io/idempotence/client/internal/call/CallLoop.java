@@ -9,12 +9,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
-/** Runs the attempts of a logical call until there is a response, a refusal, or nothing more to try (promise P7). */
+/** The loop over the attempts of a logical call. It ends with a response, a refusal, or no further attempt (promise P7). */
 public final class CallLoop {
     private CallLoop() {}
 
     /**
-     * In this thread, which waits.
+     * Runs the loop in this thread.
      *
      * @return what the last attempt returned
      * @throws Throwable the end of a call without a value
@@ -38,10 +38,11 @@ public final class CallLoop {
     }
 
     /**
-     * Without a thread that waits. The first attempt begins in this thread, later ones in {@code executor}.
+     * Runs the loop without a waiting thread. The first attempt starts in this thread, later ones in {@code executor}.
      *
      * @param adapter returns a {@link java.util.concurrent.CompletionStage}
-     * @return what the last attempt's stage came to. Completing or cancelling it cancels the attempt that runs, and no other follows.
+     * @return a future with the result of the last attempt's stage. Completing or cancelling it cancels the running attempt, and no other
+     *     follows
      */
     public static CompletableFuture<@Nullable Object> runAsync(
             LogicalCall call, Retry retry, ClientAdapter adapter, Executor executor, CallThreads threads) {

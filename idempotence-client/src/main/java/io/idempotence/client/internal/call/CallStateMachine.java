@@ -12,8 +12,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a logical call does next, told by what came of the request before (promise P7). It neither waits nor sends, so the
- * same steps serve a thread that waits and a future that does not. Not thread-safe: one step after another.
+ * The state machine of a logical call: after each request it decides the next step (promise P7). It neither waits nor sends, so a blocking
+ * loop and an asynchronous one share it. Not thread-safe: steps must not overlap.
  */
 final class CallStateMachine {
     private static final long FIRST_POLL_MILLIS = 50;
@@ -37,31 +37,31 @@ final class CallStateMachine {
         this.adapter = adapter;
     }
 
-    /** What comes next. */
+    /** The next step. */
     sealed interface Step {
-        /** A request, after a wait. */
+        /** Send a request after a wait. */
         record Send(long afterMillis) implements Step {}
 
-        /** The end: a value. */
+        /** End with a value. */
         record Return(@Nullable Object value) implements Step {}
 
-        /** The end: an exception. */
+        /** End with an exception. */
         record Throw(Throwable thrown) implements Step {}
     }
 
     /** The first step. */
     Step begin() {
         Throwable before = call.lastFailure();
-        // A retry outside of ours may come back after the deadline.
+        // A retry around this one may call again after the deadline.
         return before != null && !call.deadline().outlasts(0) ? new Step.Throw(before) : new Step.Send(0);
     }
 
-    /** The wait before a request that is not the first took longer than it should: nothing could come of it but doubt. */
+    /** Whether the wait before a further request took too long. A request would then only add doubt. */
     boolean isTooLate() {
         return last != null && !call.deadline().outlasts(0);
     }
 
-    /** The number of the attempt whose request is sent now. */
+    /** The number of the attempt to which the next request belongs. */
     int attemptToSend() {
         if (polling) {
             polls++;
@@ -82,22 +82,22 @@ final class CallStateMachine {
         RequestEnd ended = RequestEnd.of(seen, value, thrown, call.config().statuses(), call.isInDoubt());
         if (call.isPlain()) {
             attempted(ended, -1);
-            return thrown == null ? answer(ended) : fail(Result.FAILED, thrown);
+            return thrown == null ? respond(ended) : fail(Result.FAILED, thrown);
         }
         if (ended.leavesDoubt()) {
             call.doubt();
         }
         if (ended.settles()) {
-            call.answered();
+            call.responded();
         }
         return ended.outcome() == AttemptOutcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
     }
 
-    /** The step in place of a wait that is cut short: nothing more is sent. */
+    /** The step after an interrupted wait: nothing more is sent. */
     Step stop() {
         RequestEnd ended = last;
         if (ended == null) {
-            throw new IllegalStateException("nothing was sent yet");
+            throw new IllegalStateException("nothing was sent yet, and stop() is for calls that were");
         }
         Step next = end(ended);
         if (polling) {
@@ -106,15 +106,15 @@ final class CallStateMachine {
         return next;
     }
 
-    /** The caller has gone: nothing more is sent, and nobody is left to be told but the listener. */
+    /** Ends a call whose caller no longer waits: nothing more is sent, and only the listener is notified. */
     void abandon() {
         boolean mayHaveBeen = call.requests() > 0 || call.isInDoubt();
         call.ended(call.id() != null && mayHaveBeen ? Result.UNKNOWN : Result.FAILED, new CancellationException());
     }
 
-    /** The first attempt's execution still runs: asking again costs no attempt, only time. */
+    /** The step while the first attempt's execution still runs. A poll takes time, but no attempt. */
     private Step poll(RequestEnd ended) {
-        // Each waits for an execution of its own, so a crowd is none, and every millisecond counts.
+        // The delay is not spread, because each caller waits for an execution of its own, and every millisecond counts.
         long asked = RetryAfter.jittered(
                 ended.seen(),
                 Instant.now(),
@@ -147,7 +147,7 @@ final class CallStateMachine {
                 waitMillis);
     }
 
-    /** The server half may have held the request until the earlier one came to its end. */
+    /** Whether a response shows an earlier attempt. The server half may have held the request until that one ended. */
     private static boolean isOfAnEarlierAttempt(Observation seen) {
         return seen.isReplayed() || seen.refusal().orElse(null) == Refusal.IN_PROGRESS;
     }
@@ -156,7 +156,7 @@ final class CallStateMachine {
         if (ended.outcome() == AttemptOutcome.SUCCEEDED) {
             call.budget().refund();
             completed();
-            return answer(ended);
+            return respond(ended);
         }
         if (ended.outcome() == AttemptOutcome.FINAL && ended.thrown() == null) {
             completed();
@@ -172,7 +172,10 @@ final class CallStateMachine {
         return wait < 0 ? end(ended) : sendAfter(wait, false, ended, failure);
     }
 
-    /** A response that is not read holds a connection, which others may need during the wait. What is left of it is its failure. */
+    /**
+     * The step that sends again after a wait. The response is discarded first, because an unread response holds a connection that others
+     * may need during the wait. Only its failure is kept.
+     */
     private Step sendAfter(long wait, boolean poll, RequestEnd ended, Throwable failure) {
         adapter.discard(ended.value());
         last = new RequestEnd(ended.outcome(), ended.seen(), null, failure);
@@ -184,12 +187,12 @@ final class CallStateMachine {
         try {
             retry.onComplete();
         } catch (Throwable e) {
-            // An Error, too: a metrics library of the wrong version must not take a payment's response away.
-            call.log().warn("An event consumer of a Retry threw; the call is not affected", e);
+            // Also an Error: a metrics library of the wrong version must not take a payment's response away.
+            call.log().warn("an event consumer of a Retry threw; the call is not affected", e);
         }
     }
 
-    /** Nothing more will be tried: a response, a refusal, the usual exception, or the unknown. */
+    /** The step without a further attempt: a response, a refusal, the original exception, or the unknown outcome. */
     private Step end(RequestEnd ended) {
         if (isUnknown(ended)) {
             Throwable cause = failure(ended);
@@ -205,7 +208,7 @@ final class CallStateMachine {
         if (ended.thrown() != null) {
             return fail(Result.FAILED, ended.thrown());
         }
-        return answer(ended);
+        return respond(ended);
     }
 
     private boolean isUnknown(RequestEnd ended) {
@@ -214,7 +217,7 @@ final class CallStateMachine {
                         || ended.seen().refusal().orElse(null) == Refusal.OUTCOME_UNKNOWN);
     }
 
-    private Step answer(RequestEnd ended) {
+    private Step respond(RequestEnd ended) {
         Result first = ended.outcome() == AttemptOutcome.SUCCEEDED ? Result.SUCCEEDED : Result.FAILED;
         call.ended(ended.seen().isReplayed() ? Result.REPLAYED : first, null);
         return new Step.Return(ended.value());

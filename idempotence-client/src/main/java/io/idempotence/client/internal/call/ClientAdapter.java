@@ -5,13 +5,15 @@ import io.idempotence.http.Refusal;
 import java.net.SocketTimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/** What an HTTP client library adds to the retry loop. */
+/** The adapter of an HTTP client library to the retry loop. */
 public interface ClientAdapter {
-    /** Sends one request of an attempt and writes down what it sees. */
+    /** Sends one request of an attempt and records its end. */
     @Nullable
     Object send(int attempt, Observation seen) throws Throwable;
 
-    /** Waits between two requests, in a thread that may. False if the caller gave up meanwhile; an interrupted thread keeps its flag. */
+    /**
+     * Waits between two requests, in a thread that may block. False if the caller gave up meanwhile; an interrupted thread keeps its flag.
+     */
     default boolean pause(long millis) {
         try {
             Thread.sleep(millis);
@@ -22,13 +24,13 @@ public interface ClientAdapter {
         }
     }
 
-    /** Lets go of a value that the caller will not get. */
+    /** Releases a value that the caller will not get. */
     void discard(@Nullable Object value);
 
-    /** An exception that stands for a returned error response. */
+    /** The exception that represents a returned error response. */
     Throwable failureOf(@Nullable Object value);
 
-    /** The exception for an HTTP client that does not end its request: the one after a read timeout. */
+    /** The exception for an HTTP client that does not end its request, the same as after a read timeout. */
     default Throwable timedOut(SocketTimeoutException cause) {
         return cause;
     }
@@ -36,6 +38,6 @@ public interface ClientAdapter {
     /** The exception for a refusal. */
     Throwable refused(Refusal refusal, Observation seen, Throwable cause);
 
-    /** The exception for an outcome that is not known. */
+    /** The exception for an unknown outcome. */
     Throwable unknown(Observation seen, Throwable cause);
 }

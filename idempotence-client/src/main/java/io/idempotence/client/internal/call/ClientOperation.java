@@ -8,7 +8,7 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
-/** One operation of a server, as a client calls it: its names, settings, budget and retry. Thread-safe. */
+/** One operation of a server as a client calls it: its names, settings, budget, retry and logger. Thread-safe. */
 public final class ClientOperation {
     private final String client;
     private final String method;
@@ -21,11 +21,11 @@ public final class ClientOperation {
     private final Logger log;
 
     /**
-     * @param method as listeners are told
-     * @param name as settings and retries have it
+     * @param method the name for listeners
+     * @param name the name in settings and retries
      * @param common the settings of all clients
-     * @param annotated what {@code @Idempotent} says, or null if there is none
-     * @param log the logger that operators see
+     * @param annotated the value of {@code @Idempotent}, or null if there is none
+     * @param log the logger of the HTTP client library's half
      */
     public ClientOperation(
             String client,
@@ -61,7 +61,7 @@ public final class ClientOperation {
         return budget;
     }
 
-    /** As the registry has it now. */
+    /** The retry that is in the registry now. */
     public Retry retry() {
         return retries.of(name);
     }
@@ -78,7 +78,7 @@ public final class ClientOperation {
     /**
      * Whether a call carries an ID.
      *
-     * @param given its caller gives one
+     * @param given whether its caller gives one
      */
     public boolean carriesId(String httpMethod, boolean given) {
         if (HttpMethods.isSafe(httpMethod)) {

@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
- * One call of a client method by the application, and everything its attempts share. It outlives hops between threads and
- * retries by layers outside of ours.
+ * One call of a client method by the application, with the state that its attempts share. It may move between threads, and retries around
+ * the client half may run it again.
  */
 public final class LogicalCall {
     private final ClientOperation operation;
@@ -50,7 +50,7 @@ public final class LogicalCall {
         return identity.id();
     }
 
-    /** True once it is known that the call carries no ID. */
+    /** Whether it is decided that the call carries no ID. */
     boolean isPlain() {
         return identity.isPlain();
     }
@@ -59,7 +59,7 @@ public final class LogicalCall {
         return attempts.get();
     }
 
-    /** A call without an ID has none. */
+    /** The deadline; {@link Deadline#NEVER} for a call without an ID. */
     public Deadline deadline() {
         return isPlain() ? Deadline.NEVER : deadline;
     }
@@ -73,17 +73,17 @@ public final class LogicalCall {
         identity.history().sent();
     }
 
-    /** When the first request left, that of an earlier call in doubt if there was one; the opening of the call if none did. */
+    /** When the first request was sent, or that of an earlier call in doubt; the start of the call if none was. */
     public Instant firstSentAt() {
         return identity.history().firstSentAt();
     }
 
     /**
-     * What a request with the ID adds to its {@code Prefer} headers, so that the server holds it while the first attempt runs.
+     * The preference that is added to a request with the ID, so that the server holds it while the first attempt runs.
      *
-     * @param readTimeoutMillis that of the request, cut to what is left of the deadline
-     * @param preferences those that the request has
-     * @return empty if it adds nothing
+     * @param readTimeoutMillis the request's read timeout, cut to what is left of the deadline
+     * @param preferences the request's own {@code Prefer} headers
+     * @return empty if there is nothing to add
      */
     public Optional<String> waitPreference(long readTimeoutMillis, Collection<String> preferences) {
         return WaitPreference.of(config().preferWait(), readTimeoutMillis, preferences);
@@ -109,21 +109,21 @@ public final class LogicalCall {
         identity.history().doubt();
     }
 
-    /** True if an earlier attempt, the call that this one resumes, or another one within its scope may have been executed. */
+    /** Whether an earlier attempt, the call that this one resumes, or another one within its scope may have been executed. */
     public boolean isInDoubt() {
         return identity.history().isInDoubt();
     }
 
-    /** The operation itself has answered: it knows the ID, whatever becomes of that response on its way to the caller. */
-    void answered() {
-        identity.history().answered();
+    /** Records that the operation itself responded. It then has the ID, even if the response is lost on its way to the caller. */
+    void responded() {
+        identity.history().responded();
     }
 
     /**
-     * Whether a caller who sees {@code thrown} would not learn that this call may have been executed: a layer around the attempts
-     * ended it, and neither it nor what it ended with is an unknown outcome.
+     * Whether {@code thrown} would hide from the caller that this call may have been executed: a layer around the attempts ended the call,
+     * and neither {@code thrown} nor its causes are an unknown outcome.
      *
-     * @param refusal {@code thrown} is the refusal of such a layer to make the call, or another run of it
+     * @param refusal whether {@code thrown} is the refusal of such a layer to make the call, or another run of it
      */
     public boolean isHiddenBy(Throwable thrown, boolean refusal) {
         if (id() == null || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
@@ -132,10 +132,10 @@ public final class LogicalCall {
         if (attempts.get() == 0) {
             return isInDoubt();
         }
-        boolean stillOut = running.get() > 1 && !identity.history().isAnswered();
-        return stillOut
+        boolean inFlight = running.get() > 1 && !identity.history().hasResponded();
+        return inFlight
                 || result == Result.UNKNOWN
-                || (refusal && (isInDoubt() || identity.history().isAnswered()));
+                || (refusal && (isInDoubt() || identity.history().hasResponded()));
     }
 
     @Nullable
@@ -143,23 +143,23 @@ public final class LogicalCall {
         return lastFailure;
     }
 
-    /** It came to an end, or a run of it did: whoever runs it again may end it in another way. */
+    /** Records the end of the call, or of one run of it. Another run may replace it. */
     public void ended(Result how, @Nullable Throwable failure) {
         result = how;
         lastFailure = failure;
     }
 
-    /** @param listener is told how the call ended, in the thread that ends it, once */
+    /** @param listener called once with the result, in the thread that ends the call */
     public void onEnd(Consumer<Result> listener) {
         onEnd = listener;
     }
 
-    /** A layer of the call begins: the proxy, or a run of the retry loop below it. */
+    /** Enters a layer of the call: the proxy, or a run of the retry loop below it. */
     public void enter() {
         running.incrementAndGet();
     }
 
-    /** A layer of the call ends. The last one to end tells the listener: a run may end after its proxy gave up on it. */
+    /** Leaves a layer of the call. The last one publishes the end, because a run may end after its proxy gave up on it. */
     public void exit() {
         if (running.decrementAndGet() > 0) {
             return;
@@ -194,10 +194,10 @@ public final class LogicalCall {
             log().warn("{}: the outcome is unknown, the operation may have been executed", event);
         }
         log().debug("{}, ID {}", event, id());
-        tell(listener, told -> told.onCall(event));
+        callListener(listener, one -> one.onCall(event));
     }
 
-    /** @param waitMillis before the next attempt, or a negative number if there is none */
+    /** @param waitMillis the wait before the next attempt, or a negative number if there is none */
     void attempted(
             int number,
             RequestEnd ended,
@@ -224,16 +224,17 @@ public final class LogicalCall {
                 Duration.ofNanos(nanos),
                 waitMillis < 0 ? Optional.empty() : Optional.of(Duration.ofMillis(waitMillis)));
         log().debug("{}, ID {}", event, id());
-        tell(listener, told -> told.onAttempt(event));
+        callListener(listener, one -> one.onAttempt(event));
     }
 
-    private void tell(@Nullable IdempotenceClientListener listener, Consumer<IdempotenceClientListener> message) {
+    private void callListener(
+            @Nullable IdempotenceClientListener listener, Consumer<IdempotenceClientListener> message) {
         if (listener != null) {
             try {
                 message.accept(listener);
             } catch (Throwable e) {
-                // An Error, too: a metrics library of the wrong version must not take a payment's response away.
-                log().warn("The IdempotenceClientListener threw; the call is not affected", e);
+                // Also an Error: a metrics library of the wrong version must not take a payment's response away.
+                log().warn("an IdempotenceClientListener threw; the call is not affected", e);
             }
         }
     }

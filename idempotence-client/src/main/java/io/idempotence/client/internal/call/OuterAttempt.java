@@ -6,23 +6,22 @@ import io.idempotence.client.internal.scope.ThreadBound.Task;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The request of an upper client half that this thread is sending. Feign may send through an OkHttp client that has the client
- * half as well: one of them gives the ID and retries, the upper one, so the lower one leaves that request alone. But no other: a
- * token that is fetched on the way is a call of its own.
+ * The request that an outer client half is sending in this thread. Feign may send through an OkHttp client that has the client half as
+ * well. The outer half gives the ID and retries, so the inner one passes this request through unchanged. Other requests, such as one for a
+ * token, are calls of their own.
  *
  * @param method the request's HTTP method
  * @param url the request's URL
- * @param call the call it is sent for
- * @param seen what becomes of it is written here
+ * @param call the logical call
+ * @param seen receives what the inner half observes
  */
 public record OuterAttempt(String method, String url, LogicalCall call, Observation seen) {
     private static final ThreadBound<OuterAttempt> SENDING = new ThreadBound<>();
 
     /**
-     * Sends the request, which is {@link #current} meanwhile, in this thread. Where sendings nest, the inner one is until it ends,
-     * then the outer one again.
+     * Runs a task while this request is {@link #current} in this thread. If such tasks are nested, the innermost request is current.
      *
-     * @param request sends it
+     * @param request sends the request
      * @param <T> what it returns
      * @param <X> what it throws
      * @return what {@code request} returns
@@ -33,9 +32,9 @@ public record OuterAttempt(String method, String url, LogicalCall call, Observat
     }
 
     /**
-     * What is being sent.
+     * The request that this thread is sending.
      *
-     * @return null if nothing is, in this thread
+     * @return null if there is none
      */
     public static @Nullable OuterAttempt current() {
         return SENDING.get();

@@ -7,21 +7,21 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
- * A warning, logged once per method, about a call whose outcome is unknown and that is followed by the same call under a new ID: the
- * server half cannot detect such a duplicate. Remembers the last unknown call only: an outage has many, and one line is enough.
+ * A warning about a call whose outcome is unknown and that is followed by the same call under a new ID, because the server half cannot
+ * detect such a duplicate. It is logged once per method. Only the last unknown call is stored: an outage has many, and one line is enough.
  * Thread-safe.
  */
 public final class RepeatWarning {
-    /** A retry comes within seconds. What comes later is more often an equal order than the same one. */
+    /** The time within which an equal call counts as a retry. A later one is more often an equal order than the same one. */
     private static final long SHORTLY_NANOS = Duration.ofMinutes(1).toNanos();
 
     private final Logger log;
     private final String client;
     private final String method;
-    private final AtomicBoolean told = new AtomicBoolean();
+    private final AtomicBoolean logged = new AtomicBoolean();
     private volatile @Nullable UnknownCall last;
 
-    /** @param log the logger that operators see */
+    /** @param log the logger of the HTTP client library's half */
     public RepeatWarning(Logger log, String client, String method) {
         this.log = log;
         this.client = client;
@@ -31,18 +31,18 @@ public final class RepeatWarning {
     /**
      * A call whose outcome is unknown.
      *
-     * @param bodyHash of what it sent
+     * @param bodyHash the hash of its body
      */
     public record UnknownCall(IdempotenceId id, String url, int bodyHash, long endedAt) {}
 
-    /** @param url as {@link #before} gets it for the same call */
+    /** @param url the call's URL, in the same form as for {@link #before} */
     public void endedUnknown(IdempotenceId id, String url, int bodyHash) {
-        if (!told.get()) {
+        if (!logged.get()) {
             last = new UnknownCall(id, url, bodyHash, System.nanoTime());
         }
     }
 
-    /** The outcome of a call is known, and with it that of earlier ones under its ID. */
+    /** Removes the unknown call with this ID, because its outcome is now known. */
     public void endedKnown(IdempotenceId id) {
         UnknownCall before = last;
         if (before != null && before.id.equals(id)) {
@@ -51,9 +51,9 @@ public final class RepeatWarning {
     }
 
     /**
-     * The unknown call that a call which begins now may repeat: it ended shortly before and had the same URL, but another ID.
+     * The unknown call that a new call may repeat: it ended shortly before and had the same URL, but another ID.
      *
-     * @param id the ID of the call that begins
+     * @param id the ID of the new call
      * @param url its URL, with or without the address of the target
      * @return null if there is none
      */
@@ -67,9 +67,9 @@ public final class RepeatWarning {
                 : null;
     }
 
-    /** Logs the warning if the body of a call that may repeat {@code before} has the same hash. */
+    /** Logs the warning if the body of the call that may repeat {@code before} has the same hash. */
     public void sends(int bodyHash, UnknownCall before) {
-        if (before.bodyHash != bodyHash || !told.compareAndSet(false, true)) {
+        if (before.bodyHash != bodyHash || !logged.compareAndSet(false, true)) {
             return;
         }
         last = null;

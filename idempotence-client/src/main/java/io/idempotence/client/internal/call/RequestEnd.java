@@ -19,11 +19,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one request of a call came to.
+ * The end of one request of a call.
  *
- * @param outcome never {@link AttemptOutcome#REPLAYED}, which only listeners are told
- * @param seen what the HTTP client saw
- * @param value what the layers above it returned
+ * @param outcome never {@link AttemptOutcome#REPLAYED}, which is only for listeners
+ * @param seen what the HTTP client observed
+ * @param value what the layers above the HTTP client returned
  * @param thrown what they threw, or null if they returned
  */
 record RequestEnd(
@@ -31,7 +31,7 @@ record RequestEnd(
         Observation seen,
         @Nullable Object value,
         @Nullable Throwable thrown) {
-    /** Given by logins, gateways and containers without a look at the operation: also when it was executed before. */
+    /** Statuses that logins, gateways and containers return before the operation is called, even if it was executed before. */
     private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION =
             Set.of(301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451, 500, 503);
 
@@ -50,7 +50,7 @@ record RequestEnd(
      * refusal in-progress / other / unknown                        IN_PROGRESS / REFUSED / FINAL
      * refusal storage-unavailable, overloaded                      RETRYABLE
      * 2xx, returned a value                                        SUCCEEDED
-     * 2xx, threw because the body broke off                        UNDETERMINED
+     * 2xx, threw because the body was interrupted                  UNDETERMINED
      * 2xx, threw for another reason                                FINAL
      * Idempotent-Replayed: true                                    FINAL
      * 409, and an earlier attempt is in doubt                      UNDETERMINED
@@ -118,12 +118,12 @@ record RequestEnd(
         };
     }
 
-    /** As listeners are told. */
+    /** The outcome for listeners. */
     AttemptOutcome reported() {
         return seen.isReplayed() && (outcome == SUCCEEDED || outcome == FINAL) ? REPLAYED : outcome;
     }
 
-    /** True if the operation may have been executed and the caller cannot tell. */
+    /** Whether the operation may have been executed without the caller knowing. */
     boolean leavesDoubt() {
         return outcome == UNDETERMINED
                 || seen.refusal().orElse(null) == Refusal.IN_PROGRESS
@@ -132,10 +132,9 @@ record RequestEnd(
     }
 
     /**
-     * True if this is the outcome of the operation, earlier attempts included. A response that was given before the server
-     * half looked at the ID (a malformed ID, a refusal we do not know, or a status that a gateway or a login may give in its
-     * place) leaves open what an earlier attempt did. So does "another request": it says that our own attempts differed,
-     * and the earlier one may have been executed.
+     * Whether this is the outcome of the operation, earlier attempts included. A response that was given before the server half checked the
+     * ID leaves the outcome of an earlier attempt open: a malformed ID, an unknown refusal, or a status that a gateway or a login may
+     * return. So does the refusal key-reused: it means that the attempts differed, and the earlier one may have been executed.
      */
     boolean settles() {
         if (outcome == SUCCEEDED) {

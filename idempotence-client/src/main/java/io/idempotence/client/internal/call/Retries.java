@@ -14,7 +14,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.DoubleSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** Finds the Resilience4j retry of a client's methods. Thread-safe. */
+/** The Resilience4j retries of a client's methods. Thread-safe. */
 public final class Retries {
     private final String client;
     private final Retry standard;
@@ -33,7 +33,7 @@ public final class Retries {
         this.standard = Retry.of(client, RetryDecision.govern(retry));
     }
 
-    /** The retry of a method as the registry has it now. */
+    /** The retry that is in the registry for a method now. */
     public Retry of(String method) {
         RetryRegistry from = registry;
         if (from != null) {
@@ -63,7 +63,7 @@ public final class Retries {
         }
     }
 
-    /** Consumers that subscribed before the replacement hold the old instance. */
+    /** Forwards events, because consumers that subscribed before the replacement have the old instance. */
     @SuppressWarnings("unchecked")
     private static void forwardEvents(Retry governed, Retry replaced) {
         if (replaced.getEventPublisher() instanceof EventProcessor<?> processor) {
@@ -72,7 +72,7 @@ public final class Retries {
         }
     }
 
-    /** Exponential, capped, with the given share of randomness. */
+    /** The wait function: exponential, capped, with the given share of randomness. */
     static IntervalBiFunction<Object> backoff(IdempotenceClientConfig config, DoubleSupplier random) {
         double first = config.waitBound().toMillis();
         double cap = config.maxWait().toMillis();

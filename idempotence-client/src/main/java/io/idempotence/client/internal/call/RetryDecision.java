@@ -17,16 +17,16 @@ import java.util.function.Predicate;
 import org.slf4j.Logger;
 
 /**
- * The one place that says whether there is another attempt, and when.
+ * The decision whether there is another attempt, and when.
  *
- * <p>Resilience4j is asked as well: it counts the attempts, its predicate can forbid, its interval is the wait unless the
- * server asks for a longer one. It asks back through the predicate and the interval made here, in the same thread.
+ * <p>Resilience4j takes part: it counts the attempts, its predicate can forbid a retry, and its interval is the wait unless the server
+ * requests a longer one. It calls back through the predicate and the interval of {@link #govern}, in the same thread.
  */
 final class RetryDecision {
     private static final ThreadBound<RetryDecision> CURRENT = new ThreadBound<>();
     private static final long STOP = -1;
 
-    /** Of the callers that a server sends away at once. */
+    /** The smallest spread of callers that a server rejects at the same time. */
     private static final long LEAST_SPREAD_MILLIS = 250;
 
     private static final DoubleSupplier RANDOM =
@@ -46,13 +46,13 @@ final class RetryDecision {
         this.log = log;
     }
 
-    /** Milliseconds to wait before the next attempt, or a negative number to stop. */
+    /** The wait before the next attempt in milliseconds, or a negative number to stop. */
     long waitBeforeNext(Retry.AsyncContext<Object> retry, Throwable failure) {
         try {
             return CURRENT.during(this, () -> retry.onError(failure));
         } catch (Throwable e) {
-            // An Error, too: it must not take away what became of the attempt.
-            log.warn("The predicate, interval or event consumer of a Retry threw; there is no further attempt", e);
+            // Also an Error: it must not hide the outcome of the attempt.
+            log.warn("the predicate, interval or event consumer of a Retry threw; there is no further attempt", e);
             return STOP;
         }
     }
@@ -76,7 +76,7 @@ final class RetryDecision {
         return deadline.outlasts(wait) && budget.trySpend() ? wait : STOP;
     }
 
-    /** {@code config} with our say in it. Outside of a decision it behaves as before. */
+    /** A copy of {@code config} whose predicate and interval follow this decision. Outside of a decision it behaves as before. */
     static RetryConfig govern(RetryConfig config) {
         Predicate<Throwable> predicate = config.getExceptionPredicate();
         IntervalBiFunction<Object> interval = config.getIntervalBiFunction();

@@ -1,4 +1,4 @@
-/** One logical call: which ID it carries, its attempts, whether there is another one. Not API: it changes without notice. */
+/** The logical call: its ID, its attempts, and the decision about another one. Not API: it changes without notice. */
 @NullMarked
 package io.idempotence.client.internal.call;
 

@@ -9,9 +9,9 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The threads of an installed client half. They are daemons, start with the first task, and end a second after the last one: nobody
- * closes a client, and a thread that stays would keep the classes of a web application that was undeployed. So would the thread that
- * the JDK shares for the timeouts of futures.
+ * The threads of an installed client half. They are daemons, start with the first task, and end a second after the last one: a client is
+ * never closed, and a thread that stays would keep the classes of an undeployed web application. The same is true of the JDK's shared
+ * thread for timeouts of futures, which is therefore not used.
  */
 public final class CallThreads {
     private static final long IDLE_MILLIS = 1_000;
@@ -26,17 +26,17 @@ public final class CallThreads {
         background = cached(named("idempotence-background"));
     }
 
-    /** For what is short and does not block. A task that is cancelled keeps nothing alive. */
+    /** The executor for short tasks that do not block. A cancelled task keeps nothing alive. */
     public ScheduledExecutorService timer() {
         return timer;
     }
 
-    /** For what may block. A thread for each task. */
+    /** The executor for tasks that may block, with a thread for each task. */
     public ExecutorService background() {
         return background;
     }
 
-    /** As many threads as there are tasks. Each ends after a second without one. */
+    /** An executor with as many threads as there are tasks. Each ends after a second without one. */
     public static ExecutorService cached(ThreadFactory threads) {
         return new ThreadPoolExecutor(
                 0, Integer.MAX_VALUE, IDLE_MILLIS, TimeUnit.MILLISECONDS, new SynchronousQueue<>(), threads);
@@ -46,7 +46,7 @@ public final class CallThreads {
         return runnable -> {
             Thread thread = new Thread(runnable, name);
             thread.setDaemon(true);
-            // That of the first caller may be an application that is undeployed.
+            // The context class loader of the first caller may be that of an application that is undeployed.
             thread.setContextClassLoader(null);
             return thread;
         };

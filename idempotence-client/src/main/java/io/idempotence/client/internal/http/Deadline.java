@@ -3,12 +3,14 @@ package io.idempotence.client.internal.http;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
-/** The point in time after which a logical call makes no attempt. By the monotonic clock. */
+/** The time after which a logical call makes no attempt, by the monotonic clock. */
 public final class Deadline {
-    /** What a request and its response need at least. With less, an attempt that can only time out would turn a certain end into doubt. */
+    /**
+     * The least time for a request and its response. With less, an attempt could only time out, and would turn a certain end into doubt.
+     */
     private static final long LEAST_MILLIS = 10;
 
-    /** Later than any caller waits. */
+    /** A deadline that is later than any caller waits. */
     public static final Deadline NEVER = new Deadline(System.nanoTime() + Long.MAX_VALUE / 2);
 
     private final long at;
@@ -21,7 +23,7 @@ public final class Deadline {
         return new Deadline(System.nanoTime() + time.toNanos());
     }
 
-    /** Whole milliseconds left, 0 when over. */
+    /** The whole milliseconds left, 0 when over. */
     public long millisLeft() {
         return Math.max(0, TimeUnit.NANOSECONDS.toMillis(at - System.nanoTime()));
     }
@@ -30,12 +32,12 @@ public final class Deadline {
         return millisLeft() == 0;
     }
 
-    /** True if there is time for an attempt after a wait. */
+    /** Whether there is time for an attempt after a wait. */
     public boolean outlasts(long waitMillis) {
         return longestWait() >= waitMillis;
     }
 
-    /** How long a wait may be for an attempt to follow, in milliseconds; negative if there is no time for one. */
+    /** The longest wait, in milliseconds, after which there is time for an attempt; negative if there is none. */
     public long longestWait() {
         return millisLeft() - LEAST_MILLIS;
     }

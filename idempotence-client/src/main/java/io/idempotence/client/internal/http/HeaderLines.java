@@ -5,11 +5,11 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 
-/** Looks into headers. */
+/** Look-ups in header maps. */
 public final class HeaderLines {
     private HeaderLines() {}
 
-    /** The lines of a header, in whatever spelling of its name; empty if there is none. */
+    /** The lines of a header, whatever the case of its name; empty if there is none. */
     public static List<String> of(Map<String, Collection<String>> headers, String name) {
         List<String> lines = List.of();
         for (Map.Entry<String, Collection<String>> header : headers.entrySet()) {

@@ -13,11 +13,11 @@ import java.security.cert.CertificateException;
 import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLPeerUnverifiedException;
 
-/** What an I/O failure says about the request. */
+/** The meaning of I/O failures for the request. */
 public final class IoFailures {
     private IoFailures() {}
 
-    /** No connection was made, so no byte of the request left; or OkHttp's executor took none of it. */
+    /** Whether no byte of the request was sent: there was no connection, or OkHttp's executor rejected the call. */
     public static boolean certainlyNotSent(IOException e) {
         if (!(e instanceof ConnectException
                 || e instanceof UnknownHostException
@@ -25,7 +25,7 @@ public final class IoFailures {
                 || isRejected(e))) {
             return false;
         }
-        // OkHttp re-sends by itself and throws the last failure with the earlier ones suppressed.
+        // OkHttp repeats requests by itself and throws the last failure with the earlier ones suppressed.
         for (Throwable earlier : e.getSuppressed()) {
             if (earlier instanceof IOException io && !certainlyNotSent(io)) {
                 return false;
@@ -35,11 +35,11 @@ public final class IoFailures {
     }
 
     private static boolean isRejected(IOException e) {
-        // Without a cause if the executor was shut down before.
+        // There is no cause if the executor was shut down before.
         return e.getClass() == InterruptedIOException.class && "executor rejected".equals(e.getMessage());
     }
 
-    /** HttpURLConnection, and so Feign's default client, cannot send PATCH; it says so before it connects. */
+    /** Whether HttpURLConnection, and so Feign's default client, refused a method such as PATCH. It does so before it connects. */
     private static boolean isUnknownMethod(IOException e) {
         return e instanceof ProtocolException
                 && e.getMessage() != null
@@ -47,8 +47,8 @@ public final class IoFailures {
     }
 
     /**
-     * The peer's certificate is not trusted, the method cannot be sent, or the address is none: nothing was sent, trying again
-     * changes nothing.
+     * Whether a retry cannot help and nothing was sent: the peer's certificate is not trusted, the method cannot be sent, or the address is
+     * malformed.
      */
     public static boolean isHopeless(IOException e) {
         if (e instanceof SSLPeerUnverifiedException || e instanceof MalformedURLException || isUnknownMethod(e)) {

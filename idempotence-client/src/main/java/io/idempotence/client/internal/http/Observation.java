@@ -11,13 +11,13 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What went over the wire in one exchange, as the innermost HTTP client saw it. Everything above it (decoders, error decoders,
- * propagation policies) may hide it, so nothing else is asked.
+ * What the innermost HTTP client observed of one exchange. The layers above it (decoders, error decoders, propagation policies) may hide
+ * it, so decisions use only this.
  *
- * <p>Written by the thread that talks, read by the one that decides; they may differ.
+ * <p>The thread of the exchange writes it, and the thread that decides reads it; they may differ.
  */
 public final class Observation {
-    /** Those of the operation, or of a server half or container that has not called it. */
+    /** The 5xx statuses of the operation, or of a server half or container that has not called it. */
     private static final Set<Integer> NOT_OF_A_GATEWAY = Set.of(500, 501, 503, 505);
 
     private volatile boolean open;
@@ -31,7 +31,7 @@ public final class Observation {
     private volatile boolean once;
     private volatile boolean redirectRefused;
 
-    /** A request is about to leave. */
+    /** Records that a request is about to be sent. */
     public void started() {
         IOException before = failure;
         if (open || isGatewayError() || (before != null && !isNotSent())) {
@@ -45,34 +45,34 @@ public final class Observation {
         bodyFailure = null;
     }
 
-    /** A status line and headers came back. */
-    public void answered(int answerStatus, Map<String, Collection<String>> answerHeaders) {
-        headers = answerHeaders;
-        status = answerStatus;
+    /** Records a status line and headers. */
+    public void responded(int responseStatus, Map<String, Collection<String>> responseHeaders) {
+        headers = responseHeaders;
+        status = responseStatus;
         open = false;
     }
 
-    /** The exchange failed before a status line. */
+    /** Records a failure before a status line. */
     public void failed(IOException e) {
         failure = e;
         open = false;
     }
 
-    /** As {@link #failed}, and it is certain that no byte of the request left. */
+    /** Records a failure, like {@link #failed}, with the certainty that no byte of the request was sent. */
     public void notSent(IOException e) {
         unsent = true;
         failed(e);
     }
 
-    /** The body of the request is asked for its bytes: whoever does may send them. */
+    /** Records that the bytes of the request's body were read, so that they may have been sent. */
     public void bodyTaken() {
         bodyTaken = true;
     }
 
     /**
-     * The HTTP client threw something that is no I/O failure.
+     * Records an exception of the HTTP client that is not an I/O failure.
      *
-     * @param beforeSending it certainly is its refusal to send
+     * @param beforeSending whether it certainly is a refusal to send
      */
     public void broken(boolean beforeSending) {
         open = false;
@@ -81,17 +81,17 @@ public final class Observation {
         }
     }
 
-    /** The HTTP client may have sent the request before by itself, and the failure does not tell. */
+    /** Records that the HTTP client may have sent the request before, which the failure does not show. */
     public void mayHaveBeenSentBefore() {
         earlierDoubt = true;
     }
 
-    /** Whatever comes of this exchange, its request must not be sent again: its body can be read only once, or the caller gave up. */
+    /** Records that the request must not be sent again: its body can be read only once, or the caller gave up. */
     public void mustNotBeSentAgain() {
         once = true;
     }
 
-    /** What another half below saw of this exchange, beyond the response or failure that came of it. */
+    /** Adds what an inner client half observed of this exchange, beyond its response or failure. */
     public void learnFrom(Observation below) {
         if (below.earlierDoubt) {
             mayHaveBeenSentBefore();
@@ -101,43 +101,43 @@ public final class Observation {
         }
     }
 
-    /** The response is a redirect that was not followed; whoever it names might have told what became of the operation. */
+    /** Records that the response is a redirect that was not followed. Its target might have shown the outcome of the operation. */
     public void redirectNotFollowed() {
         redirectRefused = true;
     }
 
-    /** The body broke off after the status line. */
+    /** Records an interrupted body after the status line. */
     public void bodyFailed(IOException e) {
         bodyFailure = e;
     }
 
-    /** True if the exchange failed and its request certainly did not leave. */
+    /** Whether the exchange failed and its request certainly was not sent. */
     public boolean isNotSent() {
         IOException e = failure;
         return e != null && (unsent || IoFailures.certainlyNotSent(e));
     }
 
-    /** True after {@link #bodyTaken}. */
+    /** Whether {@link #bodyTaken} was called. */
     public boolean isBodyTaken() {
         return bodyTaken;
     }
 
-    /** True while a request is in flight and nothing came back. */
+    /** Whether a request is in flight without a response. */
     public boolean isOpen() {
         return open;
     }
 
-    /** True if an earlier request of the same exchange, made by a client that retries by itself, may have been executed. */
+    /** Whether an earlier request of the same exchange, by a client that retries by itself, may have been executed. */
     public boolean hasEarlierDoubt() {
         return earlierDoubt;
     }
 
-    /** True after {@link #redirectNotFollowed}. */
+    /** Whether {@link #redirectNotFollowed} was called. */
     public boolean isRedirectNotFollowed() {
         return redirectRefused;
     }
 
-    /** False after {@link #mustNotBeSentAgain}. */
+    /** Whether {@link #mustNotBeSentAgain} was not called. */
     public boolean mayBeSentAgain() {
         return !once;
     }
@@ -147,7 +147,7 @@ public final class Observation {
         return status;
     }
 
-    /** The response's headers as they came; empty if there was no response. */
+    /** The response's headers; empty if there was no response. */
     public Map<String, Collection<String>> headers() {
         return headers;
     }
@@ -162,7 +162,7 @@ public final class Observation {
         return bodyFailure;
     }
 
-    /** True if the response says that it was stored. */
+    /** Whether the response is a stored one. */
     public boolean isReplayed() {
         for (String value : values(IdempotenceHeaders.IDEMPOTENT_REPLAYED)) {
             if (value.trim().equalsIgnoreCase("true")) {
@@ -173,14 +173,14 @@ public final class Observation {
     }
 
     /**
-     * True if the response may be that of a gateway that handed the request on, and has nothing to tell of what became of it: any 5xx
-     * that is not known to have another meaning, such as 502, 504, and those that are in no standard.
+     * Whether the response may come from a gateway that passed the request on and cannot tell the outcome: any 5xx without another known
+     * meaning, such as 502, 504 and non-standard ones.
      */
     public boolean isGatewayError() {
         return status >= 500 && !NOT_OF_A_GATEWAY.contains(status) && !isReplayed() && !namesRefusal();
     }
 
-    /** The refusal, if the response is an error that names one known to this version. */
+    /** The refusal, if the response is an error with a code that this version defines. */
     public Optional<Refusal> refusal() {
         if (status < 400) {
             return Optional.empty();
@@ -190,7 +190,7 @@ public final class Observation {
                 .flatMap(Refusal::ofCode);
     }
 
-    /** True if the response is an error that says it comes from the framework, in a word known to this version or not. */
+    /** Whether the response is an error of the framework, with any code, defined in this version or not. */
     public boolean namesRefusal() {
         return status >= 400 && !values(IdempotenceHeaders.IDEMPOTENCY_REFUSAL).isEmpty();
     }

@@ -2,9 +2,9 @@ package io.idempotence.client.internal.http;
 
 import java.util.Locale;
 
-/** Whom an ID is for: scheme, host and port of the URL that a call is made to. Redirects to another one must not tell it. */
+/** The origin of a call's URL: scheme, host and port. The ID is only for this origin: redirects to another one must not disclose it. */
 public record Origin(String scheme, String host, int port) {
-    /** @param port negative if the URL names none */
+    /** @param port negative if the URL contains none */
     public Origin {
         scheme = scheme.toLowerCase(Locale.ROOT);
         host = host.toLowerCase(Locale.ROOT);

@@ -8,21 +8,21 @@ import java.time.format.DateTimeParseException;
 import java.util.OptionalLong;
 import java.util.function.DoubleSupplier;
 
-/** Reads how long a server asks to wait (RFC 9110, section 10.2.3, and its twin in milliseconds). */
+/** A parser of the wait that a server requests (RFC 9110, section 10.2.3, and the header in milliseconds). */
 public final class RetryAfter {
-    /** Longer than any deadline, short enough to add to. */
+    /** Longer than any deadline, but small enough to add to. */
     private static final long VERY_LONG = Long.MAX_VALUE / 4;
 
     private RetryAfter() {}
 
     /**
-     * Milliseconds to wait for what the server asks: never less, and more by a random share of its time, so that a crowd that was
-     * sent away together does not come back together.
+     * The milliseconds to wait: never less than the server requests, and more by a random share, so that callers that were rejected
+     * together do not return together.
      *
-     * @param leastSpread how far apart the crowd is spread at least, in milliseconds; a fifth of the time if that is more
-     * @param deadline cuts the spread, but not the time asked for
-     * @param random from 0 to 1
-     * @return 0 if the response does not say, or says that there is nothing to wait for
+     * @param leastSpread the smallest spread in milliseconds; a fifth of the requested time if that is more
+     * @param deadline cuts the spread, but not the requested time
+     * @param random a number from 0 to 1
+     * @return 0 if the response requests no wait
      */
     public static long jittered(
             Observation seen, Instant now, long leastSpread, Deadline deadline, DoubleSupplier random) {
@@ -34,7 +34,7 @@ public final class RetryAfter {
         return asked + Math.round(Math.max(0, Math.min(spread, deadline.longestWait() - asked)) * random.getAsDouble());
     }
 
-    /** Milliseconds to wait, 0 or more; empty if the response does not say, or says it in no form we know. */
+    /** The milliseconds to wait, 0 or more; empty if the response contains no wait, or an unknown form of it. */
     public static OptionalLong millis(Observation seen, Instant now) {
         for (String value : seen.values(IdempotenceHeaders.RETRY_AFTER_MS)) {
             OptionalLong millis = digits(value.trim(), 1);

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Ends exchanges that outlive their call: its deadline is over, or its thread was interrupted. The timeouts of HTTP clients do not,
- * where a peer takes or sends a byte now and then, or takes none.
+ * A watchdog that ends exchanges whose call is over: its deadline has passed, or its thread was interrupted. The timeouts of HTTP clients
+ * do not end an exchange in which the peer reads or writes a byte now and then, or does not read at all.
  */
 public final class Watchdog {
     private static final Logger LOG = LoggerFactory.getLogger(Watchdog.class);
@@ -28,7 +28,7 @@ public final class Watchdog {
 
     private final CallThreads threads;
 
-    /** @param threads closing a connection may block, and so may a read */
+    /** @param threads include background threads, because closing a connection may block, and so may a read */
     public Watchdog(CallThreads threads) {
         this.threads = threads;
     }
@@ -36,7 +36,7 @@ public final class Watchdog {
     /**
      * Watches an exchange until {@link Watch#ended}.
      *
-     * @param thread waits for it, and may be interrupted; null if none does
+     * @param thread the thread that waits for the exchange, and may be interrupted; null if there is none
      */
     public Watch watch(Deadline deadline, @Nullable Thread thread) {
         Watch watch = new Watch(deadline, thread);
@@ -44,7 +44,7 @@ public final class Watchdog {
         return watch;
     }
 
-    /** One exchange. */
+    /** The watch over one exchange. */
     public final class Watch {
         private final Deadline deadline;
         private final @Nullable Thread thread;
@@ -52,7 +52,7 @@ public final class Watchdog {
         private final AtomicBoolean closes = new AtomicBoolean();
         private volatile boolean ended;
         private volatile boolean aborted;
-        private volatile @Nullable IOException told;
+        private volatile @Nullable IOException reported;
         private volatile @Nullable ScheduledFuture<?> looks;
 
         private Watch(Deadline deadline, @Nullable Thread thread) {
@@ -65,12 +65,12 @@ public final class Watchdog {
             looks = threads.timer().scheduleWithFixedDelay(this::look, first, LOOK_MILLIS, TimeUnit.MILLISECONDS);
         }
 
-        /** A way to end what is under way, from any thread and more than once. */
+        /** Adds an action that ends the exchange. It may run in any thread, and more than once. */
         public void exit(Runnable exit) {
             exits.add(exit);
         }
 
-        /** The attempt is over. A response that is still read, is read by the caller. */
+        /** Ends the watch, because the attempt is over. The caller reads the rest of the response. */
         public void ended() {
             ended = true;
             ScheduledFuture<?> looking = looks;
@@ -79,7 +79,7 @@ public final class Watchdog {
             }
         }
 
-        /** Again and again: a connection that is just being made cannot be closed yet. */
+        /** Ends an exchange that is over. Repeated, because a connection that is being opened cannot be closed yet. */
         private void look() {
             if ((isTooLate() || isInterrupted()) && closes.compareAndSet(false, true)) {
                 aborted = true;
@@ -93,14 +93,14 @@ public final class Watchdog {
             }
         }
 
-        /** Once the attempt is over, its connection may carry the next call. */
+        /** Runs an exit unless the attempt is over, because its connection may then carry the next call. */
         private void leave(Runnable exit) {
             if (!ended) {
                 exit.run();
             }
         }
 
-        /** The caller wants nothing of it any more. */
+        /** Ends the exchange, because the caller gave up. */
         public void abort() {
             aborted = true;
             threads.background().execute(() -> exits.forEach(Runnable::run));
@@ -114,18 +114,18 @@ public final class Watchdog {
             return !ended && thread != null && thread.isInterrupted();
         }
 
-        /** @throws SocketTimeoutException if what was read came after the deadline */
+        /** @throws SocketTimeoutException if the deadline is over */
         public void check() throws SocketTimeoutException {
             if (isTooLate()) {
                 SocketTimeoutException late = late();
-                told = late;
+                reported = late;
                 throw late;
             }
         }
 
         /**
-         * Reads where that may block, in a thread that is left behind when the exchange ends here: not every client can be made to end a
-         * read, but each has a timeout for it.
+         * Reads in a background thread, which is left behind if the exchange ends here: not every client can end a read, but each has a
+         * timeout for it.
          */
         public int read(InputStream in, byte[] buffer, int offset, int length) throws IOException {
             byte[] own = new byte[Math.min(length, LONGEST_READ)];
@@ -150,19 +150,22 @@ public final class Watchdog {
                     return reading.get(LOOK_MILLIS, TimeUnit.MILLISECONDS);
                 } catch (TimeoutException e) {
                     if (aborted) {
-                        throw reason(new IOException("the read was left behind", e));
+                        throw reason(new IOException("the read was abandoned, because its exchange was ended", e));
                     }
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
                     abort();
-                    throw reason(new IOException("the read was left behind", e));
+                    throw reason(new IOException("the read was abandoned, because its exchange was ended", e));
                 } catch (ExecutionException e) {
                     throw e.getCause() instanceof IOException failure ? failure : new IOException(e.getCause());
                 }
             }
         }
 
-        /** Closes a response: after {@link #abort} elsewhere, as some clients read what is left, or wait for a read that still waits. */
+        /**
+         * Closes a response. After {@link #abort} that happens in a background thread, because some clients read the rest first, or wait
+         * for a read that still waits.
+         */
         public void close(Closeable response) throws IOException {
             if (!aborted) {
                 response.close();
@@ -172,19 +175,22 @@ public final class Watchdog {
                 try {
                     response.close();
                 } catch (IOException | RuntimeException e) {
-                    LOG.debug("A response that was given up could not be closed", e);
+                    LOG.debug("An abandoned response could not be closed", e);
                 }
             });
         }
 
-        /** The failure of an exchange: what ended it here, if something did, and not what its HTTP client makes of that. */
+        /**
+         * The failure of an exchange: the deadline or the interrupt that ended it here, if one did, instead of the resulting exception of
+         * its HTTP client.
+         */
         public IOException reason(IOException failure) {
-            if (!aborted || ended || failure == told) {
+            if (!aborted || ended || failure == reported) {
                 return failure;
             }
             IOException reason = deadline.isOver() ? late() : new InterruptedIOException("the thread was interrupted");
             reason.initCause(failure);
-            told = reason;
+            reported = reason;
             return reason;
         }
 

@@ -1,4 +1,4 @@
-/** One HTTP exchange: what was seen of it, and what ends it. Not API: it changes without notice. */
+/** One HTTP exchange: what was observed of it, and what ends it. Not API: it changes without notice. */
 @NullMarked
 package io.idempotence.client.internal.http;
 

@@ -9,7 +9,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** What decides the ID of the call made inside it, in the thread that is in it. Scopes compose: each knows the ones around it. */
+/** A scope that determines the ID of the call made inside it, in its thread. Scopes compose: each has a link to the one around it. */
 public final class CallScope {
     private static final ThreadBound<CallScope> CURRENT = new ThreadBound<>();
 
@@ -28,23 +28,23 @@ public final class CallScope {
     /**
      * A scope whose call carries {@code id}.
      *
-     * @throws IllegalStateException inside one that resumes another ID
+     * @throws IllegalStateException inside a scope that resumes another ID
      */
     public static CallScope with(IdempotenceId id) {
         return new CallScope(historyOf(id, "IdempotenceScope.with"), null, null);
     }
 
-    /** A scope whose call gets the ID that it would have without it. {@code saver} gets it before anything is sent. */
+    /** A scope whose call gets the ID that it would have without it. {@code saver} gets the ID before anything is sent. */
     public static CallScope saving(Consumer<? super IdempotenceId> saver) {
         CallScope outer = CURRENT.get();
         return new CallScope(outer == null ? new ScopeHistory(null) : outer.history, null, new Saver(saver));
     }
 
     /**
-     * A scope whose call asks what became of an earlier one.
+     * A scope whose call resumes an earlier one.
      *
      * @param firstSentAt when the earlier one was first sent under {@code id}
-     * @throws IllegalStateException inside one that resumes another ID
+     * @throws IllegalStateException inside a scope that resumes another ID
      */
     public static CallScope resuming(IdempotenceId id, Instant firstSentAt) {
         CallScope scope = new CallScope(historyOf(id, "IdempotenceScope.resume"), id, null);
@@ -52,7 +52,7 @@ public final class CallScope {
         return scope;
     }
 
-    /** Two scopes with one ID share what is known of it. */
+    /** The history of an ID. Nested scopes with one ID share it. */
     private static ScopeHistory historyOf(IdempotenceId given, String giver) {
         CallScope outer = CURRENT.get();
         checkResumed(outer, given, giver);
@@ -74,18 +74,18 @@ public final class CallScope {
         }
     }
 
-    /** The innermost scope of this thread, or null outside of any. */
+    /** The innermost scope of this thread, or null if there is none. */
     public static @Nullable CallScope current() {
         return CURRENT.get();
     }
 
-    /** Does work inside {@code scope}, or outside of every scope if that is null. */
+    /** Runs work inside {@code scope}, or outside of every scope if that is null. */
     public static <T extends @Nullable Object, X extends Throwable> T inside(@Nullable CallScope scope, Task<T, X> work)
             throws X {
         return CURRENT.during(scope, work);
     }
 
-    /** Does work outside of every scope: a call that is running hides its scope from the calls it makes. */
+    /** Runs work outside of every scope: a running call hides its scope from the calls that it makes. */
     public static <T extends @Nullable Object, X extends Throwable> T outside(Task<T, X> work) throws X {
         return inside(null, work);
     }
@@ -93,11 +93,11 @@ public final class CallScope {
     /**
      * Begins a call in this scope. Thread-safe.
      *
-     * @param call names the client and the method
+     * @param call the name of the client and the method
      * @param check throws if a call in doubt that was first sent at the given time cannot be made again
      * @param own the ID in the caller's header argument, or null if there is none
      * @param usual makes the ID that the call would have without a scope or header
-     * @param alone keeps what is known of a call whose header argument is the ID of no scope
+     * @param alone the history of a call whose header argument is not the ID of a scope
      * @return the call, with its ID
      * @throws IllegalStateException if another call took the ID, or if {@code own} is not the ID that is resumed
      */
@@ -130,7 +130,7 @@ public final class CallScope {
         return alone;
     }
 
-    /** True if a call made here asks what became of an earlier one. */
+    /** Whether a call made here resumes an earlier one. */
     public boolean isResumed() {
         for (CallScope scope = this; scope != null; scope = scope.outer) {
             if (scope.resumed != null) {
@@ -140,17 +140,17 @@ public final class CallScope {
         return false;
     }
 
-    /** True if a call under this scope's ID may have been executed, so that the next one begins in doubt. */
+    /** Whether a call under this scope's ID may have been executed, so that the next one starts in doubt. */
     public boolean isInDoubt() {
         return history.isInDoubt();
     }
 
-    /** True if a call that carries an ID was made here. */
+    /** Whether a call that carries an ID was made here. */
     public boolean wasAsked() {
         return asked;
     }
 
-    /** Hands one ID over, once. Another thread that makes the same call waits until that is done. */
+    /** A saver that gets one ID, once. Another thread that makes the same call waits until that is done. */
     private static final class Saver {
         private final Consumer<? super IdempotenceId> consumer;
         private final ReentrantLock saving = new ReentrantLock();

@@ -13,8 +13,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The calls that are made under one ID, and whether one of them may have been executed: then only a response about it ends that
- * doubt (promise P7). Thread-safe.
+ * The history of one ID: the calls made under it, and whether one of them may have been executed. Only a response of the operation ends
+ * that doubt (promise P7). Thread-safe.
  */
 public final class ScopeHistory {
     private final ReentrantLock taking = new ReentrantLock();
@@ -24,15 +24,15 @@ public final class ScopeHistory {
     private final AtomicReference<@Nullable Instant> ended = new AtomicReference<>();
     private final Map<Call, Instant> sent = new ConcurrentHashMap<>();
 
-    /** @param id the ID, or null if the first call brings it */
+    /** @param id the ID, or null if it is that of the first call */
     ScopeHistory(@Nullable IdempotenceId id) {
         this.id = id;
     }
 
     /**
-     * The history of a call that no scope knows.
+     * The history of a call without a scope.
      *
-     * @return a new one
+     * @return a new history
      */
     public static ScopeHistory ofOneCall() {
         return new ScopeHistory(null);
@@ -41,26 +41,28 @@ public final class ScopeHistory {
     /**
      * Whether a call under the ID may have been executed.
      *
-     * @return true if the next one begins in doubt
+     * @return true if the next one starts in doubt
      */
     public boolean isInDoubt() {
         return since().isPresent();
     }
 
     /**
-     * Begins a call that no scope knows.
+     * Begins a call without a scope.
      *
      * @param check throws if a call in doubt that was first sent at the given time cannot be made again
      * @param own the ID in the caller's header, or null if there is none
-     * @param usual makes the ID that it would have without one
-     * @return the call, with its ID: that of the calls before, if there were any
+     * @param usual makes the ID that the call would have without a header
+     * @return the call, with its ID: that of earlier calls, if there were any
      */
     public Call begin(Consumer<Instant> check, @Nullable IdempotenceId own, Supplier<IdempotenceId> usual) {
         return begin("this call", check, own, usual);
     }
 
     /**
-     * @param call names the client and the method
+     * Begins a call in a scope.
+     *
+     * @param call the name of the client and the method
      * @throws IllegalStateException if another method took the ID
      */
     Call begin(String call, Consumer<Instant> check, @Nullable IdempotenceId own, Supplier<IdempotenceId> usual) {
@@ -68,7 +70,7 @@ public final class ScopeHistory {
         return newCall();
     }
 
-    /** Whether the calls in it carry {@code own}. A history without an ID gets this one. */
+    /** Whether the calls of this history carry {@code own}. A history without an ID adopts it. */
     boolean isOf(IdempotenceId own) {
         return own.equals(idOr(() -> own));
     }
@@ -106,12 +108,12 @@ public final class ScopeHistory {
         }
     }
 
-    /** A call that may have been executed was first sent then. */
+    /** Records a call that may have been executed and was first sent at the given time. */
     void mayHaveBeenExecuted(Instant firstSentAt) {
         ended.accumulateAndGet(firstSentAt, (known, other) -> known == null || other.isBefore(known) ? other : known);
     }
 
-    /** When the earliest call was first sent that may have been executed; empty if there is none. */
+    /** When the earliest call that may have been executed was first sent; empty if there is none. */
     Optional<Instant> since() {
         return sinceOthersThan(null);
     }
@@ -126,29 +128,29 @@ public final class ScopeHistory {
     }
 
     /**
-     * One more call, which has no ID yet unless another has.
+     * Adds a call. It has no ID yet unless the history has one.
      *
-     * @return a new one, in the doubt about the others
+     * @return a new call, in doubt if another one is
      */
     public Call newCall() {
         return new Call();
     }
 
     /**
-     * One call, and the only place that knows whether it is in doubt: one of its own attempts may have been executed, or another
-     * call under the ID. Others see it from {@link #sent} on until {@link #ended}; if it was answered or ended in doubt, as long as
-     * its scope.
+     * One call, with its state of doubt: one of its own attempts, or another call under the ID, may have been executed. Other calls are in
+     * doubt about it from {@link #sent} until {@link #ended}. If the operation responded, or the call ended in doubt, they are as long as
+     * the scope exists.
      */
     public final class Call {
         private final Instant openedAt = Instant.now();
         private volatile @Nullable Instant othersSentAt;
         private volatile boolean inDoubt;
-        private volatile boolean answered;
+        private volatile boolean responded;
 
         private Call() {}
 
         /**
-         * The ID of the history it is in.
+         * The ID of the history.
          *
          * @return the ID
          * @throws IllegalStateException if the call has none
@@ -161,18 +163,21 @@ public final class ScopeHistory {
             return known;
         }
 
-        /** A request of it is about to leave: from now on it may be executed, and its caller may stop waiting and make it again. */
+        /**
+         * Records that a request is about to be sent. From now on the call may be executed, and its caller may stop waiting and make it
+         * again.
+         */
         public void sent() {
             sent.computeIfAbsent(this, call -> Instant.now());
         }
 
-        /** An attempt of it may have been executed. */
+        /** Records that an attempt may have been executed. */
         public void doubt() {
             inDoubt = true;
         }
 
         /**
-         * Whether it, or another call under the ID, may have been executed. What was in doubt once stays so for this call.
+         * Whether this call, or another one under the ID, may have been executed. Once true, it stays true for this call.
          *
          * @return true if it is in doubt
          */
@@ -188,33 +193,34 @@ public final class ScopeHistory {
         }
 
         /**
-         * When the first request under the ID left, of an earlier call in doubt if there was one.
+         * When the first request under the ID was sent, that of an earlier call in doubt if there was one.
          *
-         * @return the time; that of the beginning of the call if nothing left
+         * @return the time; that of the start of the call if nothing was sent
          */
         public Instant firstSentAt() {
             Instant others = othersSentAt;
             return others != null ? others : sent.getOrDefault(this, openedAt);
         }
 
-        /** The operation itself has answered: it knows the ID, whatever becomes of that response on its way to the caller. */
-        public void answered() {
-            answered = true;
+        /** Records that the operation itself responded. It then has the ID, even if the response is lost on its way to the caller. */
+        public void responded() {
+            responded = true;
         }
 
         /**
-         * Whether the operation has answered.
+         * Whether the operation has responded.
          *
-         * @return true after {@link #answered()}
+         * @return true after {@link #responded()}
          */
-        public boolean isAnswered() {
-            return answered;
+        public boolean hasResponded() {
+            return responded;
         }
 
         /**
-         * It ended. If it may have been executed, every later call under the ID begins in doubt, this one made again as well.
+         * Records the end of the call. If it may have been executed, every later call under the ID starts in doubt, including a repetition
+         * of this one.
          *
-         * @param unknown it ended in an unknown outcome
+         * @param unknown whether it ended with an unknown outcome
          */
         public void ended(boolean unknown) {
             Instant since = sent.get(this);
@@ -224,7 +230,7 @@ public final class ScopeHistory {
             if (inDoubt || unknown) {
                 mayHaveBeenExecuted(since);
                 sent.remove(this);
-            } else if (!answered) {
+            } else if (!responded) {
                 sent.remove(this);
             }
         }

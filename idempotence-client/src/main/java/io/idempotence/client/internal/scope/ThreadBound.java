@@ -2,11 +2,11 @@ package io.idempotence.client.internal.scope;
 
 import org.jspecify.annotations.Nullable;
 
-/** What a thread is busy with, while it is. Where that nests, the innermost. Other threads do not see it. */
+/** A value that is bound to a thread while a task runs. Nested tasks see the innermost value. Other threads do not see it. */
 public final class ThreadBound<T> {
     private final ThreadLocal<@Nullable T> values = new ThreadLocal<>();
 
-    /** What a thread does with a value bound to it. */
+    /** A task that runs with a value bound to its thread. */
     @FunctionalInterface
     public interface Task<R extends @Nullable Object, X extends Throwable> {
         R run() throws X;
@@ -16,14 +16,14 @@ public final class ThreadBound<T> {
         return values.get();
     }
 
-    /** @param value null hides the value around it */
+    /** @param value the value; null hides an outer one */
     public <R extends @Nullable Object, X extends Throwable> R during(@Nullable T value, Task<R, X> task) throws X {
         T outer = values.get();
         values.set(value);
         try {
             return task.run();
         } finally {
-            // Not removed, which costs more: the thread's next call takes the place again.
+            // Set, not removed, because removing costs more, and the thread's next call uses the entry again.
             values.set(outer);
         }
     }

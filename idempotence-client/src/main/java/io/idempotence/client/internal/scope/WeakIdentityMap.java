@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 
-/** A map by object identity that forgets a key when nobody else holds it. Values must not hold their key. Thread-safe. */
+/** A map by object identity with weak keys. Values must not hold their key. Thread-safe. */
 public final class WeakIdentityMap<K, V> {
     private final ConcurrentMap<Key<K>, V> map = new ConcurrentHashMap<>();
     private final ReferenceQueue<K> gone = new ReferenceQueue<>();
@@ -21,12 +21,12 @@ public final class WeakIdentityMap<K, V> {
         return map.get(new Key<>(key, null));
     }
 
-    /** Without waiting for the garbage collector, where it is known that nobody will ask. */
+    /** Removes an entry at once, without waiting for the garbage collector. */
     public void remove(K key) {
         map.remove(new Key<>(key, null));
     }
 
-    /** Entries not yet forgotten. */
+    /** The number of entries that are not removed yet. */
     public int size() {
         forgetGone();
         return map.size();

@@ -1,4 +1,4 @@
-/** Where a call finds its ID and its doubt again: by thread, by object. Not API: it changes without notice. */
+/** The ID and the doubt of a call, looked up by thread or by object. Not API: it changes without notice. */
 @NullMarked
 package io.idempotence.client.internal.scope;
 

@@ -69,7 +69,7 @@ class RequestEndTest {
         }
         Observation seen = new Observation();
         seen.started();
-        seen.answered(status, map);
+        seen.responded(status, map);
         return seen;
     }
 

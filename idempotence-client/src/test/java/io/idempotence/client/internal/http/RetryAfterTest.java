@@ -24,7 +24,7 @@ class RetryAfterTest {
             map.put(headers[i], List.of(headers[i + 1]));
         }
         Observation seen = new Observation();
-        seen.answered(503, map);
+        seen.responded(503, map);
         return RetryAfter.millis(seen, NOW);
     }
 
@@ -61,7 +61,7 @@ class RetryAfterTest {
 
     private static LongStream waits(String asked, long leastSpread, Duration deadline) {
         Observation seen = new Observation();
-        seen.answered(503, Map.of("Retry-After-Ms", List.of(asked)));
+        seen.responded(503, Map.of("Retry-After-Ms", List.of(asked)));
         Random random = new Random(41);
         return LongStream.generate(
                         () -> RetryAfter.jittered(seen, NOW, leastSpread, Deadline.in(deadline), random::nextDouble))
