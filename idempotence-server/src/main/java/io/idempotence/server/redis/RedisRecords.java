@@ -310,6 +310,6 @@ class RedisRecords implements IdempotenceStorage {
 
     private IllegalStateException unreadable(List<?> reply) {
         return new IllegalStateException(redis.name() + " replied to a script with " + reply.size()
-                + " unknown elements; use the scripts of one version only");
+                + " elements that this version does not define");
     }
 }
