@@ -1,11 +1,7 @@
 package io.idempotence.server.jdbc;
 
-import io.idempotence.internal.Causes;
-import io.idempotence.server.storage.StorageUnavailableException;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.sql.SQLTimeoutException;
-import java.sql.SQLTransientConnectionException;
 import java.time.Duration;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
@@ -16,7 +12,6 @@ import org.jspecify.annotations.Nullable;
 /** The access to the database. It borrows connections, returns them in their original state, and translates failures. */
 final class Database {
     static final int TRIES = 12;
-    private static final String SAFE_STATE = "[0-9A-Z]{5}";
     static final String GIVE_THE_POOL =
             "Records must survive the rollback of a business transaction: give the storage the connection pool itself";
 
@@ -61,11 +56,11 @@ final class Database {
             try {
                 return once(work);
             } catch (NotConnectedException e) {
-                throw tried == 1 ? StorageUnavailableException.notSent(message(action, e), e) : unavailable(action, e);
+                throw tried == 1 ? JdbcErrors.notSent(action, e) : JdbcErrors.unavailable(action, e);
             } catch (SQLException e) {
                 boolean late = System.nanoTime() - start > TimeUnit.SECONDS.toNanos(timeoutSeconds);
-                if (tried == TRIES || late || !isConflict(e)) {
-                    throw unavailable(action, e);
+                if (tried == TRIES || late || !JdbcErrors.isConflict(e)) {
+                    throw JdbcErrors.unavailable(action, e);
                 }
                 pause(tried);
             }
@@ -115,7 +110,7 @@ final class Database {
         } catch (NotConnectedException e) {
             throw e;
         } catch (SQLException e) {
-            throw new NotConnectedException("a connection could not be set up: " + reason(e), e);
+            throw new NotConnectedException("a connection could not be set up: " + JdbcErrors.reason(e), e);
         }
     }
 
@@ -135,72 +130,5 @@ final class Database {
             throw new NotConnectedException(
                     "the DataSource lent a connection on which a transaction is running. " + GIVE_THE_POOL, null);
         }
-    }
-
-    static StorageUnavailableException unavailable(String action, SQLException e) {
-        return new StorageUnavailableException(message(action, e), e);
-    }
-
-    private static String message(String action, SQLException e) {
-        if (Causes.has(e, InterruptedException.class)) {
-            Thread.currentThread().interrupt();
-        }
-        return "the database could not " + action + ": " + reason(e);
-    }
-
-    /** The reason of a failure, without keys and passwords, which a driver's message may contain. */
-    private static String reason(SQLException e) {
-        if (Thread.currentThread().isInterrupted()) {
-            return "interrupted";
-        }
-        String state = e.getSQLState() == null ? "" : e.getSQLState();
-        if (isConflict(e)) {
-            return "deadlock or conflict with another transaction in every try (" + state + ")";
-        }
-        if (isTimeout(e, state)) {
-            return "no reply within the statement timeout (" + state + ")";
-        }
-        if (e instanceof NotConnectedException) {
-            return String.valueOf(e.getMessage());
-        }
-        if (e instanceof SQLTransientConnectionException || state.startsWith("08") || state.startsWith("57P")) {
-            return "no connection, or no free connection in the pool in time";
-        }
-        if (isMissing(e)) {
-            return "a table or a column is missing (" + state + ")";
-        }
-        return state.matches(SAFE_STATE)
-                ? "SQLSTATE " + state + ", code " + e.getErrorCode()
-                : e.getClass().getSimpleName();
-    }
-
-    private static boolean isTimeout(SQLException e, String state) {
-        int code = e.getErrorCode();
-        return e instanceof SQLTimeoutException
-                || state.equals("57014") // PostgreSQL and H2: cancelled
-                || state.equals("55P03") // PostgreSQL: lock not available
-                || code == 1205 // MySQL: lock wait
-                || code == 1969 // MariaDB: max_statement_time
-                || code == 3024 // MySQL: max_execution_time
-                || code == 50200; // H2: lock timeout
-    }
-
-    /** Whether a failure is a deadlock or serialization failure: the database did nothing, and a retry may succeed. */
-    private static boolean isConflict(SQLException e) {
-        String state = e.getSQLState();
-        return "40001".equals(state)
-                || "40P01".equals(state)
-                || e.getErrorCode() == 1213 // MySQL: deadlock
-                || e.getErrorCode() == 1020 // MariaDB: changed since last read
-                || e.getErrorCode() == 90131; // H2: concurrent update
-    }
-
-    static boolean isDuplicate(SQLException e) {
-        return "23505".equals(e.getSQLState()) || (e.getErrorCode() == 1062 && "23000".equals(e.getSQLState()));
-    }
-
-    static boolean isMissing(SQLException e) {
-        String state = e.getSQLState();
-        return state != null && (state.startsWith("42") || state.equals("3F000") || state.equals("90079"));
     }
 }

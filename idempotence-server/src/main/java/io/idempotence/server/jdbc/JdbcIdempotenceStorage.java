@@ -130,7 +130,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
                         "this execution lost its claim, or another one of the same ID was applied; roll back");
             }
         } catch (SQLException e) {
-            throw Database.unavailable("mark an execution applied", e);
+            throw JdbcErrors.unavailable("mark an execution applied", e);
         }
     }
 

@@ -22,7 +22,7 @@ record Session(Connection connection, Dialect dialect, int timeoutSeconds) {
     }
 
     int update(Sql sql, Sql.Parameters parameters) throws SQLException {
-        try (PreparedStatement statement = sql.prepare(this, parameters)) {
+        try (PreparedStatement statement = prepare(sql, parameters)) {
             return statement.executeUpdate();
         }
     }
@@ -32,7 +32,7 @@ record Session(Connection connection, Dialect dialect, int timeoutSeconds) {
         try {
             return update(sql, parameters) == 1;
         } catch (SQLException e) {
-            if (Database.isDuplicate(e)) {
+            if (JdbcErrors.isDuplicate(e)) {
                 return false;
             }
             throw e;
@@ -40,9 +40,20 @@ record Session(Connection connection, Dialect dialect, int timeoutSeconds) {
     }
 
     <T> T query(Sql sql, Sql.Parameters parameters, Reader<T> reader) throws SQLException {
-        try (PreparedStatement statement = sql.prepare(this, parameters);
+        try (PreparedStatement statement = prepare(sql, parameters);
                 ResultSet rows = statement.executeQuery()) {
             return reader.read(rows);
+        }
+    }
+
+    private PreparedStatement prepare(Sql sql, Sql.Parameters parameters) throws SQLException {
+        PreparedStatement statement = sql.prepare(connection, parameters);
+        try {
+            limit(statement);
+            return statement;
+        } catch (SQLException | RuntimeException e) {
+            statement.close();
+            throw e;
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.idempotence.server.jdbc;
 
+import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Types;
@@ -26,10 +27,9 @@ final class Sql {
         this.text = matcher.replaceAll("?");
     }
 
-    PreparedStatement prepare(Session session, Parameters parameters) throws SQLException {
-        PreparedStatement statement = session.connection().prepareStatement(text);
+    PreparedStatement prepare(Connection connection, Parameters parameters) throws SQLException {
+        PreparedStatement statement = connection.prepareStatement(text);
         try {
-            session.limit(statement);
             for (int i = 0; i < names.size(); i++) {
                 parameters.bind(statement, i + 1, names.get(i));
             }

@@ -109,8 +109,8 @@ final class Tables {
         try {
             probe(found);
         } catch (SQLException e) {
-            if (!Database.isMissing(e)) {
-                throw Database.unavailable("read its tables", e);
+            if (!JdbcErrors.isMissing(e)) {
+                throw JdbcErrors.unavailable("read its tables", e);
             }
             throw new IllegalStateException(
                     "table " + table + (inTransaction ? " or " + appliedTable : "")
@@ -133,8 +133,8 @@ final class Tables {
                 probe(statements);
                 return;
             } catch (SQLException missing) {
-                if (!Database.isMissing(missing)) {
-                    throw Database.unavailable("read its tables", missing);
+                if (!JdbcErrors.isMissing(missing)) {
+                    throw JdbcErrors.unavailable("read its tables", missing);
                 }
             }
             try {
@@ -145,7 +145,7 @@ final class Tables {
                 return;
             } catch (SQLException e) {
                 if (tried == CREATE_TRIES) {
-                    throw Database.unavailable("create the tables", e);
+                    throw JdbcErrors.unavailable("create the tables", e);
                 }
             }
         }

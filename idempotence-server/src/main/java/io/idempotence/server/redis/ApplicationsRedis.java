@@ -48,7 +48,7 @@ final class ApplicationsRedis implements Redis {
     }
 
     @Override
-    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+    public Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript read) {
         return new RecordScan(this, servers(), pattern, pageSize, read);
     }
 

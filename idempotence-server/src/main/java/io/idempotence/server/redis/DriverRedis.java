@@ -42,7 +42,7 @@ final class DriverRedis implements Redis {
     }
 
     @Override
-    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript script) {
+    public Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript script) {
         return new Walk(pattern, pageSize, script);
     }
 
@@ -73,7 +73,7 @@ final class DriverRedis implements Redis {
         return RedisErrors.isFull(e) ? new NothingWrittenException(e) : e;
     }
 
-    private final class Walk implements Iterator<List<RecordScan.Read>> {
+    private final class Walk implements Iterator<List<ScannedKey>> {
         private static final String END = "0";
 
         private final String pattern;
@@ -94,13 +94,13 @@ final class DriverRedis implements Redis {
         }
 
         @Override
-        public List<RecordScan.Read> next() {
+        public List<ScannedKey> next() {
             if (over) {
                 throw new NoSuchElementException("every key was visited");
             }
             RedisCommands.Page page = commands.scan(cursor, pattern, pageSize);
-            List<RecordScan.Read> reads = new ArrayList<>(page.keys().size());
-            page.keys().forEach(key -> reads.add(new RecordScan.Read(key, read(key))));
+            List<ScannedKey> reads = new ArrayList<>(page.keys().size());
+            page.keys().forEach(key -> reads.add(new ScannedKey(key, read(key))));
             cursor = page.next();
             over = cursor.equals(END);
             return reads;

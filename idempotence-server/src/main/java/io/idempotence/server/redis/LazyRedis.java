@@ -50,7 +50,7 @@ final class LazyRedis implements Redis {
     }
 
     @Override
-    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+    public Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript read) {
         return connected().scan(pattern, pageSize, read);
     }
 

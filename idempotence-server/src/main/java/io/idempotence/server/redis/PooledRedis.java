@@ -43,7 +43,7 @@ final class PooledRedis implements Redis {
     }
 
     @Override
-    public Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript read) {
+    public Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript read) {
         return new RecordScan(this, topology.primaries(), pattern, pageSize, read);
     }
 

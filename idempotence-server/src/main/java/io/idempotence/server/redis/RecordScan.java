@@ -11,7 +11,7 @@ import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /** A walk over the keys of some servers with {@code SCAN}. A script reads each page's keys, in one more round trip. */
-final class RecordScan implements Iterator<List<RecordScan.Read>> {
+final class RecordScan implements Iterator<List<ScannedKey>> {
     private static final String BEGIN = "0";
 
     private final Redis redis;
@@ -20,9 +20,6 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
     private final int pageSize;
     private final LuaScript script;
     private String cursor = BEGIN;
-
-    /** A key and the reply of the script; a {@link RuntimeException} if that was an error. */
-    record Read(byte[] key, Object reply) {}
 
     RecordScan(Redis redis, List<RedisServer> servers, String pattern, int pageSize, LuaScript script) {
         this.redis = redis;
@@ -38,7 +35,7 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
     }
 
     @Override
-    public List<Read> next() {
+    public List<ScannedKey> next() {
         RedisServer server = servers.peek();
         if (server == null) {
             throw new NoSuchElementException("every server was visited");
@@ -47,7 +44,7 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
                 RedisCall.of(Protocol.Command.SCAN, cursor, "MATCH", pattern, "COUNT", Integer.toString(pageSize)));
         List<byte[]> keys = new ArrayList<>();
         ((List<?>) page.get(1)).forEach(key -> keys.add((byte[]) key));
-        List<Read> reads = read(server, keys);
+        List<ScannedKey> reads = read(server, keys);
         cursor = new String((byte[]) page.get(0), StandardCharsets.US_ASCII);
         if (cursor.equals(BEGIN)) {
             servers.remove();
@@ -55,8 +52,8 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
         return reads;
     }
 
-    private List<Read> read(RedisServer server, List<byte[]> keys) {
-        List<Read> reads = new ArrayList<>(keys.size());
+    private List<ScannedKey> read(RedisServer server, List<byte[]> keys) {
+        List<ScannedKey> reads = new ArrayList<>(keys.size());
         if (!keys.isEmpty()) {
             // EVAL and not EVALSHA: commands that are sent together cannot be repeated one by one.
             List<Object> replies = server.ask(
@@ -64,7 +61,7 @@ final class RecordScan implements Iterator<List<RecordScan.Read>> {
             for (int i = 0; i < keys.size(); i++) {
                 byte[] key = keys.get(i);
                 Object reply = replies.get(i);
-                reads.add(new Read(key, reply instanceof JedisRedirectionException ? elsewhere(key) : reply));
+                reads.add(new ScannedKey(key, reply instanceof JedisRedirectionException ? elsewhere(key) : reply));
             }
         }
         return reads;

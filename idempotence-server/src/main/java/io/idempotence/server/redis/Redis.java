@@ -19,12 +19,12 @@ interface Redis extends AutoCloseable {
     /**
      * Like {@link #run}, for a write that counts only when replicas have it, if that is configured.
      *
-     * @throws ReplicaWait.TooFewException if Redis wrote, and too few replicas are known to have the write
+     * @throws TooFewReplicasException if Redis wrote, and too few replicas are known to have the write
      */
     Object runReplicated(LuaScript script, byte[] key, byte[]... args);
 
     /** Walks over the keys of every primary, page by page, and runs a script on each key. */
-    Iterator<List<RecordScan.Read>> scan(String pattern, int pageSize, LuaScript script);
+    Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript script);
 
     /** The reason of a failed call, without keys and passwords. */
     String reason(RuntimeException e);

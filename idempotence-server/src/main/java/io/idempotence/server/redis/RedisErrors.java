@@ -77,7 +77,7 @@ final class RedisErrors {
         if (Causes.has(e, NoSuchElementException.class)) {
             return "no free connection in the pool in time";
         }
-        if (e instanceof ReplicaWait.TooFewException) {
+        if (e instanceof TooFewReplicasException) {
             return text(e);
         }
         Optional<String> right = UserRights.explained(e);

@@ -65,7 +65,7 @@ class RedisRecords implements IdempotenceStorage {
                             number(retention),
                             request.takeOver() ? TAKE_OVER : REFUSE));
         } catch (StorageUnavailableException e) {
-            if (e.getCause() instanceof ReplicaWait.TooFewException tooFew
+            if (e.getCause() instanceof TooFewReplicasException tooFew
                     && claimResult(request, tooFew.reply()) instanceof ClaimResult.Claimed stored) {
                 throw givingBack(stored, retention, String.valueOf(e.getMessage()), tooFew);
             }
@@ -173,18 +173,18 @@ class RedisRecords implements IdempotenceStorage {
     @Override
     public Stream<IdempotenceRecord> list(String namespace) {
         String pattern = StorageKey.prefix(namespace) + "*";
-        Iterator<List<RecordScan.Read>> scan = listing(() -> redis.scan(pattern, PAGE, FIND));
+        Iterator<List<ScannedKey>> scan = listing(() -> redis.scan(pattern, PAGE, FIND));
         return Stream.iterate(0, page -> listing(scan::hasNext), page -> page + 1)
                 .flatMap(page -> listing(() -> records(scan.next())).stream());
     }
 
-    private static List<IdempotenceRecord> records(List<RecordScan.Read> page) {
+    private static List<IdempotenceRecord> records(List<ScannedKey> page) {
         List<IdempotenceRecord> records = new ArrayList<>(page.size());
         page.forEach(read -> record(read).ifPresent(records::add));
         return records;
     }
 
-    private static Optional<IdempotenceRecord> record(RecordScan.Read read) {
+    private static Optional<IdempotenceRecord> record(ScannedKey read) {
         if (read.reply() instanceof RuntimeException error) {
             if (RedisErrors.corruption(error) == null) {
                 throw error;

@@ -23,33 +23,16 @@ record ReplicaWait(int replicas, Duration timeout) {
      * Checks the reply to {@link #call}.
      *
      * @param written the reply to the write before it
-     * @throws TooFewException if it is not certain that enough replicas have the write
+     * @throws TooFewReplicasException if it is not certain that enough replicas have the write
      */
     void check(Object reply, Object written) {
         if (reply instanceof JedisDataException error) {
-            throw new TooFewException(
+            throw new TooFewReplicasException(
                     "the number of replicas that have the write is unknown: " + JedisErrors.reason(error), written);
         }
         long had = (Long) reply;
         if (had < replicas) {
-            throw new TooFewException(had + " of " + replicas + " replicas have the write", written);
-        }
-    }
-
-    /** A write that too few replicas are known to have. The primary has it. */
-    static final class TooFewException extends RuntimeException {
-        private static final long serialVersionUID = 1L;
-
-        private final transient Object reply;
-
-        TooFewException(String message, Object reply) {
-            super(message);
-            this.reply = reply;
-        }
-
-        /** The reply of the script. */
-        Object reply() {
-            return reply;
+            throw new TooFewReplicasException(had + " of " + replicas + " replicas have the write", written);
         }
     }
 }

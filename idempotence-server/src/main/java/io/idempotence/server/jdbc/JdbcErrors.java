@@ -1,0 +1,87 @@
+package io.idempotence.server.jdbc;
+
+import io.idempotence.internal.Causes;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.sql.SQLException;
+import java.sql.SQLTimeoutException;
+import java.sql.SQLTransientConnectionException;
+
+/** What the exceptions of a JDBC driver mean, by their SQLSTATE and code. */
+final class JdbcErrors {
+    private static final String SAFE_STATE = "[0-9A-Z]{5}";
+
+    private JdbcErrors() {}
+
+    /** The failure of an action that may have been executed. */
+    static StorageUnavailableException unavailable(String action, SQLException e) {
+        return new StorageUnavailableException(message(action, e), e);
+    }
+
+    /** The failure of an action of which nothing was sent. */
+    static StorageUnavailableException notSent(String action, SQLException e) {
+        return StorageUnavailableException.notSent(message(action, e), e);
+    }
+
+    private static String message(String action, SQLException e) {
+        if (Causes.has(e, InterruptedException.class)) {
+            Thread.currentThread().interrupt();
+        }
+        return "the database could not " + action + ": " + reason(e);
+    }
+
+    /** The reason of a failure, without keys and passwords, which a driver's message may contain. */
+    static String reason(SQLException e) {
+        if (Thread.currentThread().isInterrupted()) {
+            return "interrupted";
+        }
+        String state = e.getSQLState() == null ? "" : e.getSQLState();
+        if (isConflict(e)) {
+            return "deadlock or conflict with another transaction in every try (" + state + ")";
+        }
+        if (isTimeout(e, state)) {
+            return "no reply within the statement timeout (" + state + ")";
+        }
+        if (e instanceof NotConnectedException) {
+            return String.valueOf(e.getMessage());
+        }
+        if (e instanceof SQLTransientConnectionException || state.startsWith("08") || state.startsWith("57P")) {
+            return "no connection, or no free connection in the pool in time";
+        }
+        if (isMissing(e)) {
+            return "a table or a column is missing (" + state + ")";
+        }
+        return state.matches(SAFE_STATE)
+                ? "SQLSTATE " + state + ", code " + e.getErrorCode()
+                : e.getClass().getSimpleName();
+    }
+
+    private static boolean isTimeout(SQLException e, String state) {
+        int code = e.getErrorCode();
+        return e instanceof SQLTimeoutException
+                || state.equals("57014") // PostgreSQL and H2: cancelled
+                || state.equals("55P03") // PostgreSQL: lock not available
+                || code == 1205 // MySQL: lock wait
+                || code == 1969 // MariaDB: max_statement_time
+                || code == 3024 // MySQL: max_execution_time
+                || code == 50200; // H2: lock timeout
+    }
+
+    /** Whether a failure is a deadlock or serialization failure: the database did nothing, and a retry may succeed. */
+    static boolean isConflict(SQLException e) {
+        String state = e.getSQLState();
+        return "40001".equals(state)
+                || "40P01".equals(state)
+                || e.getErrorCode() == 1213 // MySQL: deadlock
+                || e.getErrorCode() == 1020 // MariaDB: changed since last read
+                || e.getErrorCode() == 90131; // H2: concurrent update
+    }
+
+    static boolean isDuplicate(SQLException e) {
+        return "23505".equals(e.getSQLState()) || (e.getErrorCode() == 1062 && "23000".equals(e.getSQLState()));
+    }
+
+    static boolean isMissing(SQLException e) {
+        String state = e.getSQLState();
+        return state != null && (state.startsWith("42") || state.equals("3F000") || state.equals("90079"));
+    }
+}
