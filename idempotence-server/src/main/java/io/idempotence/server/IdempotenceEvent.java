@@ -28,7 +28,7 @@ public enum IdempotenceEvent {
      * and was given up. Investigate it.
      */
     UNKNOWN,
-    /** A late owner tried to finish and was stopped. Two executions overlapped. Investigate it. */
+    /** A late owner tried to finish and was stopped: another execution or an operator was faster. Compare the business data. */
     FENCED,
     /** A record vanished before its owner finished: evicted, flushed or lost by a failover. Investigate it. */
     LOST,
