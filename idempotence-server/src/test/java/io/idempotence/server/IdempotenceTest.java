@@ -283,14 +283,18 @@ class IdempotenceTest {
         IdempotentCall call = IdempotentCall.of(id);
         idempotence().engine().claim(call, IdempotencePolicy.defaults());
         Duplicates.claim(idempotence, call, IdempotencePolicy.defaults(), Duration.ofMinutes(1));
+        awaitDaemons("idempotence-renewals", "idempotence-polls");
         redis.kill();
         refusalOf(() -> idempotence.execute(id, this::work));
+        awaitDaemons("idempotence-give-backs");
+    }
 
+    private static void awaitDaemons(String... names) {
         await().until(() -> Stream.of(threads())
                 .filter(Thread::isDaemon)
                 .map(Thread::getName)
                 .collect(java.util.stream.Collectors.toSet())
-                .containsAll(List.of("idempotence-give-backs", "idempotence-renewals", "idempotence-polls")));
+                .containsAll(List.of(names)));
     }
 
     /** T9 */

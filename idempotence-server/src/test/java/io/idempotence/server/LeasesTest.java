@@ -97,7 +97,8 @@ class LeasesTest {
         Set<Long> renewedAt = new HashSet<>();
         await().until(() -> renewedAt.add(successor.renewedAt()) && renewedAt.size() > 5);
 
-        assertThat(memory.find(key("order-1")).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+        // A busy machine may renew it late, and then does so again.
+        await().until(() -> memory.find(key("order-1")).orElseThrow().state() == RecordState.IN_PROGRESS);
         assertThat(memory.find(key("order-1")).orElseThrow().fence()).isEqualTo(2);
         assertThat(leases.isRunning(key("order-1"))).isTrue();
         leases.ended(late);

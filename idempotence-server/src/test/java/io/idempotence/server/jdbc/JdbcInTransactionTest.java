@@ -100,12 +100,13 @@ class JdbcInTransactionTest {
     @EnumSource
     void executionThatBrokeOffBeforeItsCommitIsTakenOver(Databases databases) throws Exception {
         JdbcIdempotenceStorage storage = storage(databases);
-        Claim claim = Claims.claim(storage, key, Claims.SHORT);
+        Claim claim = Claims.claim(storage, key);
         try (Connection business = begin(databases)) {
             storage.markApplied(business, claim.key(), claim.fence());
             business.rollback();
         }
         assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
+        assertThat(storage.renew(claim, Claims.SHORT)).isEqualTo(new WriteResult.Done());
         databases.letPass(Claims.SHORT);
 
         assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);

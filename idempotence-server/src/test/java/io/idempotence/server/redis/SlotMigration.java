@@ -1,6 +1,7 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.server.storage.StorageKey;
+import java.time.Duration;
 import java.util.List;
 import org.awaitility.Awaitility;
 import redis.clients.jedis.Jedis;
@@ -80,6 +81,9 @@ final class SlotMigration {
                 }
             }
         }
-        Awaitility.await().until(() -> nodes.stream().allMatch(node -> owns(node, key) == (node == target)));
+        // Gossip that is under way must arrive first: a slot that moved again meanwhile would lose its records.
+        Awaitility.await()
+                .pollDelay(Duration.ofMillis(100))
+                .until(() -> nodes.stream().allMatch(node -> owns(node, key) == (node == target)));
     }
 }

@@ -3,7 +3,6 @@ package io.idempotence.it.chaos;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.chaos.ChaosPlan.Scene;
-import io.idempotence.it.chaos.HistoryChecker.Kind;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
@@ -13,23 +12,14 @@ import org.junit.jupiter.api.Test;
  */
 class ChaosIT {
     private static final Duration TIME = Duration.ofSeconds(Integer.getInteger("chaos.seconds", 40));
-    private static final long SEED = Long.getLong("chaos.seed", System.nanoTime() % 1_000_000);
-
-    private static final Duration CALM_TIME = Duration.ofSeconds(8);
+    static final long SEED = Long.getLong("chaos.seed", System.nanoTime() % 1_000_000);
 
     @Test
     void nothingIsDoubleLostWrongOrStuck() throws Exception {
         assertThatAllIsWell(Scene.EVERYTHING, TIME);
     }
 
-    @Test
-    void faultsOfTheNetworkAloneLeaveNothingUnknown() throws Exception {
-        ChaosRun.Report report = assertThatAllIsWell(Scene.NETWORK_FAULTS_ONLY, CALM_TIME);
-
-        assertThat(report.count(Ending.Unknown.class)).as(report.toString()).isZero();
-    }
-
-    private static ChaosRun.Report assertThatAllIsWell(Scene scene, Duration time) throws Exception {
+    static ChaosRun.Report assertThatAllIsWell(Scene scene, Duration time) throws Exception {
         try (ChaosRun run = new ChaosRun(SEED, scene)) {
             ChaosRun.Report report = run.run(time);
 
@@ -44,18 +34,6 @@ class ChaosIT {
                 System.out.println(report);
             }
             return report;
-        }
-    }
-
-    @Test
-    void withoutTheFilterTheSameNetworkMakesDoubles() throws Exception {
-        try (ChaosRun run = new ChaosRun(SEED, Scene.NETWORK_FAULTS_WITHOUT_PROTECTION)) {
-            ChaosRun.Report report = run.run(Duration.ofSeconds(5));
-
-            assertThat(report.violations())
-                    .as(report.toString())
-                    .extracting(HistoryChecker.Violation::kind)
-                    .contains(Kind.DOUBLE);
         }
     }
 }

@@ -106,6 +106,12 @@ class StorageFailureIT {
             }
         });
         assertThat(text(pay())).isEqualTo("payment 1");
+        // Until the answer is stored anew, this Redis knows nothing of the payment.
+        await().until(() -> {
+            try (var jedis = redis.jedis()) {
+                return jedis.dbSize() > 0;
+            }
+        });
         awaitReplayOf("payment 1");
         assertThat(payments).hasValue(1);
     }
