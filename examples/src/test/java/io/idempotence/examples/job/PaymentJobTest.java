@@ -109,6 +109,7 @@ class PaymentJobTest {
     private Process startJob(String url) throws IOException {
         return new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
                         "-cp",
                         System.getProperty("java.class.path"),
                         PaymentJob.class.getName(),

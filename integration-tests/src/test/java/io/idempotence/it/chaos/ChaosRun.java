@@ -252,7 +252,7 @@ final class ChaosRun implements AutoCloseable {
 
     private ProviderProcess startProvider(int which) throws IOException {
         return ProviderProcess.start(
-                List.of("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+                List.of("-Xmx128m"),
                 ChaosProvider.class,
                 links.get(which).address(),
                 ledger.toString(),
