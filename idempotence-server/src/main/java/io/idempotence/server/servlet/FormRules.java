@@ -3,6 +3,7 @@ package io.idempotence.server.servlet;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.Part;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -12,6 +13,7 @@ import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -98,9 +100,13 @@ enum FormRules {
         return this == JETTY_12_1 || this == JETTY_12_0;
     }
 
+    private boolean isTomcat() {
+        return this == TOMCAT_11 || this == TOMCAT_10;
+    }
+
     /** Whether a reader fails on what is not in the encoding of the request. */
     boolean readsStrictly() {
-        return this == TOMCAT_11 || this == TOMCAT_10;
+        return isTomcat();
     }
 
     /** Whether the container parses the forms of such requests. */
@@ -108,6 +114,54 @@ enum FormRules {
         return MediaTypes.isForm(MediaTypes.of(request))
                 && (methods.isEmpty() || methods.contains(request.getMethod()));
     }
+
+    // ---- parts
+
+    /** Whether the order of parameters from the query and from parts depends on which of them the handler reads first. */
+    boolean ordersParametersByReading() {
+        return isTomcat();
+    }
+
+    /** Whether the names of parts and of files depend on the encoding of the request. */
+    boolean decodesNamesOfParts() {
+        return !isJetty();
+    }
+
+    /** The encoding of the names of parts, and of their headers. */
+    Charset charsetOfNames(@Nullable String encoding) {
+        return encoding == null && isTomcat() ? Charset.defaultCharset() : charsetOfParts(encoding);
+    }
+
+    /** The encoding of parts in a request of this encoding. */
+    Charset charsetOfParts(@Nullable String encoding) {
+        return known(encoding, standard);
+    }
+
+    /** The encoding of the text of parts that do not name their own. */
+    Charset charsetOfTexts(Collection<Part> parts, @Nullable String encoding) {
+        Charset charset = charsetOfParts(encoding);
+        for (Part part : isJetty() ? parts : List.<Part>of()) {
+            if ("_charset_".equals(part.getName())) {
+                return known(new String(HeldParts.bytes(part), StandardCharsets.UTF_8), charset);
+            }
+        }
+        return charset;
+    }
+
+    /** The encoding of a part's text. */
+    Charset charsetOfText(Part part, Charset otherwise) {
+        return isTomcat() ? otherwise : known(MediaTypes.charset(part.getContentType()), otherwise);
+    }
+
+    private static Charset known(@Nullable String name, Charset otherwise) {
+        try {
+            return name == null ? otherwise : Charset.forName(name);
+        } catch (IllegalArgumentException unknown) {
+            return otherwise;
+        }
+    }
+
+    // ---- forms
 
     private static int most(int ofContainer, int limit) {
         return limit < 0 ? ofContainer : limit;

@@ -28,6 +28,7 @@ final class HeldBody {
     private @Nullable ServletInputStream stream;
     private @Nullable BufferedReader reader;
     private final FormRules.Limits limits;
+    private final @Nullable HeldParts parts;
     private @Nullable Map<String, String[]> form;
     private boolean formIsParsed;
 
@@ -36,6 +37,18 @@ final class HeldBody {
         this.content = content;
         this.limits = limits;
         this.afterDispatch = afterDispatch;
+        this.parts = content.parts() == null ? null : new HeldParts(content.parts(), content.encoding());
+    }
+
+    /** The parts that the container has parsed; null if there are none. */
+    @Nullable
+    HeldParts parts() {
+        return parts;
+    }
+
+    /** Whether there may be parameters that the container does not have, or has otherwise. */
+    boolean hasParameters(HttpServletRequest request, FormRules rules) {
+        return parts != null || (!isOfContainer() && rules.parses(request));
     }
 
     /** Whether the container has parsed the body and serves it. */
@@ -78,7 +91,9 @@ final class HeldBody {
 
     void setEncoding(String encoding) throws UnsupportedEncodingException {
         charset(encoding);
-        if (reader == null) {
+        if (parts != null) {
+            parts.choose(encoding);
+        } else if (reader == null) {
             this.encoding = encoding;
         }
     }
@@ -90,6 +105,9 @@ final class HeldBody {
 
     /** The parameters of the query and of the form, in this order. A container cannot parse a form whose body was read. */
     Map<String, String[]> parameters(HttpServletRequest request, Map<String, String[]> ofQuery, FormRules rules) {
+        if (parts != null) {
+            return parts.parameters(ofQuery, request.getQueryString() != null, rules);
+        }
         if (form == null) {
             if (stream == null && reader == null) {
                 int before = ofQuery.values().stream()

@@ -1,16 +1,19 @@
 package io.idempotence.server.servlet;
 
 import jakarta.servlet.AsyncContext;
+import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletRequestWrapper;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
+import jakarta.servlet.http.Part;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UnsupportedEncodingException;
 import java.nio.charset.Charset;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.Map;
@@ -78,7 +81,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
     @Override
     public void setCharacterEncoding(String encoding) throws UnsupportedEncodingException {
         super.setCharacterEncoding(encoding);
-        if (!body.isOfContainer()) {
+        if (!body.isOfContainer() || body.parts() != null) {
             body.setEncoding(encoding);
         }
     }
@@ -94,7 +97,31 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     @Override
     public @Nullable String getCharacterEncoding() {
+        if (body.parts() != null) {
+            return body.parts().encoding(super.getCharacterEncoding());
+        }
         return body.isOfContainer() ? super.getCharacterEncoding() : body.encoding();
+    }
+
+    @Override
+    public Collection<Part> getParts() throws IOException, ServletException {
+        FormRules rules = FormRules.of(container());
+        return body.parts() == null || rules == null
+                ? super.getParts()
+                : body.parts().parts(super.getParts(), rules);
+    }
+
+    @Override
+    public @Nullable Part getPart(String name) throws IOException, ServletException {
+        if (body.parts() == null || FormRules.of(container()) == null) {
+            return super.getPart(name);
+        }
+        for (Part part : getParts()) {
+            if (name.equals(part.getName())) {
+                return part;
+            }
+        }
+        return null;
     }
 
     @Override
@@ -126,7 +153,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
     @Override
     public Map<String, String[]> getParameterMap() {
         FormRules rules = FormRules.of(container());
-        return body.isOfContainer() || rules == null || !rules.parses(this) || throughFilterInFront()
+        return rules == null || !body.hasParameters(this, rules) || throughFilterInFront()
                 ? super.getParameterMap()
                 : body.parameters(this, super.getParameterMap(), rules);
     }
@@ -145,7 +172,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     private boolean putFormBelowFilterInFront() {
         FormRules rules = FormRules.of(container());
-        if (body.isOfContainer() || rules == null || !rules.parses(this)) {
+        if (rules == null || !body.hasParameters(this, rules)) {
             return false;
         }
         ServletRequestWrapper overriding = null;

@@ -58,15 +58,17 @@ final class RequestContent implements AutoCloseable {
         if (declared > cap) {
             throw RequestNotTakenException.tooLarge();
         }
+        // Jetty fails to say it once the stream is taken.
+        String encoding = request.getCharacterEncoding();
         MultipartBody parts = MultipartBody.of(request);
         if (parts.parsed() != null) {
             Fingerprint fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
             if (fingerprint == null) {
                 throw RequestNotTakenException.tooLarge();
             }
-            // The container may have put some on disk, and does not say which.
-            memory.require(parts.parsed().stream().mapToLong(Part::getSize).sum());
-            return new RequestContent(fingerprint, null, null, parts.parsed(), memory);
+            memory.require(
+                    parts.parsed().stream().mapToLong(RequestContent::memoryOf).sum());
+            return new RequestContent(fingerprint, null, encoding, parts.parsed(), memory);
         }
         boolean isForm = MediaTypes.isForm(MediaTypes.of(request));
         FormRules rules = FormRules.of(request);
@@ -74,8 +76,6 @@ final class RequestContent implements AutoCloseable {
             // Nobody else can parse it as the container does.
             request.getParameterMap();
         }
-        // Jetty fails to say it once the stream is taken.
-        String encoding = request.getCharacterEncoding();
         ServletInputStream in = request.getInputStream();
         boolean isChunked = request.getHeader("Transfer-Encoding") != null;
         boolean wasSent = declared > 0 || (isChunked && (in.isFinished() || isForm));
@@ -95,6 +95,11 @@ final class RequestContent implements AutoCloseable {
                 RequestFingerprint.of(request, body, cap, config.bodyForm()), body, encoding, null, memory);
     }
 
+    /** The container may have put a part on disk, and does not say so. Of a text there is a parameter as well, in characters. */
+    private static long memoryOf(Part part) {
+        return part.getSubmittedFileName() == null ? 3 * part.getSize() : part.getSize();
+    }
+
     private static Fingerprint ofConsumed(HttpServletRequest request) {
         if (MediaTypes.isForm(MediaTypes.of(request))) {
             return RequestFingerprint.ofParameters(request);
@@ -111,6 +116,12 @@ final class RequestContent implements AutoCloseable {
     /** Whether the container has parsed the body and serves it. */
     boolean isOfContainer() {
         return ofContainer;
+    }
+
+    /** The parts, if the container has parsed some. */
+    @Nullable
+    Collection<Part> parts() {
+        return parts;
     }
 
     /** The body, if it is not the container's; empty once it was let go. */

@@ -10,6 +10,8 @@ import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
+import jakarta.servlet.MultipartConfigElement;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import java.io.UncheckedIOException;
@@ -104,6 +106,32 @@ class FormsIT extends FilterTestBase {
         String expected = text(post(without.uri("/p?q=1"), id, body, "Content-Type", FORM));
         assertThat(expected).contains("SCRIPT").doesNotContain("secret");
         assertThat(text(post(with.uri("/p?q=1"), id, body, "Content-Type", FORM)))
+                .isEqualTo(expected);
+    }
+
+    @Test
+    void filterInFrontThatOverridesParametersKeepsItsSayInParts() {
+        multipart = new MultipartConfigElement("");
+        Handler handler = (request, response) -> {
+            request.setCharacterEncoding("ISO-8859-1");
+            answer(response, 200, seen(request));
+        };
+        Filter sanitising = (request, response, chain) -> {
+            request.setCharacterEncoding("UTF-8");
+            chain.doFilter(new Sanitised((HttpServletRequest) request), response);
+        };
+        ServletServer without = start(handler, context -> inFront(context, sanitising));
+        Idempotence idempotence = idempotence();
+        ServletServer with = start(handler, context -> {
+            inFront(context, sanitising);
+            IdempotenceFilter.install(context, idempotence);
+        });
+        String body = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n<script>Ren\u00e9\r\n--b\r\n"
+                + "Content-Disposition: form-data; name=\"secret\"\r\n\r\nx\r\n--b--\r\n";
+        String type = "multipart/form-data; boundary=b";
+        String expected = text(post(without.uri("/p?q=1"), id, body, "Content-Type", type));
+        assertThat(expected).contains("SCRIPT").doesNotContain("secret");
+        assertThat(text(post(with.uri("/p?q=1"), id, body, "Content-Type", type)))
                 .isEqualTo(expected);
     }
 

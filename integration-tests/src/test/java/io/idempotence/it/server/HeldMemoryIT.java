@@ -55,6 +55,19 @@ class HeldMemoryIT extends FilterTestBase {
         assertThat(runs).hasValue(2);
     }
 
+    @Test
+    void textOfPartsCountsAsOftenAsParametersOfAFormDo() {
+        multipart = new MultipartConfigElement("", -1, -1, 4 << 20);
+        ServletServer server = serveWithOneMebibyte(2);
+        String files = part(700 << 10).replace("--b--\r\n", "") + part(180 << 10);
+        assertThat(refusal(post(server.uri("/p"), "files", files, "Content-Type", multipart())))
+                .isNull();
+        String fileAndText = files.replaceFirst("(?s)(--b.*--b.*); filename=\"f\"", "$1");
+        assertThat(refusal(post(server.uri("/p"), "text", fileAndText, "Content-Type", multipart())))
+                .isEqualTo("overloaded");
+        assertThat(runs).hasValue(1);
+    }
+
     private static String multipart() {
         return "multipart/form-data; boundary=b";
     }

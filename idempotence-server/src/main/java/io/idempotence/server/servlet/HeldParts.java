@@ -1,0 +1,128 @@
+package io.idempotence.server.servlet;
+
+import jakarta.servlet.http.Part;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.Charset;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parts of a multipart body. The container has parsed them before the handler could choose an encoding; what depends on it is
+ * decoded again if the handler chooses one before it reads the first part or parameter.
+ */
+final class HeldParts {
+    private final Collection<Part> parsed;
+    /** Of the request when it was parsed. */
+    private final @Nullable String before;
+
+    private @Nullable String chosen;
+    private boolean read;
+    private boolean parametersFirst;
+    private @Nullable Map<String, String[]> texts;
+    private @Nullable Map<String, String[]> textsBefore;
+
+    HeldParts(Collection<Part> parsed, @Nullable String before) {
+        this.parsed = parsed;
+        this.before = before;
+    }
+
+    /** The handler chooses an encoding: too late once something was read. */
+    void choose(String encoding) {
+        if (!read) {
+            chosen = encoding;
+        }
+    }
+
+    /** @param ofContainer what the container calls the encoding; Undertow takes no other one once it has parsed */
+    @Nullable
+    String encoding(@Nullable String ofContainer) {
+        return chosen != null && Objects.equals(ofContainer, before) ? chosen : ofContainer;
+    }
+
+    /** @param ofContainer as the container, or a filter in front, has them */
+    Collection<Part> parts(Collection<Part> ofContainer, FormRules rules) {
+        read = true;
+        if (chosen == null || !rules.decodesNamesOfParts()) {
+            return ofContainer;
+        }
+        Charset from = rules.charsetOfNames(before);
+        Charset to = rules.charsetOfParts(chosen);
+        return ofContainer.stream()
+                .<Part>map(part -> new RedecodedPart(part, from, to))
+                .toList();
+    }
+
+    /**
+     * The parameters of the query and of the parts.
+     *
+     * @param ofContainer what the container makes of both
+     */
+    Map<String, String[]> parameters(Map<String, String[]> ofContainer, boolean hasQuery, FormRules rules) {
+        parametersFirst |= !read;
+        read = true;
+        boolean inOtherOrder = hasQuery && parametersFirst && rules.ordersParametersByReading();
+        if (chosen == null && !inOtherOrder) {
+            return ofContainer;
+        }
+        boolean queryFirst = parametersFirst || !rules.ordersParametersByReading();
+        if (textsBefore == null) {
+            textsBefore = texts(parsed, before, rules);
+        }
+        Map<String, String[]> ofParts = textsBefore;
+        if (chosen != null) {
+            if (texts == null) {
+                texts = texts(parts(parsed, rules), chosen, rules);
+            }
+            ofParts = texts;
+        }
+        Map<String, String[]> ofQuery = new LinkedHashMap<>(ofContainer);
+        textsBefore.forEach((name, values) ->
+                ofQuery.computeIfPresent(name, (same, all) -> without(values, all, rules.ordersParametersByReading())));
+        Map<String, String[]> all = new LinkedHashMap<>(queryFirst ? ofQuery : ofParts);
+        (queryFirst ? ofParts : ofQuery).forEach((name, values) -> all.merge(name, values, FormRules::joined));
+        return Collections.unmodifiableMap(all);
+    }
+
+    /**
+     * What is left of a parameter's values without those of parts; null if nothing is.
+     *
+     * @param mayBeFirst whether those of parts may come first: those of the query do if a filter in front has read parameters
+     */
+    private static String @Nullable [] without(String[] parts, String[] all, boolean mayBeFirst) {
+        if (all.length <= parts.length) {
+            return null;
+        }
+        boolean areFirst = mayBeFirst && Arrays.equals(Arrays.copyOf(all, parts.length), parts);
+        return areFirst
+                ? Arrays.copyOfRange(all, parts.length, all.length)
+                : Arrays.copyOf(all, all.length - parts.length);
+    }
+
+    /** The text of all parts that are no files. */
+    private static Map<String, String[]> texts(Collection<Part> parts, @Nullable String encoding, FormRules rules) {
+        Charset charset = rules.charsetOfTexts(parts, encoding);
+        Map<String, String[]> texts = new LinkedHashMap<>();
+        for (Part part : parts) {
+            if (part.getSubmittedFileName() == null && part.getName() != null) {
+                String text = new String(bytes(part), rules.charsetOfText(part, charset));
+                texts.merge(part.getName(), new String[] {text}, FormRules::joined);
+            }
+        }
+        return texts;
+    }
+
+    static byte[] bytes(Part part) {
+        try (InputStream in = part.getInputStream()) {
+            return in.readAllBytes();
+        } catch (IOException e) {
+            throw new UncheckedIOException("a part that the container has parsed cannot be read", e);
+        }
+    }
+}
