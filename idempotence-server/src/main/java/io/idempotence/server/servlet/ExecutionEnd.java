@@ -24,11 +24,7 @@ final class ExecutionEnd {
     private static final Logger LOG = LoggerFactory.getLogger(ExecutionEnd.class);
 
     private final ClaimedExecution execution;
-    private final FilterConfiguration config;
-    private final ProblemWriter problems;
-    /** Whether {@link #noErrorPageComes} is called. */
-    private final boolean seesRequestEnds;
-
+    private final FilterParts filter;
     private final Dispatches dispatches;
     private final HeldBody body;
     private final HandlerHeaders headers;
@@ -42,26 +38,22 @@ final class ExecutionEnd {
 
     ExecutionEnd(
             ClaimedExecution execution,
-            FilterConfiguration config,
-            ProblemWriter problems,
-            boolean seesRequestEnds,
+            FilterParts filter,
             Dispatches dispatches,
             HeldBody body,
             HttpServletResponse response) {
         this.execution = execution;
-        this.config = config;
-        this.problems = problems;
-        this.seesRequestEnds = seesRequestEnds;
+        this.filter = filter;
         this.dispatches = dispatches;
         this.body = body;
-        this.headers = new HandlerHeaders(config.keptHeaders());
+        this.headers = new HandlerHeaders(filter.config().keptHeaders());
         this.recorder = new ResponseRecorder(execution);
         this.buffer = newBuffer(body.memory());
         this.response = HeldResponse.first(response, buffer);
     }
 
     private ResponseBuffer newBuffer(MemoryBudget.Share memory) {
-        BodyBuffer written = new BodyBuffer(config.maxResponseBody(), memory);
+        BodyBuffer written = new BodyBuffer(filter.config().maxResponseBody(), memory);
         return new ResponseBuffer(written, headers, dispatches, this::gaveUp);
     }
 
@@ -225,7 +217,7 @@ final class ExecutionEnd {
 
     /** Lets go of the request. The filters in front return before an error page begins, and nobody says whether one will. */
     private void letGo() {
-        if (awaitsErrorPage && seesRequestEnds) {
+        if (awaitsErrorPage && filter.seesRequestEnds()) {
             execution.settleSoon();
         } else {
             execution.settle();
@@ -311,7 +303,7 @@ final class ExecutionEnd {
                 if (instead.get() instanceof Decision.Replay replay) {
                     ReplayWriter.give(replay.result(), target);
                 } else if (instead.get() instanceof Decision.Refuse refuse) {
-                    problems.refuse(target, refuse.refusal(), refuse.retryAfter(), null);
+                    filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter(), null);
                 }
             } catch (IOException | CorruptRecordException e) {
                 LOG.warn("A late owner's caller could not be given the response of the owner that took over", e);

@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
 /** A request body that was read before its handler runs, as the handler reads it: as a stream, as text, or as form parameters. */
 final class HeldBody {
     private final RequestContent content;
+    private final BypassWarning bypass;
     private final Executor afterDispatch;
 
     private @Nullable String encoding;
@@ -33,11 +34,16 @@ final class HeldBody {
     private boolean formIsParsed;
 
     /** @param afterDispatch runs the listener of a non-blocking stream */
-    HeldBody(RequestContent content, FormRules.Limits limits, Executor afterDispatch) {
+    HeldBody(RequestContent content, FormRules.Limits limits, BypassWarning bypass, Executor afterDispatch) {
         this.content = content;
         this.limits = limits;
+        this.bypass = bypass;
         this.afterDispatch = afterDispatch;
         this.parts = content.parts() == null ? null : new HeldParts(content.parts(), content.encoding());
+    }
+
+    BypassWarning bypass() {
+        return bypass;
     }
 
     /** The parts that the container has parsed; null if there are none. */

@@ -16,7 +16,9 @@ import java.nio.charset.Charset;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Enumeration;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +28,8 @@ final class HeldRequest extends HttpServletRequestWrapper {
     private final AsyncStarter async;
     private @Nullable ServletRequest examined;
     private boolean throughFilterInFront;
+    /** Below a filter in front; null if there is none. */
+    private @Nullable FormRequest below;
 
     /** Starts asynchronous processing as the handler asks, so that its end is seen. */
     interface AsyncStarter {
@@ -127,7 +131,9 @@ final class HeldRequest extends HttpServletRequestWrapper {
     @Override
     public @Nullable String getParameter(String name) {
         if (throughFilterInFront()) {
-            return super.getParameter(name);
+            String value = super.getParameter(name);
+            lookForBypass(name, value == null ? Set.of() : Set.of(name));
+            return value;
         }
         String[] values = getParameterMap().get(name);
         return values == null ? null : values[0];
@@ -136,7 +142,9 @@ final class HeldRequest extends HttpServletRequestWrapper {
     @Override
     public String @Nullable [] getParameterValues(String name) {
         if (throughFilterInFront()) {
-            return super.getParameterValues(name);
+            String[] values = super.getParameterValues(name);
+            lookForBypass(name, values == null ? Set.of() : Set.of(name));
+            return values;
         }
         String[] values = getParameterMap().get(name);
         return values == null ? null : values.clone();
@@ -145,7 +153,9 @@ final class HeldRequest extends HttpServletRequestWrapper {
     @Override
     public Enumeration<String> getParameterNames() {
         if (throughFilterInFront()) {
-            return super.getParameterNames();
+            List<String> names = Collections.list(super.getParameterNames());
+            lookForBypass(null, names);
+            return Collections.enumeration(names);
         }
         return Collections.enumeration(getParameterMap().keySet());
     }
@@ -153,7 +163,12 @@ final class HeldRequest extends HttpServletRequestWrapper {
     @Override
     public Map<String, String[]> getParameterMap() {
         FormRules rules = FormRules.of(container());
-        return rules == null || !body.hasParameters(this, rules) || throughFilterInFront()
+        if (throughFilterInFront()) {
+            Map<String, String[]> all = super.getParameterMap();
+            lookForBypass(null, all.keySet());
+            return all;
+        }
+        return rules == null || !body.hasParameters(this, rules)
                 ? super.getParameterMap()
                 : body.parameters(this, super.getParameterMap(), rules);
     }
@@ -179,6 +194,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
         ServletRequest current = getRequest();
         while (current instanceof ServletRequestWrapper wrapper) {
             if (current instanceof FormRequest form && form.body == body) {
+                below = form;
                 return true;
             }
             if (!isOfContainer(current) && overridesParameters(current.getClass())) {
@@ -189,8 +205,26 @@ final class HeldRequest extends HttpServletRequestWrapper {
         if (overriding == null) {
             return false;
         }
-        overriding.setRequest(new FormRequest((HttpServletRequest) overriding.getRequest(), body, rules));
+        below = new FormRequest((HttpServletRequest) overriding.getRequest(), body, rules);
+        overriding.setRequest(below);
         return true;
+    }
+
+    /**
+     * Looks whether a filter in front has asked the container itself, which has nothing of a form whose body was read.
+     *
+     * @param asked for which name; null for all
+     * @param found the names that it has found
+     */
+    private void lookForBypass(@Nullable String asked, Collection<String> found) {
+        FormRequest form = below;
+        if (form == null || form.asked || body.isOfContainer() || body.bypass().isGiven()) {
+            return;
+        }
+        Set<String> names = form.namesOfForm();
+        if (asked == null ? !found.containsAll(names) : names.contains(asked) && found.isEmpty()) {
+            body.bypass().give(getRequest().getClass());
+        }
     }
 
     /** Tomcat wraps a request that it dispatches. */
@@ -208,6 +242,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
     private static final class FormRequest extends HttpServletRequestWrapper {
         private final HeldBody body;
         private final FormRules rules;
+        private boolean asked;
 
         FormRequest(HttpServletRequest request, HeldBody body, FormRules rules) {
             super(request);
@@ -234,7 +269,16 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
         @Override
         public Map<String, String[]> getParameterMap() {
+            asked = true;
             return body.parameters(this, super.getParameterMap(), rules);
+        }
+
+        private Set<String> namesOfForm() {
+            try {
+                return body.parameters(this, Map.of(), rules).keySet();
+            } catch (FormRules.MalformedFormException e) {
+                return Set.of();
+            }
         }
     }
 

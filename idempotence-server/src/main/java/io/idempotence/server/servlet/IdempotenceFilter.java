@@ -73,6 +73,7 @@ public final class IdempotenceFilter implements Filter {
     private final ProblemWriter problems;
     private final DuplicateWait waiting;
     private final MemoryBudget memory;
+    private final BypassWarning bypass = new BypassWarning();
     private final FilterMapping mapping = new FilterMapping();
 
     IdempotenceFilter(Engine engine, FilterConfiguration config) {
@@ -284,15 +285,7 @@ public final class IdempotenceFilter implements Filter {
             throws IOException, ServletException {
         ProtectedRequest running;
         try {
-            running = ProtectedRequest.begin(
-                    execution,
-                    config,
-                    problems,
-                    mapping.isInstalled(),
-                    mapping.seesRequestEnds(),
-                    request,
-                    content,
-                    response);
+            running = ProtectedRequest.begin(execution, parts(), request, content, response);
         } catch (Throwable e) {
             // A listener of the application, say. Nothing ran, and nobody else would end the execution.
             execution.finishWithoutResult(Verdict.RELEASE);
@@ -300,6 +293,10 @@ public final class IdempotenceFilter implements Filter {
             throw e;
         }
         running.firstDispatch(chain);
+    }
+
+    private FilterParts parts() {
+        return new FilterParts(config, problems, bypass, mapping.isInstalled(), mapping.seesRequestEnds());
     }
 
     private void give(IdempotenceId id, Decision decision, HttpServletResponse response) throws IOException {

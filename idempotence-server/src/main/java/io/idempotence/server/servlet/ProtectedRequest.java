@@ -45,18 +45,15 @@ final class ProtectedRequest {
     /** Claims {@code request} for the filter: whoever sees it again finds it here. */
     static ProtectedRequest begin(
             ClaimedExecution execution,
-            FilterConfiguration config,
-            ProblemWriter problems,
-            boolean seesDispatches,
-            boolean seesRequestEnds,
+            FilterParts filter,
             HttpServletRequest request,
             RequestContent content,
             HttpServletResponse response) {
         Dispatches dispatches = new Dispatches(execution, request);
-        HeldBody body = new HeldBody(content, config.formLimits(), dispatches);
-        ExecutionEnd end = new ExecutionEnd(execution, config, problems, seesRequestEnds, dispatches, body, response);
-        AsyncProcessing async = new AsyncProcessing(dispatches, end, seesDispatches, request, body);
-        ProtectedRequest begun = new ProtectedRequest(execution, config, dispatches, async, end);
+        HeldBody body = new HeldBody(content, filter.config().formLimits(), filter.bypass(), dispatches);
+        ExecutionEnd end = new ExecutionEnd(execution, filter, dispatches, body, response);
+        AsyncProcessing async = new AsyncProcessing(dispatches, end, filter.seesDispatches(), request, body);
+        ProtectedRequest begun = new ProtectedRequest(execution, filter.config(), dispatches, async, end);
         request.setAttribute(ATTRIBUTE, begun);
         return begun;
     }

@@ -4,6 +4,10 @@ import static io.idempotence.it.container.Http.post;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.it.container.UndertowServer;
@@ -15,6 +19,7 @@ import jakarta.servlet.MultipartConfigElement;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import java.io.UncheckedIOException;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.LinkedHashMap;
@@ -28,6 +33,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 /** Forms whose parameters others have a say in, and forms that are too large. */
 class FormsIT extends FilterTestBase {
@@ -133,6 +139,86 @@ class FormsIT extends FilterTestBase {
         assertThat(expected).contains("SCRIPT").doesNotContain("secret");
         assertThat(text(post(with.uri("/p?q=1"), id, body, "Content-Type", type)))
                 .isEqualTo(expected);
+    }
+
+    /** Asks a field of its own instead of its superclass. */
+    private static final class PastItsSuperclass extends HttpServletRequestWrapper {
+        private final HttpServletRequest own;
+
+        PastItsSuperclass(HttpServletRequest own) {
+            super(own);
+            this.own = own;
+        }
+
+        @Override
+        public String getParameter(String name) {
+            return own.getParameter(name);
+        }
+
+        @Override
+        public String[] getParameterValues(String name) {
+            return own.getParameterValues(name);
+        }
+
+        @Override
+        public Enumeration<String> getParameterNames() {
+            return own.getParameterNames();
+        }
+
+        @Override
+        public Map<String, String[]> getParameterMap() {
+            return own.getParameterMap();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"parameter", "values", "names", "map"})
+    void filterInFrontThatMissesAFormIsWarnedOfOnce(String asked) {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> answer(
+                        response,
+                        200,
+                        switch (asked) {
+                            case "parameter" -> request.getParameter("a") + request.getParameter("q");
+                            case "values" -> Arrays.toString(request.getParameterValues("a"));
+                            case "names" -> Collections.list(request.getParameterNames()) + "";
+                            default -> request.getParameterMap().keySet() + "";
+                        }),
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        HttpServletRequest http = (HttpServletRequest) request;
+                        boolean isPast = http.getRequestURI().equals("/past");
+                        chain.doFilter(isPast ? new PastItsSuperclass(http) : new Sanitised(http), response);
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        List<String> warnings = warnings(() -> {
+            post(server.uri("/sanitised?q=1"), "sanitised", "a=1&secret=2", "Content-Type", FORM);
+            post(server.uri("/past?q=1"), "text", "a=1", "Content-Type", "text/plain");
+            post(server.uri("/past?q=1"), "other", "q=1", "Content-Type", "text/plain");
+            post(server.uri("/past?q=1"), "first", "a=1", "Content-Type", FORM);
+            post(server.uri("/past?q=1"), "second", "a=1", "Content-Type", FORM);
+        });
+        assertThat(warnings).hasSize(1);
+        assertThat(warnings.get(0)).contains(PastItsSuperclass.class.getName(), "super");
+    }
+
+    private static List<String> warnings(Runnable work) {
+        Logger logger = (Logger) LoggerFactory.getLogger(IdempotenceFilter.class.getPackageName());
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        logger.addAppender(log);
+        logger.setAdditive(false);
+        logger.setLevel(Level.WARN);
+        try {
+            work.run();
+        } finally {
+            logger.setLevel(null);
+            logger.setAdditive(true);
+            logger.detachAppender(log);
+        }
+        return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
     }
 
     @Test
