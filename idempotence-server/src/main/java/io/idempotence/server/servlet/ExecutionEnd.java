@@ -113,7 +113,7 @@ final class ExecutionEnd {
         if (ended.compareAndSet(false, true)) {
             execution.finishWithoutResult(Verdict.UNKNOWN);
         }
-        body.close();
+        closeBody();
     }
 
     private Optional<Decision> record(Verdict byPolicy, @Nullable DeferredResponse deferred) {
@@ -222,7 +222,15 @@ final class ExecutionEnd {
         } else {
             execution.settle();
         }
+        closeBody();
+    }
+
+    private void closeBody() {
         body.close();
+        if (!filter.seesRequestEnds()) {
+            // Nobody says when an error page has asked for the form.
+            body.closeForm();
+        }
     }
 
     // ---- the error page
@@ -233,12 +241,18 @@ final class ExecutionEnd {
             execution.hold();
             execution.settleSoon();
         }
+        if (ended.get()) {
+            body.resumeForm();
+        }
     }
 
     /** The request is over, unless {@link #errorPageMayBegin}: what is recorded is final. */
     void noErrorPageComes() {
         if (awaitsErrorPage) {
             execution.settle();
+        }
+        if (ended.get()) {
+            body.closeForm();
         }
     }
 

@@ -32,6 +32,7 @@ final class HeldBody {
     private final @Nullable HeldParts parts;
     private @Nullable Map<String, String[]> form;
     private boolean formIsParsed;
+    private volatile boolean keepsForm;
 
     /** @param afterDispatch runs the listener of a non-blocking stream */
     HeldBody(RequestContent content, FormRules.Limits limits, BypassWarning bypass, Executor afterDispatch) {
@@ -149,6 +150,7 @@ final class HeldBody {
                 form = Map.of();
             }
         }
+        keepsForm = hasForm();
     }
 
     /** Whether there are parameters that the container does not have. */
@@ -166,8 +168,24 @@ final class HeldBody {
         return content.memory();
     }
 
-    /** Lets go of the body: nobody reads it any more. */
+    /** Lets go of the body: the handler reads it no more. Parameters that are kept for an error page still count. */
     void close() {
+        if (keepsForm) {
+            content.closeBody();
+        } else {
+            content.close();
+        }
+    }
+
+    /** An error page begins, perhaps, and asks for parameters. */
+    void resumeForm() {
+        if (keepsForm) {
+            content.resumeParameters();
+        }
+    }
+
+    /** No error page asks for parameters any more. */
+    void closeForm() {
         content.close();
     }
 

@@ -27,6 +27,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -74,6 +75,9 @@ public final class IdempotenceFilter implements Filter {
     private final DuplicateWait waiting;
     private final MemoryBudget memory;
     private final BypassWarning bypass = new BypassWarning();
+    /** How large results are that were loaded lately: the largest, forgotten by and by. */
+    private final AtomicInteger loaded = new AtomicInteger();
+
     private final FilterMapping mapping = new FilterMapping();
 
     IdempotenceFilter(Engine engine, FilterConfiguration config) {
@@ -236,13 +240,20 @@ public final class IdempotenceFilter implements Filter {
 
     private void protect(IdempotenceId id, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
-        RequestContent content;
         try {
-            content = RequestContent.of(request, config, memory);
+            protect(id, RequestContent.of(request, config, memory), request, response, chain);
         } catch (RequestNotTakenException e) {
             respond(request, response, () -> refuse(e, response));
-            return;
         }
+    }
+
+    private void protect(
+            IdempotenceId id,
+            RequestContent content,
+            HttpServletRequest request,
+            HttpServletResponse response,
+            FilterChain chain)
+            throws IOException, ServletException, RequestNotTakenException {
         Decision decision = null;
         try {
             decision = decide(id, request, response, content);
@@ -261,18 +272,32 @@ public final class IdempotenceFilter implements Filter {
 
     /** What becomes of the request, perhaps after a wait; null if that comes in an ASYNC dispatch. */
     private @Nullable Decision decide(
-            IdempotenceId id, HttpServletRequest request, HttpServletResponse response, RequestContent content) {
+            IdempotenceId id, HttpServletRequest request, HttpServletResponse response, RequestContent content)
+            throws RequestNotTakenException {
         IdempotentCall call = new IdempotentCall(
                 id, "", config.scope().apply(request), content.fingerprint(), AttemptNumber.of(request));
         IdempotencePolicy policy = config.policyFor(request);
         try (DuplicateWait.Turn turn = waiting.turn(request, response, mapping.isInstalled())) {
-            Decision decision = engine.claim(call, policy);
+            Decision decision = claim(call, policy);
             if (decision instanceof Decision.Run) {
                 return decision;
             }
             // Thousands may wait, and each needs its fingerprint only.
             content.discard();
             return turn.await(id, engine.await(decision, call, policy, turn.patience()));
+        }
+    }
+
+    /** Nobody says how large a result is before it is loaded: memory must be left for one like the last ones. */
+    private Decision claim(IdempotentCall call, IdempotencePolicy policy) throws RequestNotTakenException {
+        try (MemoryBudget.Share loading = memory.share()) {
+            loading.require(loaded.get());
+            Decision decision = engine.claim(call, policy);
+            if (decision instanceof Decision.Replay replay) {
+                int size = replay.result().length;
+                loaded.updateAndGet(before -> Math.max(size, before - before / 16));
+            }
+            return decision;
         }
     }
 

@@ -29,6 +29,10 @@ final class MemoryBudget {
             return share();
         }
 
+        synchronized long held() {
+            return held;
+        }
+
         /** Reserves more, or nothing if the budget does not have it or this share is closed. */
         synchronized boolean reserve(long bytes) {
             if (closed) {
@@ -47,6 +51,13 @@ final class MemoryBudget {
             if (!reserve(bytes)) {
                 throw RequestNotTakenException.noMemory();
             }
+        }
+
+        /** Counts what is held again after it was given back, even if the budget does not have as much. */
+        synchronized void resume(long bytes) {
+            closed = false;
+            held += bytes;
+            used.addAndGet(bytes);
         }
 
         /** Gives everything back. Closing again does nothing. */

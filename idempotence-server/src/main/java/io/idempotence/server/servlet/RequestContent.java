@@ -15,6 +15,8 @@ final class RequestContent implements AutoCloseable {
 
     private final Fingerprint fingerprint;
     private final MemoryBudget.Share memory;
+    private final MemoryBudget.Share ofParameters;
+    private final long memoryOfParameters;
     private final @Nullable String encoding;
     private final @Nullable Collection<Part> parts;
     private final boolean ofContainer;
@@ -25,13 +27,16 @@ final class RequestContent implements AutoCloseable {
             byte @Nullable [] body,
             @Nullable String encoding,
             @Nullable Collection<Part> parts,
-            MemoryBudget.Share memory) {
+            MemoryBudget.Share memory,
+            MemoryBudget.Share ofParameters) {
         this.fingerprint = fingerprint;
         this.ofContainer = body == null;
         this.body = body == null ? NOTHING : body;
         this.encoding = encoding;
         this.parts = parts;
         this.memory = memory;
+        this.ofParameters = ofParameters;
+        this.memoryOfParameters = ofParameters.held();
     }
 
     /**
@@ -43,15 +48,21 @@ final class RequestContent implements AutoCloseable {
     static RequestContent of(HttpServletRequest request, FilterConfiguration config, MemoryBudget budget)
             throws IOException, ServletException, RequestNotTakenException {
         MemoryBudget.Share memory = budget.share();
+        MemoryBudget.Share ofParameters = budget.share();
         try {
-            return of(request, config, memory);
+            return of(request, config, memory, ofParameters);
         } catch (Throwable e) {
             memory.close();
+            ofParameters.close();
             throw e;
         }
     }
 
-    private static RequestContent of(HttpServletRequest request, FilterConfiguration config, MemoryBudget.Share memory)
+    private static RequestContent of(
+            HttpServletRequest request,
+            FilterConfiguration config,
+            MemoryBudget.Share memory,
+            MemoryBudget.Share ofParameters)
             throws IOException, ServletException, RequestNotTakenException {
         int cap = config.maxRequestBody();
         long declared = request.getContentLengthLong();
@@ -68,7 +79,7 @@ final class RequestContent implements AutoCloseable {
             }
             memory.require(
                     parts.parsed().stream().mapToLong(RequestContent::memoryOf).sum());
-            return new RequestContent(fingerprint, null, encoding, parts.parsed(), memory);
+            return new RequestContent(fingerprint, null, encoding, parts.parsed(), memory, ofParameters);
         }
         boolean isForm = MediaTypes.isForm(MediaTypes.of(request));
         FormRules rules = FormRules.of(request);
@@ -85,14 +96,19 @@ final class RequestContent implements AutoCloseable {
         }
         if (body.length == 0 && wasSent) {
             parts.throwRefusal();
-            return new RequestContent(ofConsumed(request), null, null, null, memory);
+            return new RequestContent(ofConsumed(request), null, null, null, memory, ofParameters);
         }
         if (isForm && rules != null) {
             // The handler may ask for them.
-            memory.require(rules.memoryOfParameters(body, config.formLimits()));
+            ofParameters.require(rules.memoryOfParameters(body, config.formLimits()));
         }
         return new RequestContent(
-                RequestFingerprint.of(request, body, cap, config.bodyForm()), body, encoding, null, memory);
+                RequestFingerprint.of(request, body, cap, config.bodyForm()),
+                body,
+                encoding,
+                null,
+                memory,
+                ofParameters);
     }
 
     /** The container may have put a part on disk, and does not say so. Of a text there is a parameter as well, in characters. */
@@ -154,10 +170,21 @@ final class RequestContent implements AutoCloseable {
         }
     }
 
-    /** Lets go of the body. */
-    @Override
-    public void close() {
+    /** Its parameters are asked for again after {@link #close}. */
+    void resumeParameters() {
+        ofParameters.resume(memoryOfParameters);
+    }
+
+    /** Lets go of the body, not of its parameters. */
+    void closeBody() {
         body = NOTHING;
         memory.close();
+    }
+
+    /** Lets go of everything. */
+    @Override
+    public void close() {
+        closeBody();
+        ofParameters.close();
     }
 }

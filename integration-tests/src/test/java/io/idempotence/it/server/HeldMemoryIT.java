@@ -2,6 +2,8 @@ package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
@@ -18,6 +20,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.Socket;
+import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -25,8 +28,11 @@ import java.util.List;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -102,6 +108,69 @@ class HeldMemoryIT extends FilterTestBase {
     }
 
     @Test
+    void parametersCountUntilTheErrorPageHasAskedForThem() throws Exception {
+        errorPage = "/page";
+        CountDownLatch asked = new CountDownLatch(1);
+        CountDownLatch done = new CountDownLatch(1);
+        ServletServer server = serve(
+                (request, response) -> {
+                    if (request.getDispatcherType() == DispatcherType.ERROR) {
+                        assertThat(request.getParameter("a")).isEqualTo("1");
+                        asked.countDown();
+                        awaitLatch(done);
+                    } else if (request.getParameter("a") != null) {
+                        response.sendError(422);
+                    }
+                },
+                filter -> filter.maxMemory(1 << 20).maxFormSize(1 << 20));
+        String form = "a=1&b=" + "x".repeat(190 << 10);
+        CompletableFuture<HttpResponse<byte[]>> failed = CompletableFuture.supplyAsync(
+                () -> post(server.uri("/p"), "failed", form, "Content-Type", FORM_TYPE), executor);
+        awaitLatch(asked);
+        String large = "x".repeat(700 << 10);
+        assertThat(refusal(post(server.uri("/p"), "meanwhile", large))).isEqualTo("overloaded");
+        done.countDown();
+        assertThat(failed.get(20, TimeUnit.SECONDS).statusCode()).isEqualTo(422);
+        await().until(() -> refusal(post(server.uri("/p"), UUID.randomUUID().toString(), large)) == null);
+    }
+
+    @Test
+    void replaysCountBeforeTheyAreLoaded() {
+        int callers = 10;
+        AtomicBoolean holds = new AtomicBoolean();
+        CountDownLatch loaded = new CountDownLatch(1);
+        AtomicInteger loading = new AtomicInteger();
+        FaultyStorage storage = new FaultyStorage(redisStorage()).before((call, key) -> {
+            if (holds.get() && call == FaultyStorage.Call.CLAIM) {
+                loading.incrementAndGet();
+                awaitLatch(loaded);
+            }
+        });
+        ServletServer server = serve(
+                idempotence(storage),
+                (request, response) -> answer(response, 200, "x".repeat(150 << 10)),
+                filter -> filter.maxMemory(1 << 20));
+        assertThat(replayed(call(server))).isFalse();
+        assertThat(replayed(call(server))).isTrue();
+        holds.set(true);
+        AtomicInteger refused = new AtomicInteger();
+        List<CompletableFuture<Void>> duplicates = IntStream.range(0, callers)
+                .mapToObj(caller -> CompletableFuture.supplyAsync(() -> call(server), executor)
+                        .thenAccept(response -> {
+                            if ("overloaded".equals(refusal(response))) {
+                                refused.incrementAndGet();
+                            }
+                        }))
+                .toList();
+        await().until(() -> loading.get() + refused.get() == callers);
+        assertThat(loading).hasValueLessThanOrEqualTo((1 << 20) / (150 << 10));
+        loaded.countDown();
+        assertThat(CompletableFuture.allOf(duplicates.toArray(CompletableFuture[]::new)))
+                .succeedsWithin(Duration.ofSeconds(20));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
     void copiesOfAResponseCount() {
         ServletServer server = serveWithOneMebibyte(300 << 10);
         assertThat(post(server.uri("/p"), id, "{}").body()).hasSize(300 << 10);
@@ -119,6 +188,7 @@ class HeldMemoryIT extends FilterTestBase {
         PLAIN("/written", "text/plain"),
         FORM("/form", FORM_TYPE),
         MALFORMED_FORM("/form", FORM_TYPE),
+        FORM_FAILS("/form-fails", FORM_TYPE),
         MULTIPART("/multipart", "multipart/form-data; boundary=b"),
         FAILS("/fails", "text/plain"),
         ERROR_PAGE("/error", "text/plain"),
@@ -146,7 +216,7 @@ class HeldMemoryIT extends FilterTestBase {
         String body(Random random) {
             String text = "x".repeat(random.nextInt(LARGEST_PART));
             return switch (this) {
-                case FORM -> "a=1&b=" + text;
+                case FORM, FORM_FAILS -> "a=1&b=" + text;
                 case MALFORMED_FORM -> "a=%zz&b=" + text;
                 case MULTIPART -> part(text.length());
                 default -> text;
@@ -162,6 +232,10 @@ class HeldMemoryIT extends FilterTestBase {
         }
         switch (request.getRequestURI()) {
             case "/form" -> answer(response, 200, request.getParameterMap().keySet() + "");
+            case "/form-fails" -> {
+                assertThat(request.getParameter("a")).isEqualTo("1");
+                response.sendError(422);
+            }
             case "/multipart" -> answer(response, 200, request.getParts().size() + "");
             case "/fails" -> throw new IllegalStateException("as the test asks");
             case "/error" -> response.sendError(422);
