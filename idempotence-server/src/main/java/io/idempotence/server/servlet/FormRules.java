@@ -142,7 +142,7 @@ enum FormRules {
         Charset charset = charsetOfParts(encoding);
         for (Part part : isJetty() ? parts : List.<Part>of()) {
             if ("_charset_".equals(part.getName())) {
-                return known(new String(HeldParts.bytes(part), StandardCharsets.UTF_8), charset);
+                return known(new String(MultipartBody.bytes(part), StandardCharsets.UTF_8), charset);
             }
         }
         return charset;

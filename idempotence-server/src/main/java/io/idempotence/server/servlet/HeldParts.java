@@ -1,9 +1,6 @@
 package io.idempotence.server.servlet;
 
 import jakarta.servlet.http.Part;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.charset.Charset;
 import java.util.Arrays;
 import java.util.Collection;
@@ -111,18 +108,10 @@ final class HeldParts {
         Map<String, String[]> texts = new LinkedHashMap<>();
         for (Part part : parts) {
             if (part.getSubmittedFileName() == null && part.getName() != null) {
-                String text = new String(bytes(part), rules.charsetOfText(part, charset));
+                String text = new String(MultipartBody.bytes(part), rules.charsetOfText(part, charset));
                 texts.merge(part.getName(), new String[] {text}, FormRules::joined);
             }
         }
         return texts;
-    }
-
-    static byte[] bytes(Part part) {
-        try (InputStream in = part.getInputStream()) {
-            return in.readAllBytes();
-        } catch (IOException e) {
-            throw new UncheckedIOException("a part that the container has parsed cannot be read", e);
-        }
     }
 }

@@ -5,6 +5,8 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.Part;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.util.Collection;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -46,6 +48,14 @@ record MultipartBody(
         }
         if (refusal instanceof ServletException e) {
             throw e;
+        }
+    }
+
+    static byte[] bytes(Part part) {
+        try (InputStream in = part.getInputStream()) {
+            return in.readAllBytes();
+        } catch (IOException e) {
+            throw new UncheckedIOException("a part that the container has parsed cannot be read", e);
         }
     }
 }
