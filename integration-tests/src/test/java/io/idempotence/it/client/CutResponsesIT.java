@@ -6,6 +6,7 @@ import feign.FeignException;
 import feign.Request;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.it.wire.SideBySide;
 import java.io.ByteArrayOutputStream;
@@ -17,11 +18,16 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import java.util.zip.GZIPOutputStream;
+import okhttp3.Call;
+import okhttp3.OkHttpClient;
+import okhttp3.RequestBody;
+import okhttp3.Response;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -162,6 +168,52 @@ class CutResponsesIT {
         assertThat(wrong).isEmpty();
     }
 
+    /** Its call ends with the headers. The caller reads the body, and sees it break off. */
+    @TestFactory
+    Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEndOfOkHttpWithoutFeign() {
+        return SideBySide.test(SCENARIOS.stream(), CutResponsesIT::assertNeverTheWrongEndWithoutFeign);
+    }
+
+    private static void assertNeverTheWrongEndWithoutFeign(Scenario scenario) throws IOException {
+        String whole = scenario.end == IS_NO_MONEY ? "402 no money" : "201 " + RESULT;
+        int endOfHeaders = scenario.broken.indexOf("\r\n\r\n") + 4;
+        AtomicInteger length = new AtomicInteger();
+        AtomicInteger requests = new AtomicInteger();
+        List<String> wrong = new ArrayList<>();
+        OkHttpClient client = IdempotentOkHttp.install(
+                        new OkHttpClient.Builder(), config(Duration.ofSeconds(20)), "orders")
+                .build();
+        try (RawServer server = RawServer.start(
+                (request, socket) -> write(socket, scenario.response(requests.incrementAndGet(), length.get())))) {
+            okhttp3.Request order = new okhttp3.Request.Builder()
+                    .url(server.url())
+                    .post(RequestBody.create("x", null))
+                    .build();
+            for (int cut = 0; cut <= scenario.broken.length(); cut++) {
+                length.set(cut);
+                requests.set(0);
+                Object end = end(() -> read(client.newCall(order)));
+                boolean bodyBroke = cut >= endOfHeaders
+                        && cut < scenario.broken.length()
+                        && end instanceof IOException
+                        && !(end instanceof OutcomeUnknown);
+                if (!end.equals(whole) && !bodyBroke) {
+                    wrong.add(scenario.broken.substring(0, cut).replace("\r\n", "|") + " -> " + end);
+                }
+            }
+        } finally {
+            client.dispatcher().executorService().shutdown();
+            client.connectionPool().evictAll();
+        }
+        assertThat(wrong).isEmpty();
+    }
+
+    private static String read(Call call) throws IOException {
+        try (Response response = call.execute()) {
+            return response.code() + " " + response.body().string();
+        }
+    }
+
     private static final String EMPTY = "HTTP/1.1 200 OK\r\n\r\n";
     private static final String EMPTY_CONFLICT = "HTTP/1.1 409 Conflict\r\n\r\n";
 
@@ -289,20 +341,23 @@ class CutResponsesIT {
         }
     }
 
-    private static Orders orders(FeignHttpClient.Running running, RawServer server) {
-        return orders(running, server, Duration.ofSeconds(20));
-    }
-
-    private static Orders orders(FeignHttpClient.Running running, RawServer server, Duration deadline) {
-        IdempotenceClientConfig config = IdempotenceClientConfig.builder()
+    private static IdempotenceClientConfig config(Duration deadline) {
+        return IdempotenceClientConfig.builder()
                 .waitBound(Duration.ofMillis(1))
                 .maxWait(Duration.ofMillis(2))
                 .maxAttempts(4)
                 .budget(1_000_000, 1, 1)
                 .deadline(deadline)
                 .build();
+    }
+
+    private static Orders orders(FeignHttpClient.Running running, RawServer server) {
+        return orders(running, server, Duration.ofSeconds(20));
+    }
+
+    private static Orders orders(FeignHttpClient.Running running, RawServer server, Duration deadline) {
         running.builder().options(new Request.Options(5, TimeUnit.SECONDS, 10, TimeUnit.SECONDS, true));
-        return WireMockTestBase.target(WireMockTestBase.install(running.builder(), config), server.url());
+        return WireMockTestBase.target(WireMockTestBase.install(running.builder(), config(deadline)), server.url());
     }
 
     private static void write(Socket socket, String response) throws IOException {
@@ -313,13 +368,9 @@ class CutResponsesIT {
         return end(() -> orders.create("x"));
     }
 
-    private interface Call {
-        Object run() throws Exception;
-    }
-
-    private static Object end(Call call) {
+    private static Object end(Callable<Object> call) {
         try {
-            return String.valueOf(call.run());
+            return String.valueOf(call.call());
         } catch (Exception e) {
             return e;
         }
