@@ -1,40 +1,119 @@
 package io.idempotence.client.feign;
 
+import io.idempotence.client.internal.http.Departure;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.client.internal.scope.WeakIdentityMap;
 import java.io.IOException;
+import okhttp3.Call;
 import okhttp3.EventListener;
-import okhttp3.Interceptor;
+import okhttp3.Interceptor.Chain;
+import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
+import okhttp3.Request;
+import okhttp3.RequestBody;
 import okhttp3.Response;
+import okio.BufferedSink;
+import org.jspecify.annotations.Nullable;
 
-/** Feign's client for OkHttp whose calls can be cancelled. Apart from the others: OkHttp need not be there. */
+/**
+ * Feign's client for OkHttp whose calls can be cancelled, and tell whether their request left. Apart from the others: OkHttp need not
+ * be there.
+ */
 final class EndableOkHttp {
+    private final WeakIdentityMap<Call, Departure> departures = new WeakIdentityMap<>();
+
     private EndableOkHttp() {}
 
-    /** OkHttp asks for a listener where a call is made, in that thread. */
     static Object like(Object client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
         if (!(FeignInternals.field(client, client.getClass(), "delegate") instanceof OkHttpClient delegate)) {
             throw new NoSuchFieldException("delegate is no okhttp3.OkHttpClient");
         }
+        return client.getClass()
+                .getConstructor(OkHttpClient.class)
+                .newInstance(new EndableOkHttp().like(delegate, sending));
+    }
+
+    /** OkHttp asks for a listener where a call is made, in that thread. */
+    private OkHttpClient like(OkHttpClient delegate, ThreadBound<Watch> sending) {
         EventListener.Factory listeners = delegate.eventListenerFactory();
         OkHttpClient.Builder endable = delegate.newBuilder().eventListenerFactory(call -> {
             Watch watch = sending.get();
             if (watch != null) {
                 watch.exit(call::cancel);
+                if (hasBody(call.request())) {
+                    Departure departure = new Departure();
+                    departures.put(call, departure);
+                    watch.departs(departure);
+                }
             }
             return listeners.create(call);
         });
-        endable.interceptors().add(0, EndableOkHttp::underAKnownProtocol);
-        return client.getClass().getConstructor(OkHttpClient.class).newInstance(endable.build());
+        endable.interceptors().add(0, this::intercept);
+        endable.networkInterceptors().add(0, chain -> {
+            Departure departure = departures.get(chain.call());
+            if (departure != null) {
+                departure.left();
+            }
+            return chain.proceed(chain.request());
+        });
+        return endable.build();
+    }
+
+    /** An interceptor may hand the request to a transport of another kind, past the last look at it; but that asks for the body. */
+    private static boolean hasBody(Request request) {
+        RequestBody body = request.body();
+        try {
+            return body != null && body.contentLength() > 0;
+        } catch (IOException e) {
+            throw new IllegalStateException("the length of a body of Feign is not known", e);
+        }
+    }
+
+    private Response intercept(Chain chain) throws IOException {
+        Request request = chain.request();
+        RequestBody body = request.body();
+        Departure departure = departures.get(chain.call());
+        return underAKnownProtocol(chain.proceed(
+                departure == null || body == null
+                        ? request
+                        : request.newBuilder()
+                                .method(request.method(), new ReportingBody(body, departure))
+                                .build()));
     }
 
     /** Feign has no name for HTTP/2 with prior knowledge, and takes it for HTTP/1.1, where the end of a response has to be proven. */
-    private static Response underAKnownProtocol(Interceptor.Chain chain) throws IOException {
-        Response response = chain.proceed(chain.request());
+    private static Response underAKnownProtocol(Response response) {
         return response.protocol() == Protocol.H2_PRIOR_KNOWLEDGE
                 ? response.newBuilder().protocol(Protocol.HTTP_2).build()
                 : response;
+    }
+
+    /** Of bytes, as all bodies of Feign are. */
+    private static final class ReportingBody extends RequestBody {
+        private final RequestBody body;
+        private final Departure departure;
+
+        ReportingBody(RequestBody body, Departure departure) {
+            this.body = body;
+            this.departure = departure;
+        }
+
+        @Override
+        public @Nullable MediaType contentType() {
+            return body.contentType();
+        }
+
+        @Override
+        public long contentLength() throws IOException {
+            return body.contentLength();
+        }
+
+        @Override
+        public void writeTo(BufferedSink sink) throws IOException {
+            departure.left();
+            body.writeTo(sink);
+        }
     }
 }

@@ -180,6 +180,14 @@ final class HttpClients {
         return is(OKHTTP) || (isKnown() && NEVER_RESENT.contains(request.httpMethod()));
     }
 
+    /**
+     * True if a refusal that the client throws came before the request left: nobody around it hands the request on again, and it refuses
+     * none itself that it has sent.
+     */
+    boolean refusesBeforeSending() {
+        return handedOnOnce && (isDefault(sending) || is(PROXIED) || isKnown());
+    }
+
     private boolean is(String name) {
         return sending.getClass().getName().equals(name);
     }

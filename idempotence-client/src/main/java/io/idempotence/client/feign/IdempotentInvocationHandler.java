@@ -66,7 +66,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         if (call.logical().attempts() == 0) {
             call.notMade();
         }
-        boolean refusal = Causes.of(thrown).anyMatch(ObservedRequest::isRefusalToSend);
+        boolean refusal = Causes.of(thrown).anyMatch(ObservedRequest::isRefusal);
         if (!call.logical().isHiddenBy(thrown, refusal)) {
             return thrown;
         }

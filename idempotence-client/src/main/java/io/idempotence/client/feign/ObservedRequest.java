@@ -3,6 +3,8 @@ package io.idempotence.client.feign;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.internal.call.OuterAttempt;
+import io.idempotence.client.internal.http.Departure;
+import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound.Task;
@@ -17,7 +19,7 @@ final class ObservedRequest {
     private static final int MOST_REDIRECTS = 20;
 
     /** By name, as those who throw them need not be there. */
-    private static final Set<String> REFUSALS_TO_SEND = Set.of(
+    private static final Set<String> REFUSALS = Set.of(
             "io.github.resilience4j.circuitbreaker.CallNotPermittedException",
             "io.github.resilience4j.bulkhead.BulkheadFullException",
             "io.github.resilience4j.ratelimiter.RequestNotPermitted");
@@ -142,30 +144,41 @@ final class ObservedRequest {
     /** No response. Returns what is thrown for it. */
     IOException failed(IOException thrown) {
         IOException failure = watch == null ? thrown : watch.reason(thrown);
-        if (!httpClient.sendsOnce(request)) {
+        Departure departure = departure();
+        if (departure == null ? !httpClient.sendsOnce(request) : departure.hasLeft()) {
             seen.mayHaveBeenSentBefore();
         }
-        seen.failed(failure);
+        if (IoFailures.certainlyNotSent(thrown) || (departure != null && !departure.hasLeft())) {
+            seen.notSent(failure);
+        } else {
+            seen.failed(failure);
+        }
         return failure;
     }
 
-    /**
-     * The HTTP client threw something that is no I/O failure.
-     *
-     * @param beforeSending no request left
-     */
-    void broken(boolean beforeSending) {
-        seen.broken(beforeSending);
+    /** Null if the HTTP client does not tell. */
+    private @Nullable Departure departure() {
+        return watch == null ? null : watch.departure();
     }
 
     /**
-     * What certainly came before the request left, if the client threw it and did not fill a future with it. Anything else may have come
-     * after: a timeout of whoever waits for the response
-     * in another thread, a retry in the client that gave up, a header of the response that cannot be parsed.
+     * The HTTP client threw something that is no I/O failure. It may have come after the request left: a timeout of whoever waits for the
+     * response in another thread, a retry in the client that gave up, a header of the response that cannot be parsed.
+     *
+     * @param inFuture it did not throw it, but filled a future with it: of an executor that was to hand on the response, for one
      */
-    static boolean isRefusalToSend(Throwable thrown) {
+    void broken(Throwable thrown, boolean inFuture) {
+        Departure departure = departure();
+        seen.broken(
+                departure == null
+                        ? !inFuture && isRefusal(thrown) && httpClient.refusesBeforeSending()
+                        : !departure.hasLeft());
+    }
+
+    /** The refusal of a layer to hand the request on. It may have done so before. */
+    static boolean isRefusal(Throwable thrown) {
         return thrown instanceof RejectedExecutionException
-                || REFUSALS_TO_SEND.contains(thrown.getClass().getName());
+                || REFUSALS.contains(thrown.getClass().getName());
     }
 
     /**

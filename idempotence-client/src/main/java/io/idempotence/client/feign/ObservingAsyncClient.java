@@ -48,25 +48,22 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         try {
             wire = observed.sends(() -> wireClient.execute(observed.request(), observed.options(), context));
         } catch (Throwable t) {
-            fail(observed, answer, t, ObservedRequest.isRefusalToSend(t));
+            fail(observed, answer, t, false);
             return;
         }
         answer.whenComplete((response, thrown) -> {
-            // A client that does not heed it would give its response, and the connection, to nobody; so we wait and
-            // close
-            // it.
+            // A client that does not heed it would give its response to nobody: so we wait for that, and close it.
             if (cancels && answer.isCancelled()) {
                 wire.cancel(true);
             }
         });
         wire.whenComplete((response, thrown) -> {
             if (thrown != null) {
-                // Also a refusal may come after the request left: of an executor that was to hand on the response.
                 fail(
                         observed,
                         answer,
                         thrown instanceof CompletionException e && e.getCause() != null ? e.getCause() : thrown,
-                        false);
+                        true);
                 return;
             }
             try {
@@ -77,17 +74,17 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
                     whole.close();
                 }
             } catch (Throwable t) {
-                fail(observed, answer, t, false);
+                fail(observed, answer, t, true);
             }
         });
     }
 
     private static void fail(
-            ObservedRequest observed, CompletableFuture<Response> answer, Throwable thrown, boolean beforeSending) {
+            ObservedRequest observed, CompletableFuture<Response> answer, Throwable thrown, boolean inFuture) {
         if (thrown instanceof IOException e) {
             answer.completeExceptionally(observed.failed(e));
         } else {
-            observed.broken(beforeSending);
+            observed.broken(thrown, inFuture);
             answer.completeExceptionally(thrown);
         }
     }

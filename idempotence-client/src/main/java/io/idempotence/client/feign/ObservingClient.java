@@ -39,7 +39,7 @@ final class ObservingClient implements Client {
         } catch (IOException e) {
             throw observed.failed(e);
         } catch (RuntimeException | Error e) {
-            observed.broken(ObservedRequest.isRefusalToSend(e));
+            observed.broken(e, false);
             throw e;
         }
     }

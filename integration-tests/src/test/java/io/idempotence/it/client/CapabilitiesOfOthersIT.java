@@ -1,5 +1,6 @@
 package io.idempotence.it.client;
 
+import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
@@ -7,6 +8,7 @@ import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.github.tomakehurst.wiremock.http.Fault;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Capability;
@@ -39,6 +41,7 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
@@ -193,9 +196,9 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertEnd(UNKNOWN, attempts);
     }
 
-    /** The client half knows them by their names. */
+    /** OkHttp tells whether the request left. */
     @Test
-    void refusalsOfResilience4jWithinTheClientAreNotSent() {
+    void refusalsOfResilience4jWithinOkHttpAreNotSent() {
         breaker.transitionToOpenState();
         Bulkhead bulkhead = Bulkhead.of(
                 "full",
@@ -220,13 +223,59 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
 
     private void assertNotSent(Runnable permission, Class<? extends Exception> refusal) {
         events.clear();
-        Client guarded = (request, options) -> {
-            permission.run();
-            return okHttp().execute(request, options);
-        };
-        Orders orders = target(install(Feign.builder().client(guarded), fast().build()));
+        okhttp3.OkHttpClient guarded = okHttp.newBuilder()
+                .addInterceptor(chain -> {
+                    permission.run();
+                    return chain.proceed(chain.request());
+                })
+                .build();
+        Orders orders = target(install(Feign.builder().client(new feign.okhttp.OkHttpClient(guarded)), fast().build()));
         assertThatThrownBy(() -> orders.create("x")).isExactlyInstanceOf(refusal);
         assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void callWhoseRefusalCameAfterItLeftOverOkHttpIsUnknown() {
+        okhttp3.OkHttpClient twice = okHttp.newBuilder()
+                .addInterceptor(chain -> {
+                    okhttp3.Response first = chain.proceed(chain.request());
+                    first.close();
+                    breaker.transitionToOpenState();
+                    breaker.acquirePermission();
+                    return first;
+                })
+                .build();
+        Orders orders = target(install(
+                Feign.builder().client(new feign.okhttp.OkHttpClient(twice)),
+                fast().maxAttempts(1).build()));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(FeignOutcomeUnknownException.class)
+                .hasCauseInstanceOf(CallNotPermittedException.class);
+        assertThat(received()).hasSize(1);
+        assertEnd(UNKNOWN, 1);
+    }
+
+    /** It was the refusal, which reads as "nothing was sent". */
+    @Test
+    void callWhoseOwnRetryingClientIsRefusedAfterItSentIsUnknown() {
+        alwaysGet(aResponse().withFault(Fault.EMPTY_RESPONSE));
+        Client sending = okHttp();
+        Client retrying = (request, options) -> {
+            breaker.acquirePermission();
+            try {
+                return sending.execute(request, options);
+            } catch (IOException e) {
+                breaker.transitionToOpenState();
+                breaker.acquirePermission();
+                throw e;
+            }
+        };
+        Orders orders = target(
+                install(Feign.builder().client(retrying), fast().maxAttempts(1).build()));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(FeignOutcomeUnknownException.class)
+                .hasCauseInstanceOf(CallNotPermittedException.class);
+        assertEnd(UNKNOWN, 1);
     }
 
     @Test

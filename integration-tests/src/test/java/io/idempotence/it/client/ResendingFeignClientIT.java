@@ -159,6 +159,12 @@ class ResendingFeignClientIT {
         try (FeignHttpClient.Running running = client.start()) {
             assertNotSent(running.builder(), orders -> orders.create("x"));
         }
+        // HttpURLConnection may have sent it before.
+        if (client != FeignHttpClient.DEFAULT && client != FeignHttpClient.ASYNC_DEFAULT) {
+            try (FeignHttpClient.Running running = client.start()) {
+                assertNotSent(running.builder(), Orders::tick);
+            }
+        }
     }
 
     private enum SendingOnce {

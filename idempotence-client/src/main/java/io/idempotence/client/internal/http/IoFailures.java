@@ -10,11 +10,22 @@ import java.net.ProtocolException;
 import java.net.UnknownHostException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
+import java.util.Set;
 import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLPeerUnverifiedException;
 
 /** The meaning of I/O failures for the request. */
 public final class IoFailures {
+    /** Each is thrown before there is a connection. By name: Apache HttpClient need not be there, nor the module of java.net.http. */
+    private static final Set<String> WITHOUT_CONNECTION = Set.of(
+            "java.net.http.HttpConnectTimeoutException",
+            "org.apache.hc.client5.http.ConnectTimeoutException",
+            "org.apache.hc.core5.http.ConnectionRequestTimeoutException");
+
+    /** What a blocking client calls to get a connection, and to make it one of TLS. */
+    private static final Set<String> CONNECTING =
+            Set.of("java.net.Socket#connect", "sun.security.ssl.SSLSocketImpl#startHandshake");
+
     private IoFailures() {}
 
     /** Whether no byte of the request was sent: there was no connection, or OkHttp's executor rejected the call. */
@@ -22,7 +33,9 @@ public final class IoFailures {
         if (!(e instanceof ConnectException
                 || e instanceof UnknownHostException
                 || e instanceof NoRouteToHostException
-                || isRejected(e))) {
+                || WITHOUT_CONNECTION.contains(e.getClass().getName())
+                || isRejected(e)
+                || isOfConnecting(e))) {
             return false;
         }
         // OkHttp repeats requests by itself and throws the last failure with the earlier ones suppressed.
@@ -32,6 +45,19 @@ public final class IoFailures {
             }
         }
         return true;
+    }
+
+    /**
+     * Where it was thrown tells it. A timeout of connecting has the class of any other, and a socket that is closed meanwhile says
+     * nothing but that. Without a stack trace it is not known.
+     */
+    private static boolean isOfConnecting(IOException e) {
+        for (StackTraceElement frame : e.getStackTrace()) {
+            if (CONNECTING.contains(frame.getClassName() + "#" + frame.getMethodName())) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static boolean isRejected(IOException e) {

@@ -54,6 +54,7 @@ public final class Watchdog {
         private volatile boolean aborted;
         private volatile @Nullable IOException reported;
         private volatile @Nullable ScheduledFuture<?> looks;
+        private volatile @Nullable Departure departure;
 
         private Watch(Deadline deadline, @Nullable Thread thread) {
             this.deadline = deadline;
@@ -68,6 +69,16 @@ public final class Watchdog {
         /** Adds an action that ends the exchange. It may run in any thread, and more than once. */
         public void exit(Runnable exit) {
             exits.add(exit);
+        }
+
+        /** The HTTP client tells when the request leaves that is handed to it now. */
+        public void departs(Departure own) {
+            departure = own;
+        }
+
+        /** That of the last request; null if its HTTP client does not tell. */
+        public @Nullable Departure departure() {
+            return departure;
         }
 
         /** Ends the watch, because the attempt is over. The caller reads the rest of the response. */
