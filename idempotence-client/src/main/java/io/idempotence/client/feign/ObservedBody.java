@@ -25,8 +25,11 @@ final class ObservedBody implements Response.Body {
     /** Longer error bodies are left to whoever reads them. */
     private static final int LONGEST_ERROR = 1 << 20;
 
-    /** Apache HttpClient takes the length away from a response that it decompresses. What was compressed has an end of its own. */
-    private static final String DECOMPRESSING = "Decompress";
+    /**
+     * Apache HttpClient takes the length away from a response that it decompresses. What was compressed has an end of its own. Its stream
+     * has this in its name, and so have those of Commons Compress, which it uses if it is there.
+     */
+    private static final String DECOMPRESSING = "compress";
 
     private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
     /** HttpURLConnection leaves the body of these aside if that of the request was streamed. */
@@ -156,7 +159,7 @@ final class ObservedBody implements Response.Body {
         try {
             InputStream in = delegate.asInputStream();
             decompresses = in instanceof InflaterInputStream
-                    || in.getClass().getSimpleName().contains(DECOMPRESSING);
+                    || in.getClass().getName().toLowerCase(Locale.ROOT).contains(DECOMPRESSING);
             return new ObservedStream(in, seen, watch, expected, endsReads);
         } catch (IOException e) {
             seen.bodyFailed(e);

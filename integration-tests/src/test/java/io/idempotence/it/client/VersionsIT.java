@@ -12,6 +12,7 @@ import io.github.resilience4j.retry.Retry;
 import java.nio.file.Path;
 import okhttp3.OkHttpClient;
 import okio.Buffer;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,6 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class VersionsIT {
     private static final String FEIGN = System.getProperty("idempotence.test.feign");
     private static final String RESILIENCE4J = System.getProperty("idempotence.test.resilience4j");
+    private static final String HTTPCLIENT5 = System.getProperty("idempotence.test.httpclient5");
     private static final String OKHTTP = System.getProperty("idempotence.test.okhttp");
 
     @ParameterizedTest
@@ -42,6 +44,11 @@ class VersionsIT {
     void versionOfOkHttpIsThatOfTheRun() {
         assertThat(jar(OkHttpClient.class)).endsWith("-" + OKHTTP + ".jar");
         assertThat(jar(Buffer.class).equals("okio-jvm-3.6.0.jar")).isEqualTo(OKHTTP.startsWith("4."));
+    }
+
+    @Test
+    void versionOfApacheHttpClientIsThatOfTheRun() {
+        assertThat(jar(CloseableHttpClient.class)).isEqualTo("httpclient5-" + HTTPCLIENT5 + ".jar");
     }
 
     private static String jar(Class<?> type) {
