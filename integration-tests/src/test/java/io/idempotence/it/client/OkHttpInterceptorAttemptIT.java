@@ -2,35 +2,25 @@ package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
-import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
-import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
-import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.metrics.IdempotenceClientMetrics;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
-import io.idempotence.client.okhttp.OkHttpRequestRefusedException;
-import io.idempotence.http.Refusal;
-import io.idempotence.it.wire.FullBacklog;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
-import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import javax.net.ssl.SSLException;
 import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
 import okhttp3.RequestBody;
@@ -38,85 +28,12 @@ import okhttp3.Response;
 import okio.BufferedSink;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * What OkHttp without Feign makes of everything that can happen to an attempt: the table "What happened to an attempt" in the
- * client design.
- */
+/** What the client half makes of an attempt where OkHttp has a way of its own; {@link OkHttpInterceptorContractIT} has the rest. */
 class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
-
-    // ---- no connection
-
-    @Test
-    void refusedConnectionIsTriedAgainAndNothingIsUnknown() {
-        String nobody = nobody();
-        OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, to(nobody))).isExactlyInstanceOf(ConnectException.class);
-        assertEnd(FAILED, 3);
-    }
-
-    @Test
-    void connectTimeoutIsCutToWhatIsLeftOfTheDeadline() throws IOException {
-        try (FullBacklog full = new FullBacklog()) {
-            OkHttpClient client = built(IdempotentOkHttp.install(
-                    plain().connectTimeout(Duration.ofMinutes(1)),
-                    fast().deadline(Duration.ofMillis(300)).build(),
-                    "orders"));
-            long start = System.nanoTime();
-            assertThatThrownBy(() -> send(client, to(full.url()))).isInstanceOf(SocketTimeoutException.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
-            assertEnd(FAILED, 1);
-        }
-    }
-
-    @Test
-    void certificateThatIsNotTrustedIsFinal() {
-        OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, to("https://127.0.0.1:" + provider.httpsPort())))
-                .isInstanceOf(SSLException.class);
-        assertEnd(FAILED, 1);
-        assertThat(received()).isEmpty();
-    }
-
     // ---- sent, and no answer
-
-    @Test
-    void answerLaterThanTheReadTimeoutIsAskedForAgain() throws IOException {
-        attempt(1, ok().withFixedDelay(20_000));
-        // On a busy machine later answers may be late as well.
-        OkHttpClient client = installed(fast().maxAttempts(50), builder -> builder.readTimeout(Duration.ofMillis(500)));
-        assertThat(ok(client, order())).isEqualTo(OK);
-        assertOneId();
-        assertThat(attempts()).startsWith("1", "2");
-        assertThat(events.get(0).result()).isEqualTo(SUCCEEDED);
-    }
-
-    @ParameterizedTest
-    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "MALFORMED_RESPONSE_CHUNK")
-    void lostAnswerIsAskedForAgainWithTheSameId(Fault fault) throws IOException {
-        attemptsUpTo(2, aResponse().withFault(fault));
-        assertThat(ok(installed(), order())).isEqualTo(OK);
-        assertOneId();
-        assertThat(attempts()).containsExactly("1", "2", "3");
-        assertEnd(SUCCEEDED, 3);
-    }
-
-    @ParameterizedTest
-    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "MALFORMED_RESPONSE_CHUNK")
-    void answerThatIsAlwaysLostIsUnknownAndTheExceptionCarriesTheId(Fault fault) {
-        alwaysGet(aResponse().withFault(fault));
-        OkHttpClient client = installed();
-        OkHttpOutcomeUnknownException unknown =
-                catchThrowableOfType(OkHttpOutcomeUnknownException.class, () -> send(client, order()));
-        assertThat(unknown.attempts()).isEqualTo(3);
-        assertThat(unknown.lastCause()).isInstanceOf(IOException.class);
-        assertThat(ids()).isNotEmpty().allMatch(id -> id.equals("\"" + unknown.id() + "\""));
-        assertEnd(UNKNOWN, 3);
-    }
 
     /** The caller reads it, after the call: nothing of ours can try again by then. */
     @Test
@@ -155,77 +72,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(received()).hasSize(3);
     }
 
-    // ---- statuses
-
-    @ParameterizedTest
-    @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
-    void statusThatMayBeAnotherNextTimeIsTriedAgain(int status) throws IOException {
-        attemptsUpTo(2, status(status));
-        assertThat(ok(installed(), order())).isEqualTo(OK);
-        assertOneId();
-        assertThat(attempts()).containsExactly("1", "2", "3");
-        assertEnd(SUCCEEDED, 3);
-    }
-
-    /** As OkHttp does: an error status is an answer. */
-    @ParameterizedTest
-    @ValueSource(ints = {408, 425, 429, 500, 503})
-    void statusThatStaysIsTheAnswer(int status) throws IOException {
-        alwaysGet(status(status));
-        try (Response response = send(installed(), order())) {
-            assertThat(response.code()).isEqualTo(status);
-            assertThat(response.body().string()).isEqualTo("status " + status);
-        }
-        assertThat(attempts()).containsExactly("1", "2", "3");
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {502, 504})
-    void gatewayThatGivesUpLeavesTheOutcomeUnknown(int status) {
-        alwaysGet(status(status));
-        OkHttpClient client = installed();
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
-        assertEnd(UNKNOWN, 3);
-        assertNothingIsHeld(client);
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {500, 502, 503, 504, 429})
-    void storedErrorIsFinal(int status) throws IOException {
-        alwaysGet(status(status).withHeader("Idempotent-Replayed", "true"));
-        assertThat(status(installed(), order())).isEqualTo(status);
-        assertThat(received()).hasSize(1);
-        assertEnd(REPLAYED, 1);
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {400, 401, 403, 404, 409, 412, 422, 501})
-    void answerOfTheOperationIsFinal(int status) throws IOException {
-        alwaysGet(status(status));
-        assertThat(status(installed(), order())).isEqualTo(status);
-        assertThat(received()).hasSize(1);
-    }
-
-    @Test
-    void answerOfTheOperationSettlesAnEarlierDoubtAndALoginsDoesNot() throws IOException {
-        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
-        attempt(2, status(422));
-        OkHttpClient client = installed();
-        assertThat(status(client, order())).isEqualTo(422);
-        attempt(2, status(401));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
-    }
-
     // ---- Retry-After
-
-    @ParameterizedTest
-    @CsvSource({"Retry-After,1", "Retry-After,soon", "Retry-After,-1", "Retry-After-Ms,5"})
-    void unavailableServerIsAskedAgainAfterTheTimeItNames(String header, String value) throws IOException {
-        attempt(1, status(503).withHeader(header, value));
-        assertThat(ok(installed(), order())).isEqualTo(OK);
-        assertOneId();
-        assertThat(received()).hasSize(2);
-    }
 
     /**
      * OkHttp sends a 408 again by itself unless it is told to wait, a 503 only if it is told not to: once, and nothing but digits
@@ -237,10 +84,10 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
                 || (status == 408 || status == 503) && seconds && row.value().equals("0");
     }
 
-    /** What OkHttp sends again by itself has the same ID and is part of the attempt. */
+    /** Whatever stands beside the status. */
     @ParameterizedTest
     @MethodSource("io.idempotence.it.client.RetryAfterTable#soon")
-    void everyStatusToTryAgainObeysTheTimeBesideIt(RetryAfterTable.Row row) throws IOException {
+    void whatOkHttpSendsAgainByItselfIsPartOfTheAttempt(RetryAfterTable.Row row) throws IOException {
         OkHttpClient client = installed();
         for (int status : RetryAfterTable.STATUSES) {
             provider.resetAll();
@@ -256,23 +103,6 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
             assertEnd(SUCCEEDED, 2);
             assertThat(events.get(0).requests()).isEqualTo(2);
         }
-    }
-
-    @ParameterizedTest
-    @MethodSource("io.idempotence.it.client.RetryAfterTable#tooLate")
-    void everyStatusToTryAgainEndsTheCallWithATimeBeyondTheDeadlineBesideIt(RetryAfterTable.Row row)
-            throws IOException {
-        OkHttpClient client = installed();
-        for (int status : RetryAfterTable.STATUSES) {
-            provider.resetAll();
-            events.clear();
-            alwaysGet(row.beside(status));
-            assertAnswerOrUnknown(client, status);
-            assertOneId();
-            assertThat(attempts()).as("status %s", status).containsExactly("1");
-            assertThat(received()).hasSize(isRepeatedByOkHttp(status, row) ? 2 : 1);
-        }
-        assertNothingIsHeld(client);
     }
 
     /** OkHttp throws where it looks whether to try again by itself, after the request may have been carried out. */
@@ -301,18 +131,6 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
             assertThat(status(client, order())).isEqualTo(status);
             assertEnd(FAILED, 1);
         }
-    }
-
-    /** OkHttp repeats such a request once by itself; with our ID that is safe, and it is no attempt of ours. */
-    @Test
-    void retryAfterZeroThatOkHttpObeysByItselfIsPartOfTheAttempt() throws IOException {
-        attempt(1, status(503).withHeader("Retry-After", "0"));
-        assertThat(ok(installed(), order())).isEqualTo(OK);
-        assertOneId();
-        assertThat(received().stream().map(request -> header(request, "Idempotency-Attempt")))
-                .containsExactly("1", "1", "2");
-        assertEnd(SUCCEEDED, 2);
-        assertThat(events.get(0).requests()).isEqualTo(2);
     }
 
     /** What OkHttp repeats by itself is none. */
@@ -357,68 +175,6 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(received()).hasSize(1);
     }
 
-    // ---- refusals
-
-    @ParameterizedTest
-    @CsvSource({"key-missing,400", "key-invalid,400", "key-reused,422", "result-unavailable,409"})
-    void refusalIsFinalAndTyped(String code, int status) {
-        alwaysGet(refusal(code, status));
-        OkHttpClient client = installed();
-        OkHttpRequestRefusedException refused =
-                catchThrowableOfType(OkHttpRequestRefusedException.class, () -> send(client, order()));
-        assertThat(refused.refusal()).isEqualTo(Refusal.ofCode(code).orElseThrow());
-        assertThat("\"" + refused.id().orElseThrow() + "\"").isEqualTo(ids().get(0));
-        assertThat(received()).hasSize(1);
-        assertEnd(REFUSED, 1);
-        assertNothingIsHeld(client);
-    }
-
-    @Test
-    void refusalOutcomeUnknownIsTheUnknownWithTheId() {
-        alwaysGet(refusal("outcome-unknown", 409));
-        OkHttpClient client = installed();
-        OkHttpOutcomeUnknownException unknown =
-                catchThrowableOfType(OkHttpOutcomeUnknownException.class, () -> send(client, order()));
-        assertThat("\"" + unknown.id() + "\"").isEqualTo(ids().get(0));
-        assertThat(received()).hasSize(1);
-        assertEnd(UNKNOWN, 1);
-    }
-
-    @Test
-    void storageThatStaysAwayIsTypedAtTheEnd() {
-        alwaysGet(refusal("storage-unavailable", 503));
-        OkHttpClient client = installed();
-        OkHttpRequestRefusedException refused =
-                catchThrowableOfType(OkHttpRequestRefusedException.class, () -> send(client, order()));
-        assertThat(refused.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        assertEnd(REFUSED, 3);
-    }
-
-    @Test
-    void executionInProgressIsPolledAndCostsNoAttempt() throws IOException {
-        ResponseDefinitionBuilder inProgress = refusal("in-progress", 409).withHeader("Retry-After-Ms", "2");
-        requestsGet(inProgress, inProgress, inProgress, inProgress, inProgress);
-        IdempotenceClientConfig config = fast().maxAttempts(1).budget(5, 5, 0).build();
-        OkHttpClient client = built(IdempotentOkHttp.install(plain(), config, "orders"));
-        assertThat(ok(client, order())).isEqualTo(OK);
-        assertThat(received()).hasSize(6);
-        assertOneId();
-        assertThat(attempts()).containsExactly("1");
-        assertThat(config.budget("orders").available()).isEqualTo(5);
-        assertEnd(SUCCEEDED, 1);
-        assertNothingIsHeld(client);
-    }
-
-    @Test
-    void executionInProgressForEverIsUnknownAtTheDeadline() {
-        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
-        OkHttpClient client = installed(fast().deadline(Duration.ofMillis(700)));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
-        assertThat(received()).hasSizeGreaterThan(1);
-        assertOneId();
-        assertEnd(UNKNOWN, 1);
-    }
-
     /** Held for as long as this side listens, and no longer. */
     @Test
     void serverIsAskedToHoldADuplicateNoLongerThanTheReadTimeout() throws IOException {
@@ -433,29 +189,6 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     }
 
     // ---- limits
-
-    @Test
-    void emptyBudgetEndsTheRetries() throws IOException {
-        alwaysGet(status(500));
-        IdempotenceClientConfig config = fast().maxAttempts(9).budget(10, 5, 1).build();
-        OkHttpClient client = built(IdempotentOkHttp.install(plain(), config, "orders"));
-        assertThat(status(client, order())).isEqualTo(500);
-        assertThat(received()).hasSize(3);
-        assertThat(config.budget("orders").available()).isZero();
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {0, 60_000})
-    void attemptThatHangsEndsAtTheDeadlineHoweverLongItsOwnTimeout(int readTimeoutMillis) {
-        alwaysGet(ok().withFixedDelay(2_000));
-        OkHttpClient client = built(IdempotentOkHttp.install(
-                plain().readTimeout(Duration.ofMillis(readTimeoutMillis)),
-                fast().deadline(Duration.ofMillis(400)).build()));
-        assertThatThrownBy(() -> send(client, order()))
-                .isInstanceOf(OkHttpOutcomeUnknownException.class)
-                .hasCauseInstanceOf(SocketTimeoutException.class);
-        assertEnd(UNKNOWN, 1);
-    }
 
     // ---- bodies
 
