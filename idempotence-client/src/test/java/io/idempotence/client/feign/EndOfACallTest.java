@@ -374,17 +374,6 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(server.requests().get(0).body()).isEqualTo("x");
     }
 
-    /** No read of it ever waits for long, so that no timeout sees it. */
-    @Test
-    void answerThatDripsEndsWithTheDeadline() {
-        String body = "x".repeat(100_000);
-        server.answer(Reply.ok(body).drip(Duration.ofMillis(20)));
-        Orders orders = orders(fast().deadline(Duration.ofMillis(600)).build());
-        assertThatThrownBy(() -> orders.create("x"))
-                .isInstanceOf(FeignOutcomeUnknownException.class)
-                .hasStackTraceContaining("the deadline of the call is over");
-    }
-
     @Test
     void callerWhoReadsTheAnswerHimselfHasAllTheTimeHeLikes() throws Exception {
         server.answer(Reply.ok("x".repeat(10_000)).drip(Duration.ofMillis(20)));
@@ -502,14 +491,6 @@ class EndOfACallTest extends FeignTestBase {
         Orders orders = orders(fast().build(), b -> b.client(spy).options(readTimeout(readTimeoutMillis)));
         assertThat(orders.create("x")).isEqualTo("ok");
         return timeouts;
-    }
-
-    @Test
-    void endlessTimeoutIsCutToTheDeadline() {
-        server.answer(Reply.hang());
-        Orders orders = orders(fast().deadline(Duration.ofMillis(300)).build(), b -> b.options(readTimeout(0)));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
-        assertThat(server.requests()).hasSize(1);
     }
 
     @Test
