@@ -46,10 +46,6 @@ record Address(
         });
     }
 
-    boolean isSecure() {
-        return scheme.equalsIgnoreCase("https");
-    }
-
     Origin origin() {
         String hostAndPort = authority.substring(authority.indexOf('@') + 1);
         int colon = portAt(hostAndPort);

@@ -180,10 +180,10 @@ class DeadlinesIT {
         try (StandingServer server = new StandingServer(cell.stage);
                 FeignHttpClient.Running running = cell.start()) {
             Orders orders = orders(running, server, DEADLINE);
-            try (Yardstick yardstick = new Yardstick(DEADLINE)) {
+            try (Yardstick yardstick = new Yardstick()) {
                 Ended ended = new Ended(() -> orders.create(cell.stage.body()));
                 ended.awaitEnd();
-                assertEndsInTime(ended.since(ended.began).minus(DEADLINE), yardstick);
+                ended.assertInTime(ended.since(ended.began).minus(DEADLINE), yardstick);
                 ended.assertOutcome(cell, server);
             }
         }
@@ -201,12 +201,12 @@ class DeadlinesIT {
             Ended ended = new Ended(() -> orders.create(cell.stage.body()));
             server.awaitRequest();
             ended.awaitStandstill();
-            try (Yardstick yardstick = new Yardstick(Duration.ZERO)) {
+            try (Yardstick yardstick = new Yardstick()) {
                 long interrupted = System.nanoTime();
                 ended.thread.interrupt();
                 ended.awaitEnd();
                 assertThat(ended.keptItsFlag).isTrue();
-                assertEndsInTime(ended.since(interrupted), yardstick);
+                ended.assertInTime(ended.since(interrupted), yardstick);
             }
             if (!cell.stage.isBeforeConnection()) {
                 ended.assertOutcome(cell, server);
@@ -223,13 +223,13 @@ class DeadlinesIT {
         try (StandingServer server = new StandingServer(cell.stage);
                 FeignHttpClient.Running running = cell.start()) {
             Orders orders = orders(running, server, deadline);
-            try (Yardstick yardstick = new Yardstick(deadline)) {
+            try (Yardstick yardstick = new Yardstick()) {
                 Ended ended = new Ended(() -> orders.create(cell.stage.body()));
                 ended.awaitStandstill();
                 ended.thread.interrupt();
                 ended.awaitEnd();
                 assertThat(ended.keptItsFlag).isTrue();
-                assertEndsInTime(ended.since(ended.began).minus(deadline), yardstick);
+                ended.assertInTime(ended.since(ended.began).minus(deadline), yardstick);
             }
         }
     }
@@ -241,8 +241,9 @@ class DeadlinesIT {
         assertThat(cell.endsAtTheDeadline()).isFalse();
         try (StandingServer server = new StandingServer(cell.stage);
                 FeignHttpClient.Running running = cell.start()) {
-            Orders orders = orders(running, server, DEADLINE);
+            Orders orders = orders(running, server, Duration.ofSeconds(3)); // long enough to send before it
             Ended ended = new Ended(() -> orders.create(cell.stage.body()));
+            server.awaitRequest();
             await().until(() -> Thread.getAllStackTraces().entrySet().stream()
                     .anyMatch(thread -> thread.getKey().getName().equals("idempotence-background")
                             && Stream.of(thread.getValue())
@@ -272,11 +273,11 @@ class DeadlinesIT {
                 });
                 FeignHttpClient.Running running = client.start()) {
             Orders orders = WireMockTestBase.target(installed(running, DEADLINE), server.url());
-            try (Yardstick yardstick = new Yardstick(DEADLINE)) {
+            try (Yardstick yardstick = new Yardstick()) {
                 Ended ended = new Ended(() -> orders.create("x"));
                 ended.awaitEnd();
                 over.countDown();
-                assertEndsInTime(ended.since(ended.began).minus(DEADLINE), yardstick);
+                ended.assertInTime(ended.since(ended.began).minus(DEADLINE), yardstick);
                 assertThat(ended.thrown).isInstanceOf(OutcomeUnknown.class);
             }
         }
@@ -301,14 +302,6 @@ class DeadlinesIT {
                     + " |");
         }
         return table;
-    }
-
-    /**
-     * A call must not end before its deadline, but for the grain of clocks. Nor more than half a second after it, on a machine that is
-     * not late itself.
-     */
-    private static void assertEndsInTime(Duration overtime, Yardstick yardstick) {
-        assertThat(overtime).isGreaterThan(EARLIEST).isLessThan(MOST.plus(yardstick.lateness()));
     }
 
     private static Orders orders(FeignHttpClient.Running running, StandingServer server, Duration deadline) {
@@ -371,9 +364,25 @@ class DeadlinesIT {
         void assertOutcome(Cell cell, StandingServer server) {
             if (server.received) {
                 assertThat(thrown).isInstanceOf(OutcomeUnknown.class);
-            } else if (cell.stage.isBeforeConnection() && cell.tellsThatItDidNotConnect()) {
+            } else if (cell.stage.isBeforeConnection() && cell.tellsThatItDidNotConnect() && !isGivenUp(cell)) {
                 assertThat(thrown).isInstanceOf(FeignException.class).isNotInstanceOf(OutcomeUnknown.class);
             }
+        }
+
+        /**
+         * A call must not end before its deadline, but for the grain of clocks. Nor more than half a second after it, on a machine that
+         * is not late itself.
+         */
+        void assertInTime(Duration overtime, Yardstick yardstick) {
+            assertThat(overtime)
+                    .as("the call ended with %s", thrown)
+                    .isGreaterThan(EARLIEST)
+                    .isLessThan(MOST.plus(yardstick.lateness()));
+        }
+
+        /** An asynchronous client that a late machine keeps from ending in time is not waited for. */
+        private boolean isGivenUp(Cell cell) {
+            return cell.client.isAsync() && since(began).compareTo(DEADLINE.plusMillis(250)) >= 0;
         }
 
         Duration since(long nanos) {
@@ -411,13 +420,17 @@ class DeadlinesIT {
             try {
                 while (true) {
                     Socket socket = listener.accept();
-                    synchronized (accepted) {
-                        accepted.add(socket);
-                    }
+                    keep(socket);
                     threads.execute(() -> serve(socket));
                 }
             } catch (IOException e) {
                 // closed
+            }
+        }
+
+        private void keep(Socket socket) {
+            synchronized (accepted) {
+                accepted.add(socket);
             }
         }
 
@@ -429,6 +442,8 @@ class DeadlinesIT {
                     return;
                 }
                 Socket open = stage.isTls() ? TestTls.accept(socket) : socket;
+                // The JDK closes a TLS socket that is garbage.
+                keep(open);
                 if (stage.isOfRequestBody()
                         ? open.getInputStream().read() >= 0
                         : RawServer.read(open.getInputStream()) != null) {

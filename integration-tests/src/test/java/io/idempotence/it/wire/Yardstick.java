@@ -1,68 +1,38 @@
 package io.idempotence.it.wire;
 
-import static io.idempotence.it.wire.Latches.awaitLatch;
-
-import java.io.IOException;
-import java.io.InputStream;
-import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
 import java.time.Duration;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How late this machine is at this moment: a thread waits in a read, a timer has another thread close its socket, and that is all. What
- * is measured beside it may be as late without a fault of its own.
+ * How late this machine is: a thread that has nothing to do but wake up adds up by how much it does so too late. What is measured beside
+ * it may be as late without a fault of its own.
  */
 public final class Yardstick implements AutoCloseable {
-    private final long due;
-    private final ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-    private final Socket waiting = new Socket(listener.getInetAddress(), listener.getLocalPort());
-    private final Socket silent = listener.accept();
-    private final ScheduledExecutorService threads = Executors.newScheduledThreadPool(3);
-    private final CountDownLatch end = new CountDownLatch(1);
-    private volatile long endedAt;
+    private static final long PULSE_MILLIS = 5;
 
-    /** @param delay until the read is ended */
-    public Yardstick(Duration delay) throws IOException {
-        due = System.nanoTime() + delay.toNanos();
-        threads.execute(this::read);
-        threads.schedule(() -> threads.execute(this::stop), delay.toNanos(), TimeUnit.NANOSECONDS);
+    private final ScheduledExecutorService pulse = Executors.newSingleThreadScheduledExecutor();
+    private long before = System.nanoTime();
+    private volatile long late;
+
+    public Yardstick() {
+        pulse.scheduleWithFixedDelay(this::beat, PULSE_MILLIS, PULSE_MILLIS, TimeUnit.MILLISECONDS);
     }
 
-    private void read() {
-        try {
-            InputStream in = waiting.getInputStream();
-            in.read();
-        } catch (IOException e) {
-            // closed
-        }
-        endedAt = System.nanoTime();
-        end.countDown();
+    private void beat() {
+        long now = System.nanoTime();
+        late += Math.max(0, now - before - TimeUnit.MILLISECONDS.toNanos(PULSE_MILLIS));
+        before = now;
     }
 
-    private void stop() {
-        try {
-            waiting.close();
-        } catch (IOException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    /** By how much the read ended later than it was due. */
+    /** The sum, since it began. */
     public Duration lateness() {
-        awaitLatch(end);
-        return Duration.ofNanos(Math.max(0, endedAt - due));
+        return Duration.ofNanos(late);
     }
 
     @Override
-    public void close() throws IOException {
-        threads.shutdownNow();
-        waiting.close();
-        silent.close();
-        listener.close();
+    public void close() {
+        pulse.shutdownNow();
     }
 }

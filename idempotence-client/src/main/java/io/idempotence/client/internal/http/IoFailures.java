@@ -26,16 +26,21 @@ public final class IoFailures {
     private static final Set<String> CONNECTING =
             Set.of("java.net.Socket#connect", "sun.security.ssl.SSLSocketImpl#startHandshake");
 
+    /** HttpURLConnection connects again there if its connection was closed at the deadline: the request may have left over that one. */
+    private static final Set<String> CONNECTING_AGAIN =
+            Set.of("sun.net.www.protocol.http.HttpURLConnection#getInputStream");
+
     private IoFailures() {}
 
     /** Whether no byte of the request was sent: there was no connection, or OkHttp's executor rejected the call. */
     public static boolean certainlyNotSent(IOException e) {
         if (!(e instanceof ConnectException
-                || e instanceof UnknownHostException
-                || e instanceof NoRouteToHostException
-                || WITHOUT_CONNECTION.contains(e.getClass().getName())
-                || isRejected(e)
-                || isOfConnecting(e))) {
+                        || e instanceof UnknownHostException
+                        || e instanceof NoRouteToHostException
+                        || WITHOUT_CONNECTION.contains(e.getClass().getName())
+                        || isRejected(e)
+                        || isThrownIn(CONNECTING, e))
+                || isThrownIn(CONNECTING_AGAIN, e)) {
             return false;
         }
         // OkHttp repeats requests by itself and throws the last failure with the earlier ones suppressed.
@@ -47,13 +52,10 @@ public final class IoFailures {
         return true;
     }
 
-    /**
-     * Where it was thrown tells it. A timeout of connecting has the class of any other, and a socket that is closed meanwhile says
-     * nothing but that. Without a stack trace it is not known.
-     */
-    private static boolean isOfConnecting(IOException e) {
+    /** A timeout of connecting has the class of any other, and a socket that is closed meanwhile says nothing but that. */
+    private static boolean isThrownIn(Set<String> methods, IOException e) {
         for (StackTraceElement frame : e.getStackTrace()) {
-            if (CONNECTING.contains(frame.getClassName() + "#" + frame.getMethodName())) {
+            if (methods.contains(frame.getClassName() + "#" + frame.getMethodName())) {
                 return true;
             }
         }
