@@ -226,7 +226,7 @@ class StorageTroubleTest {
                 assertThat(idempotence.saveIfAbsent(id)).isTrue();
                 saved.set(true);
             } catch (StorageUnavailableException e) {
-                assertThat(e).hasMessageContaining("given back");
+                assertThat(e).hasMessageContaining("is being released");
             }
             return saved.get();
         });
