@@ -28,15 +28,13 @@ import org.jspecify.annotations.Nullable;
  * <tr><th>key</th><th>default</th><th>meaning</th></tr>
  * <tr><td>{@code header-style}</td><td>quoted</td><td>spelling of the ID on the wire: quoted or bare</td></tr>
  * <tr><td>{@code methods}</td><td>POST, PATCH</td><td>HTTP methods that carry an ID without {@code @Idempotent}</td></tr>
- * <tr><td>{@code generator.type}</td><td>uuid</td><td>uuid, application (needs {@code generator.application}) or snowflake
- * (needs {@code generator.node})</td></tr>
+ * <tr><td>{@code generator.type}</td><td>uuid</td><td>uuid, application or snowflake ({@code .application}, {@code .node})</td></tr>
  * <tr><td>{@code deadline}</td><td>10s</td><td>the time for a whole call: all attempts and waits</td></tr>
  * <tr><td>{@code retry.max-attempts}</td><td>3</td><td>attempts, the first one included</td></tr>
  * <tr><td>{@code retry.wait}</td><td>100ms</td><td>upper bound of the wait before attempt 2</td></tr>
  * <tr><td>{@code retry.multiplier}</td><td>2</td><td>factor from one bound to the next</td></tr>
  * <tr><td>{@code retry.max-wait}</td><td>2s</td><td>the largest bound</td></tr>
- * <tr><td>{@code retry.jitter}</td><td>1.0</td><td>the share of the bound that is random: 1.0 waits 0 to the bound, 0 waits
- * the bound</td></tr>
+ * <tr><td>{@code retry.jitter}</td><td>1.0</td><td>the random share of the bound: 1.0 waits 0 to the bound</td></tr>
  * <tr><td>{@code retry.statuses}</td><td>408, 425, 429, 500, 502, 503, 504</td><td>statuses that are retried</td></tr>
  * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server may hold a duplicate of a running request, in
  * whole seconds. Cut to half a second below the read timeout, which itself is cut to what is left of the deadline. 0s sends no
@@ -144,10 +142,7 @@ public final class IdempotenceClientConfig {
         return with(settings.forMethod(client, method));
     }
 
-    /**
-     * {@return the retry budget of a target, the same object for the same name. Beyond 1,000 names, all further names without settings of
-     * their own share one}
-     */
+    /** {@return the retry budget of a target; beyond 1,000 targets, all others without settings of their own share one} */
     public RetryBudget budget(String target) {
         return budgets.of(target);
     }
@@ -207,10 +202,7 @@ public final class IdempotenceClientConfig {
         return settings.get(ConfigKey.PREFER_WAIT);
     }
 
-    /**
-     * {@return how long the server half remembers an ID; {@link IdempotenceScope#resume} refuses older ones; 24 h by default, as in the
-     * server half}
-     */
+    /** {@return how long the server half remembers an ID, 24 h by default; {@link IdempotenceScope#resume} refuses older ones} */
     public Duration serverRetention() {
         return settings.get(ConfigKey.SERVER_RETENTION);
     }
@@ -225,9 +217,7 @@ public final class IdempotenceClientConfig {
         return Optional.ofNullable(listener);
     }
 
-    /**
-     * {@return the executor that starts the second and later attempts of calls that return a future; the common fork-join pool by default}
-     */
+    /** {@return the executor of later attempts of calls that return a future; the common fork-join pool by default} */
     public Executor executor() {
         return executor;
     }
