@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The asynchronous processing of one request, however it is started, dispatched and ended. */
+/** The asynchronous processing of one protected request: its starts, its dispatches and its end. */
 final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContext.Follower {
     private static final Logger LOG = LoggerFactory.getLogger(AsyncProcessing.class);
 
@@ -53,17 +53,19 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
     // ---- dispatch
 
-    /** What a handler gets in a dispatch. */
+    /** The request and response of the handler in an ASYNC dispatch. */
     record ForHandler(ServletRequest request, ServletResponse response) {}
 
     /**
-     * What the handler gets in an ASYNC dispatch: what it has started the processing with, around what has arrived.
+     * Returns what the handler gets in an ASYNC dispatch: the request and response with which it started the processing, around those that
+     * arrived.
      *
-     * @throws ServletException if the response of the dispatch before was not taken: only whoever throws makes a container cut it
+     * @throws ServletException if the response of the previous dispatch was not accepted. A container cuts a response short only if a
+     *     dispatch throws
      */
     ForHandler inDispatch(HttpServletRequest arrived, HttpServletResponse target) throws ServletException {
         if (notGiven != null) {
-            throw new ServletException("the container or a filter in front did not take a response", notGiven);
+            throw new ServletException("the container or a filter in front did not accept a response", notGiven);
         }
         HttpServletRequest ofHandler = arrived;
         if (!HeldRequest.reads(arrived, body)) {
@@ -82,7 +84,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         return new ForHandler(ofHandler, toHandler);
     }
 
-    /** Watches asynchronous processing that a filter in front has started: that is all that can be done about it. */
+    /** Watches asynchronous processing that a filter in front started. Its response is no longer held. */
     void adopt() {
         try {
             buffer.stopHolding();
@@ -95,7 +97,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
     // ---- start
 
-    /** The container chooses the request and response that go on, as if nobody followed. */
+    /** Lets the container choose the request and response, as it does without this filter. */
     @Override
     public AsyncContext startAsync() {
         if (seesDispatches || HeldResponse.isOfUndertow(response.target())) {
@@ -103,11 +105,11 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
             ServletRequest chosen = container.getRequest();
             ServletResponse to = container.getResponse();
             return HeldResponse.in(to, buffer) != null
-                    // Undertow chooses what the last filter has handed on.
+                    // Undertow chooses the pair that the last filter passed on.
                     ? started(new HeldAsyncContext(container, this, chosen, to, false, isOriginal(chosen, to)))
                     : started(new HeldAsyncContext(container, this, held(chosen), held(to), false, true));
         }
-        // Whatever is dispatched comes by only within what the container is given.
+        // This filter sees no dispatches. It observes them only through the pair that the container is given.
         HeldRequest chosen = held(Wrappers.innermost(container()));
         HeldResponse to = held(Wrappers.innermost(response.target()));
         return started(new HeldAsyncContext(container().startAsync(chosen, to), this, chosen, to, false, true));
@@ -123,7 +125,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
                 : new HeldResponse((HttpServletResponse) ofContainer, buffer);
     }
 
-    /** The container gets the response that has arrived here, and {@link #inDispatch} gives the handler its own again. */
+    /** Gives the container the response that arrived in this dispatch. {@link #inDispatch} gives the handler its own response again. */
     @Override
     public AsyncContext startAsync(ServletRequest ofHandler, ServletResponse toHandler) {
         boolean isHeld = HeldResponse.in(toHandler, buffer) != null;
@@ -137,7 +139,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
                 container, this, ofHandler, toHandler, isHeld && seesDispatches, isOriginal(ofHandler, toHandler)));
     }
 
-    /** Whether both would be the container's own if nobody followed. */
+    /** Whether both would be the container's own without this filter. */
     private boolean isOriginal(ServletRequest ofHandler, ServletResponse toHandler) {
         return ofHandler == request
                 && toHandler == response
@@ -159,7 +161,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         return started != null ? started : new HeldAsyncContext(container, this, request, response, false, true);
     }
 
-    /** A dispatch this filter will not see must not find its response held back. */
+    /** Stops holding the response before a dispatch that this filter does not see, because nothing would deliver it. */
     @Override
     public void beforeDispatch() {
         if (!seesDispatches) {
@@ -171,14 +173,14 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     }
 
     /**
-     * Ends asynchronous processing whose response could not be given, or only in part. To complete it would make that look whole, and only
-     * whoever throws in a dispatch makes a container cut it.
+     * Ends asynchronous processing whose response was not delivered, or only in part. Completing it would make the response look whole. A
+     * container cuts a response short only if a dispatch throws.
      */
     @Override
     public void abort(AsyncContext container, Throwable why) {
         if (!seesDispatches) {
             if (container.getTimeout() <= 0) {
-                // No timeout of the container ends it, and an end that looks whole is better than none.
+                // The container has no timeout, so nothing else would end the processing.
                 container.complete();
             }
             return;
@@ -202,7 +204,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
             if (buffer.passesThrough() && (!end.gaveUp() || buffer.isWhole())) {
                 end.finish();
             } else {
-                // The container gave up waiting, or its dispatch failed: the work may still be running somewhere.
+                // The container gave up waiting, or its dispatch failed. The work may still run.
                 end.endUnseen();
             }
             end.noErrorPageComes();
@@ -210,13 +212,13 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
         @Override
         public void onError(AsyncEvent event) {
-            // The client is gone, or a dispatch failed. onComplete follows; the work may still be running.
+            // The client disconnected, or a dispatch failed. onComplete follows. The work may still run.
             end.containerGaveUp();
         }
 
         @Override
         public void onStartAsync(AsyncEvent event) {
-            // started() above has added a listener of its own
+            // started() adds a listener for each start
         }
     }
 

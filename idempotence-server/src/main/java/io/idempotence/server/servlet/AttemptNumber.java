@@ -6,7 +6,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** Which attempt a request is, as its caller says. A hint: whatever is no number counts as the first, and is never refused. */
+/** The attempt number that a caller sends. It is a hint: a value that is not a number counts as 1 and is never refused. */
 final class AttemptNumber {
     private static final Pattern NUMBER = Pattern.compile("[1-9][0-9]{0,8}");
 

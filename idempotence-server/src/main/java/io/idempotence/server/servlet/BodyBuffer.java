@@ -6,11 +6,13 @@ import java.io.IOException;
 import java.nio.charset.Charset;
 
 /**
- * The body of a response as far as it is held: bytes, or text that is not encoded yet. One that is larger than the cap, or than the
- * memory that is left, can never be kept whole.
+ * The body of a response, as far as it is held in memory: bytes, or text that is not encoded yet. A body that exceeds the cap, or the
+ * memory that is left, is not held.
  */
 final class BodyBuffer {
-    /** How often a byte is in memory while its response is recorded: in a buffer that grows by doubling, encoded, and in the record. */
+    /**
+     * How many times a byte is in memory while its response is recorded: in a buffer that grows by doubling, encoded, and in the record.
+     */
     private static final int COPIES = 6;
 
     private final int cap;
@@ -32,12 +34,12 @@ final class BodyBuffer {
         return bytes.size() == 0 && chars.length() == 0;
     }
 
-    /** Reserves memory for more of the body; false if it does not fit. */
+    /** Reserves memory for more bytes or characters. Returns false if they do not fit. */
     boolean reserve(int more) {
         return bytes.size() + chars.length() <= cap - more && memory.reserve((long) COPIES * more);
     }
 
-    /** Gives up holding the body. */
+    /** Drops what is held, and holds nothing more. */
     void overflow() {
         oversize = true;
         clear();
@@ -64,14 +66,14 @@ final class BodyBuffer {
         return bytes.toByteArray();
     }
 
-    /** The text in bytes, which may have more of them than the cap. */
+    /** Returns the text as bytes. If they exceed the cap, the body is oversize. */
     byte[] encoded(String encoding) {
         byte[] encoded = chars.toString().getBytes(Charset.forName(encoding));
         oversize |= encoded.length > cap;
         return encoded;
     }
 
-    /** @param asText whether the handler has taken the writer */
+    /** @param asText whether the handler uses the writer */
     void writeTo(HttpServletResponse target, boolean asText) throws IOException {
         if (asText) {
             target.getWriter().append(chars);

@@ -3,37 +3,37 @@ package io.idempotence.server.servlet;
 import io.idempotence.internal.OptionalDependency;
 
 /**
- * What of a request body counts when two requests under one ID are compared. Method, path, query and media type always count; a
- * gzip coding and the boundary of a multipart body never do. Implementations are thread-safe and pure: equal input, equal output,
- * for as long as records live.
+ * The rule by which the bodies of two requests under one ID are compared. Method, path, query and media type are always compared; a gzip
+ * coding and the boundary of a multipart body never are. Implementations are thread-safe and pure: equal input gives equal output for as
+ * long as records exist.
  */
 @FunctionalInterface
 public interface BodyForm {
     /**
-     * The bytes that count.
+     * Returns the bytes to compare.
      *
-     * @param mediaType of the request, in lower case and without parameters; empty if it has none
-     * @param body unpacked; not to be changed
-     * @return bytes that are equal for bodies that mean the same, and differ for bodies that do not
+     * @param mediaType the request's, in lower case and without parameters; empty if it has none
+     * @param body the body without gzip coding; must not be changed
+     * @return bytes that are equal for bodies with the same meaning, and different for all others
      */
     byte[] of(String mediaType, byte[] body);
 
     /**
-     * Every byte counts.
+     * Compares every byte.
      *
-     * @return the default
+     * @return the default form
      */
     static BodyForm bytes() {
         return (mediaType, body) -> body;
     }
 
     /**
-     * For {@code application/json} and {@code …+json}: neither white space nor the order of an object's members counts, nor how a
-     * character is escaped. Numbers count as they are spelled: 1 and 1.0 differ. A body that is not strict JSON (RFC 8259), has a
-     * member twice in one object, or is nested deeper than 200, counts byte by byte.
+     * Compares {@code application/json} and {@code …+json} without regard to white space, the order of an object's members, and how a
+     * character is escaped. Numbers are compared as they are spelled: 1 and 1.0 differ. A body is compared byte by byte if it is not strict
+     * JSON (RFC 8259), has a member twice in one object, or is nested deeper than 200.
      *
      * @return a form for callers that write the same JSON in another order when they retry
-     * @throws IllegalStateException if there is no Gson, which reads the JSON
+     * @throws IllegalStateException if Gson, which reads the JSON, is not on the class path
      */
     static BodyForm canonicalJson() {
         OptionalDependency.require(

@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Warns once of a filter in front whose request gets past the forms that the idempotence filter holds. */
+/** A warning, logged once, about a filter in front whose request does not return the form fields that the idempotence filter holds. */
 final class BypassWarning {
     private static final Logger LOG = LoggerFactory.getLogger(BypassWarning.class);
 
@@ -17,9 +17,9 @@ final class BypassWarning {
     void give(Class<?> wrapper) {
         if (given.compareAndSet(false, true)) {
             LOG.warn(
-                    "The request of a filter in front, {}, does not ask its superclass for parameters, and the body that the container"
-                            + " would parse is read: handlers do not get the fields of a form; call super.getParameter and its"
-                            + " relatives there, or put that filter behind the idempotence filter",
+                    "A filter in front wraps the request in {}, which does not ask its superclass for parameters; the body is already"
+                            + " read, so that handlers do not get the fields of forms; call super.getParameter, getParameterValues,"
+                            + " getParameterNames and getParameterMap there, or put that filter behind the idempotence filter",
                     wrapper.getName());
         }
     }

@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The form of {@link BodyForm#canonicalJson()}: a digest of the value, with the members of every object in the order of their names. */
+/** The form of {@link BodyForm#canonicalJson()}: a digest of the value, with the members of every object sorted by name. */
 final class CanonicalJson implements BodyForm {
     private static final int DEEPEST = 200;
 
@@ -34,15 +34,15 @@ final class CanonicalJson implements BodyForm {
         }
     }
 
-    /** Half a surrogate pair, which an escape can spell, has no bytes of its own. */
+    /** Rejects half of a surrogate pair, which an escape can spell but UTF-8 cannot encode. */
     private static String encodable(String text) throws IOException {
         if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
-            throw new IOException("half a character");
+            throw new IOException("a lone surrogate");
         }
         return text;
     }
 
-    /** Digests of digests: no value can be spelled so that it looks like another one. */
+    /** Returns a digest of the digests of all nested values, so that no value can be spelled to look like another. */
     private static byte[] value(JsonReader json, int depth) throws IOException {
         if (depth > DEEPEST) {
             throw new IOException("nested too deeply");
@@ -55,7 +55,7 @@ final class CanonicalJson implements BodyForm {
                 json.beginObject();
                 while (json.hasNext()) {
                     if (members.put(encodable(json.nextName()), value(json, depth + 1)) != null) {
-                        throw new IOException("a member twice");
+                        throw new IOException("a duplicate member");
                     }
                 }
                 json.endObject();
@@ -71,7 +71,7 @@ final class CanonicalJson implements BodyForm {
             case STRING, NUMBER -> digest.add(encodable(json.nextString()));
             case BOOLEAN -> digest.add(Boolean.toString(json.nextBoolean()));
             case NULL -> json.nextNull();
-            default -> throw new IOException("no value");
+            default -> throw new IOException("not a JSON value");
         }
         return digest.digest();
     }

@@ -9,8 +9,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A query without what may change between two attempts: the order of parameters with different names, and how a byte is escaped.
- * Parameters of one name keep their order. No encoding is applied, so that bytes that are not text differ as well.
+ * A query without the differences that two attempts may have: the order of parameters with different names, and how a byte is escaped.
+ * Parameters of one name keep their order. No encoding is applied, so bytes that are not text differ as well.
  */
 final class CanonicalQuery {
     private final List<Parameter> parameters;
@@ -50,10 +50,10 @@ final class CanonicalQuery {
     /** @param value null if there is no equals sign */
     private record Parameter(Text name, @Nullable Text value) {}
 
-    /** A name or a value: its bytes, or itself where it is escaped in no valid way. */
+    /** A name or a value as unescaped bytes, or as it was sent if an escape is invalid. */
     private record Text(boolean unescaped, byte[] bytes) implements Comparable<Text> {
         static Text of(String text) {
-            // Of a character that is not ASCII, only the container knows which bytes the caller sent.
+            // For a character that is not ASCII, only the container has the bytes that the caller sent.
             boolean ascii = text.chars().allMatch(c -> c < 0x80);
             byte[] bytes = ascii ? FormRules.unescaped(text) : null;
             return bytes == null ? new Text(false, text.getBytes(StandardCharsets.UTF_8)) : new Text(true, bytes);

@@ -4,13 +4,13 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
-/** A response that the container makes from less than its bytes. */
+/** A response whose bytes the container produces: an error or a redirect. */
 sealed interface DeferredResponse {
     int status();
 
     void applyTo(HttpServletResponse response) throws IOException;
 
-    /** {@code sendError}. */
+    /** A call of {@code sendError}. */
     record Failure(int status, @Nullable String message) implements DeferredResponse {
         @Override
         public void applyTo(HttpServletResponse response) throws IOException {
@@ -22,7 +22,7 @@ sealed interface DeferredResponse {
         }
     }
 
-    /** {@code sendRedirect}. */
+    /** A call of {@code sendRedirect}. */
     record Redirect(String location, int status, boolean clearBuffer) implements DeferredResponse {
         @Override
         public void applyTo(HttpServletResponse response) throws IOException {
@@ -32,7 +32,7 @@ sealed interface DeferredResponse {
                 try {
                     response.sendRedirect(location, status, clearBuffer);
                 } catch (NoSuchMethodError servlet60) {
-                    // Recorded by a node whose container has Servlet 6.1.
+                    // The response was recorded in a container with Servlet 6.1, and this container has 6.0.
                     response.setStatus(status);
                     response.setHeader("Location", location);
                 }

@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.concurrent.Executor;
 
 /**
- * The dispatches of one request, shared by the thread that dispatches and the threads of asynchronous handlers. As an executor it runs
- * the listeners of non-blocking streams as a container would: on a thread of its own, after the dispatch.
+ * The dispatches of one request, shared by the thread that dispatches and the threads of asynchronous handlers. As an executor it runs the
+ * listeners of non-blocking streams as a container would: on another thread, after the dispatch.
  */
 final class Dispatches implements Executor {
     private final ClaimedExecution execution;
@@ -25,7 +25,7 @@ final class Dispatches implements Executor {
         this.container = container;
     }
 
-    /** @param arrived the request as the filters in front have it in this dispatch */
+    /** @param arrived the request as the filters in front pass it on in this dispatch */
     synchronized void enter(HttpServletRequest arrived) {
         container = arrived;
         dispatching = true;
@@ -33,12 +33,12 @@ final class Dispatches implements Executor {
         asyncStarted = false;
     }
 
-    /** The request as the filters in front have it in the latest dispatch. */
+    /** The request as the filters in front passed it on in the latest dispatch. */
     synchronized HttpServletRequest container() {
         return container;
     }
 
-    /** Whether the handler has completed its asynchronous processing in this dispatch. */
+    /** Ends the dispatch. Returns whether the handler completed its asynchronous processing in it. */
     boolean leave() {
         List<Runnable> tasks;
         boolean complete;
@@ -52,7 +52,10 @@ final class Dispatches implements Executor {
         return complete;
     }
 
-    /** A handler may complete and go on writing: a container ends the response only when the dispatch returns. */
+    /**
+     * Whether a handler that completes now does so within a dispatch. It may then go on writing, because a container ends the response only
+     * when the dispatch returns.
+     */
     synchronized boolean completesAfterDispatch() {
         completing |= dispatching;
         return dispatching;
@@ -84,7 +87,7 @@ final class Dispatches implements Executor {
         }
     }
 
-    /** A task of the handler that the container runs on a thread of its own. */
+    /** Wraps a task that the container runs on another thread, so that it runs inside the execution. */
     Runnable entered(Runnable task) {
         return () -> {
             Runnable leave = execution.enter();

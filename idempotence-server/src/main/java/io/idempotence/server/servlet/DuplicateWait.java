@@ -22,21 +22,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets a duplicate wait for the first attempt to end if its caller prefers that ({@code Prefer: wait=5}, RFC 7240, section 4.3).
+ * The wait of duplicates for the end of the first attempt, if their callers prefer it ({@code Prefer: wait=5}, RFC 7240, section 4.3).
  *
- * <p>A duplicate waits without a thread, and gets its response in an ASYNC dispatch, where that is sure to work: this filter sees such
- * dispatches, the servlet and every filter in front support asynchronous processing, and no filter in front holds the response back in
- * a way of its own. Elsewhere it waits on its thread, and only a few do at a time.
+ * <p>A duplicate waits without a thread, and gets its response in an ASYNC dispatch, if that is sure to work: this filter sees such
+ * dispatches, the servlet and every filter in front support asynchronous processing, and no filter in front holds the response back in a
+ * way of its own. Otherwise it waits on its thread, and only a few may do so at a time.
  */
 final class DuplicateWait {
     private static final Logger LOG = LoggerFactory.getLogger(DuplicateWait.class);
-    /** The request attribute with what was decided while the request waited. */
+    /** The request attribute with the decision that was made while the request waited. */
     private static final String DECIDED = DuplicateWait.class.getName();
 
     private static final Pattern WAIT =
             Pattern.compile("(?:^|[,;])\\s*wait\\s*=\\s*\"?([0-9]{1,9})\"?\\s*(?:$|[,;])", Pattern.CASE_INSENSITIVE);
 
-    /** Blocked threads are the container's, which the first attempt may need as well. */
+    /** The limit of blocked threads. They are the container's, and the first attempt may need one as well. */
     private static final int MAX_BLOCKED = 16;
 
     private final Duration longest;
@@ -46,7 +46,7 @@ final class DuplicateWait {
         this.longest = longest;
     }
 
-    /** How one request may wait. To be closed before its handler runs. */
+    /** The permission of one request to wait. Close it before its handler runs. */
     final class Turn implements AutoCloseable {
         private final HttpServletRequest request;
         private final HttpServletResponse response;
@@ -67,12 +67,12 @@ final class DuplicateWait {
             this.blocks = blocks;
         }
 
-        /** How long it may wait; zero if not at all. */
+        /** The longest wait; zero if the request may not wait. */
         Duration patience() {
             return patience;
         }
 
-        /** The decision; null if it comes in an ASYNC dispatch. */
+        /** Returns the decision, or null if it comes in an ASYNC dispatch. */
         @Nullable
         Decision await(IdempotenceId id, CompletableFuture<Decision> decision) {
             if (withoutThread && !decision.isDone()) {
@@ -91,13 +91,13 @@ final class DuplicateWait {
         }
     }
 
-    /** How a request may wait, as its caller prefers and this filter allows. */
+    /** Returns how a request may wait, from what its caller prefers and this filter allows. */
     Turn turn(HttpServletRequest request, HttpServletResponse response, boolean seesDispatches) {
         Duration patience = patience(request);
         if (patience.isZero()) {
             return new Turn(request, response, patience, false, false);
         }
-        // A filter in front may have started it, and then no other may.
+        // If a filter in front has started asynchronous processing, it cannot be started again.
         boolean withoutThread = seesDispatches
                 && request.isAsyncSupported()
                 && !request.isAsyncStarted()
@@ -106,7 +106,10 @@ final class DuplicateWait {
         return new Turn(request, response, withoutThread || blocks ? patience : Duration.ZERO, withoutThread, blocks);
     }
 
-    /** How long a request prefers to wait, and may; zero if it does not say so in a form we know. The first preference counts. */
+    /**
+     * Returns how long a request prefers to wait, up to the longest wait; zero without a preference in a known form. The first preference
+     * counts.
+     */
     private Duration patience(HttpServletRequest request) {
         for (String line : Collections.list(request.getHeaders(IdempotenceHeaders.PREFER))) {
             Matcher matcher = WAIT.matcher(line);
@@ -124,7 +127,8 @@ final class DuplicateWait {
             HttpServletResponse response,
             CompletableFuture<Decision> decision) {
         AsyncContext async = request.startAsync(request, response);
-        // The wait itself ends in time. A container that gave up would respond with nothing at all, as in a success.
+        // The wait has its own time limit. At a timeout, a container would send an empty response, which looks like a
+        // success.
         async.setTimeout(0);
         Leaving leaving = new Leaving(decision);
         async.addListener(leaving);
@@ -135,20 +139,20 @@ final class DuplicateWait {
         });
     }
 
-    /** Whatever happens, the request ends here or in its dispatch: no timeout would end it. */
+    /** Dispatches the request, or ends it if that fails, because no timeout would end it. */
     private static void dispatch(
             AsyncContext async, HttpServletRequest request, HttpServletResponse response, Decided decided) {
         try {
             request.setAttribute(DECIDED, decided);
         } catch (Throwable e) {
-            // A listener of the application, say.
+            // Perhaps a listener of the application threw.
             fail(async, response, e);
             return;
         }
         try {
             async.dispatch();
         } catch (IllegalStateException e) {
-            LOG.debug("A caller that waited is gone", e);
+            LOG.debug("The caller of a waiting duplicate disconnected", e);
         } catch (Throwable e) {
             fail(async, response, e);
         }
@@ -156,21 +160,21 @@ final class DuplicateWait {
 
     private static void fail(AsyncContext async, HttpServletResponse response, Throwable why) {
         LOG.error(
-                "A duplicate that waited cannot be dispatched to get its response; it gets a 500, and may be retried",
+                "A waiting duplicate could not be dispatched to get its response; it gets a 500 and may be retried",
                 why);
         try {
             response.sendError(HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
         } catch (IOException | RuntimeException e) {
-            LOG.warn("The container did not take the error of a duplicate that waited", e);
+            LOG.warn("The container did not accept the error response of a waiting duplicate", e);
         } finally {
             async.complete();
         }
     }
 
-    /** What was decided while a request waited, to be given in the ASYNC dispatch that follows. */
+    /** The decision for a request that waited, to be sent in the ASYNC dispatch that follows. */
     record Decided(DuplicateWait by, IdempotenceId id, Decision decision) {}
 
-    /** Takes what was decided while a request waited here; null if it did not wait, or has its response. */
+    /** Removes and returns the decision for a request that waited here; null if it did not wait, or if it already has its response. */
     @Nullable
     Decided takeDecided(HttpServletRequest request) {
         if (request.getAttribute(DECIDED) instanceof Decided decided && decided.by == this) {
@@ -188,11 +192,11 @@ final class DuplicateWait {
             decision.cancel(false);
             return new Decision.Refuse(Refusal.IN_PROGRESS, Duration.ofSeconds(1));
         } catch (ExecutionException e) {
-            throw new IllegalStateException("a wait never fails", e);
+            throw new IllegalStateException("the wait for a decision failed; expected a decision or a refusal", e);
         }
     }
 
-    /** The client is gone: nobody waits any more. */
+    /** A listener that cancels the wait when the request ends, for example because the client disconnected. */
     private static final class Leaving implements AsyncListener {
         private final CompletableFuture<Decision> decision;
         volatile boolean gone;
@@ -223,7 +227,7 @@ final class DuplicateWait {
 
         @Override
         public void onStartAsync(AsyncEvent event) {
-            // nothing starts it again
+            // the processing is started only once
         }
     }
 }

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The end of an execution: it is recorded, and only then its response leaves. Whoever comes first ends it; the application's error page
- * may still replace what is recorded.
+ * The end of an execution: its result is recorded, and only then its response leaves. The first caller ends it. The application's error
+ * page may still replace the recorded result.
  */
 final class ExecutionEnd {
     private static final Logger LOG = LoggerFactory.getLogger(ExecutionEnd.class);
@@ -67,7 +67,7 @@ final class ExecutionEnd {
         return response;
     }
 
-    /** The container ends the response of a handler that may still be running. */
+    /** Notes that the container ends the response of a handler that may still run. */
     void containerGaveUp() {
         gaveUp = true;
     }
@@ -76,7 +76,7 @@ final class ExecutionEnd {
         return gaveUp;
     }
 
-    /** Records the handler's response, then lets it go. The first call counts. */
+    /** Records the handler's response, then delivers it. Only the first call counts. */
     void finish() {
         if (!ended.compareAndSet(false, true)) {
             return;
@@ -92,8 +92,8 @@ final class ExecutionEnd {
                 buffer.deliver();
             }
         } catch (Throwable e) {
-            // The container has recycled the response, say, perhaps before its status was read. An ended execution must
-            // not stay claimed.
+            // Perhaps the container recycled the response before its status was read. An ended execution must not
+            // stay claimed.
             execution.finishWithoutResult(byPolicy);
             throw e;
         } finally {
@@ -104,11 +104,11 @@ final class ExecutionEnd {
     private Verdict byPolicy(@Nullable DeferredResponse deferred) {
         int status = deferred instanceof DeferredResponse.Failure failure ? failure.status() : response.getStatus();
         Verdict byPolicy = execution.byStatus(status);
-        // The container responded for a handler that has not: its work may still be running.
+        // The container responded in place of the handler, whose work may still run.
         return gaveUp && byPolicy == Verdict.RELEASE ? Verdict.UNKNOWN : byPolicy;
     }
 
-    /** Ends an execution whose handler may still be running where nobody here sees it. */
+    /** Ends an execution as unknown, because its handler may still run where this filter cannot see it. */
     void endUnseen() {
         if (ended.compareAndSet(false, true)) {
             execution.finishWithoutResult(Verdict.UNKNOWN);
@@ -126,7 +126,7 @@ final class ExecutionEnd {
         return execution.finish(byPolicy, recorder.result(buffer, deferred, response.getStatus()));
     }
 
-    /** Records a failure. The container may render a page of the application for it, which then is what the caller sees. */
+    /** Records a failure. The container may render an error page of the application for it, and the caller then gets that page. */
     private Optional<Decision> recordError(Verdict byPolicy, int status, @Nullable String message) {
         headers.atError(response.target());
         byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
@@ -136,25 +136,28 @@ final class ExecutionEnd {
         return instead;
     }
 
-    /** Ends the execution of a handler that failed. Whether its caller has a response all the same. */
+    /** Ends the execution of a handler that threw. Returns whether its caller has a response nevertheless. */
     boolean hasResponseDespite(Throwable thrown) {
         try {
             if (hasResponded()) {
-                // The handler was done when something behind it failed. A container would drop the response for it.
-                LOG.error("An exception after the handler had closed its response, which is kept", thrown);
+                // The handler had finished its response before something failed. The container would drop the
+                // response.
+                LOG.error(
+                        "An exception was thrown after the handler had closed its response; the response is kept",
+                        thrown);
                 finish();
                 return true;
             }
             FormRules.MalformedFormException malformed = malformedForm(thrown);
             if (malformed != null && !dispatches.asyncStarted() && !response.isCommitted()) {
-                // What the container would have responded, had it parsed the form.
+                // The container would send the same status if it parsed the form.
                 response.sendError(malformed.status());
                 finish();
                 return true;
             }
             return failed(thrown);
         } catch (Throwable e) {
-            // The container has recycled the response, say.
+            // Perhaps the container recycled the response.
             endUnseen();
             thrown.addSuppressed(e);
             return false;
@@ -182,7 +185,7 @@ final class ExecutionEnd {
         return !mayStillRun() && buffer.isWhole() && hasBegunAKeptResponse();
     }
 
-    /** Whether the caller has its response all the same: that of the owner that overtook this one. */
+    /** Ends the execution as failed. Returns whether the caller has a response nevertheless: that of the owner that overtook this one. */
     private boolean failed(Throwable exception) {
         if (!ended.compareAndSet(false, true)) {
             return false;
@@ -191,7 +194,7 @@ final class ExecutionEnd {
             body.keepForm(dispatches.container());
             return endedInsteadOf(exception);
         } catch (Throwable e) {
-            // The container has recycled the response, say. An ended execution must not stay claimed.
+            // Perhaps the container recycled the response. An ended execution must not stay claimed.
             execution.finishWithoutResult(Verdict.UNKNOWN);
             exception.addSuppressed(e);
             return false;
@@ -209,13 +212,16 @@ final class ExecutionEnd {
         boolean gave = !stillRuns && gave(instead, buffer, response.target());
         if (gave) {
             LOG.warn(
-                    "The handler of a late owner failed; its caller gets what the owner that took over has recorded",
+                    "The handler of a late owner failed; its caller gets the response of the owner that took over",
                     exception);
         }
         return gave;
     }
 
-    /** Lets go of the request. The filters in front return before an error page begins, and nobody says whether one will. */
+    /**
+     * Settles the execution and closes the body. The filters in front return before an error page begins, and the container does not
+     * announce one. So an execution that awaits one is settled later.
+     */
     private void letGo() {
         if (awaitsErrorPage && filter.seesRequestEnds()) {
             execution.settleSoon();
@@ -228,14 +234,14 @@ final class ExecutionEnd {
     private void closeBody() {
         body.close();
         if (!filter.seesRequestEnds()) {
-            // Nobody says when an error page has asked for the form.
+            // Without request events, nothing shows when an error page has read the form.
             body.closeForm();
         }
     }
 
     // ---- the error page
 
-    /** The container begins another dispatch: an error page, perhaps. */
+    /** Called when the container begins another dispatch, which may be an error page. */
     void errorPageMayBegin() {
         if (awaitsErrorPage) {
             execution.hold();
@@ -246,7 +252,7 @@ final class ExecutionEnd {
         }
     }
 
-    /** The request is over, unless {@link #errorPageMayBegin}: what is recorded is final. */
+    /** Called when the dispatches have ended. The recorded result is final, unless {@link #errorPageMayBegin} follows. */
     void noErrorPageComes() {
         if (awaitsErrorPage) {
             execution.settle();
@@ -256,7 +262,7 @@ final class ExecutionEnd {
         }
     }
 
-    /** Runs the application's error page in an ERROR dispatch, and records it in place of the error if that was recorded. */
+    /** Runs the application's error page in an ERROR dispatch. If the error was recorded, the page replaces it. */
     void errorPage(FilterChain chain, HttpServletRequest arrived, HttpServletResponse response)
             throws IOException, ServletException {
         HttpServletRequest request = HeldRequest.ofErrorPage(arrived, body);
@@ -275,7 +281,7 @@ final class ExecutionEnd {
 
     private boolean awaitsErrorPage() {
         if (buffer.passesThrough() && buffer.deferred() instanceof DeferredResponse.Failure) {
-            // Sent in a dispatch that this filter does not see.
+            // The error was sent in a dispatch that this filter did not see.
             finish();
         }
         return awaitsErrorPage;
@@ -286,18 +292,18 @@ final class ExecutionEnd {
         headers.atErrorPage(response);
         try (MemoryBudget.Share memory = body.memory().another()) {
             ResponseBuffer page = newBuffer(memory);
-            // Undertow has the page written to what the last dispatch was given.
+            // In Undertow the page is written to the response of the last dispatch.
             HeldResponse ended = HeldResponse.in(response, buffer);
             HttpServletResponse target = ended == null ? response : ended.target();
             HeldResponse held = HeldResponse.first(target, page);
-            // Tomcat calls a dispatch asynchronous in which the handler has completed.
+            // In Tomcat, isAsyncStarted() stays true in a dispatch in which the handler has completed.
             boolean asyncBefore = request.isAsyncStarted();
             chain.doFilter(request, held);
             Optional<Decision> instead = Optional.empty();
             if (page.deferred() == null && (asyncBefore || !request.isAsyncStarted())) {
                 instead = execution.replace(recorder.written(page, held.getStatus()));
             } else if (page.deferred() == null) {
-                // The page comes later, past this filter: the error itself stays recorded.
+                // The page is written later, without this filter. The error itself stays recorded.
                 page.stopHolding();
             }
             if (!gave(instead, page, target)) {
@@ -306,7 +312,10 @@ final class ExecutionEnd {
         }
     }
 
-    /** Gives the caller of a late owner what the other one has recorded, or the refusal it would get now (T14). */
+    /**
+     * Sends the caller of a late owner the response that the other owner recorded, or the refusal that it would get now (T14). Returns
+     * whether that was possible.
+     */
     private boolean gave(Optional<Decision> instead, ResponseBuffer own, HttpServletResponse target) {
         boolean possible = instead.isPresent()
                 && !own.streaming()
@@ -320,7 +329,7 @@ final class ExecutionEnd {
                     filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter(), null);
                 }
             } catch (IOException | CorruptRecordException e) {
-                LOG.warn("A late owner's caller could not be given the response of the owner that took over", e);
+                LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);
             }
         }
         return possible;

@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 
-/** What {@link IdempotenceFilterBuilder} was told. */
+/** The settings of a filter, as {@link IdempotenceFilterBuilder} collects them. */
 record FilterConfiguration(
         IdempotencePolicy policy,
         List<OperationPolicy> operations,
@@ -27,7 +27,10 @@ record FilterConfiguration(
     /** Methods that must change nothing. */
     static final Set<String> SAFE_METHODS = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
 
-    /** A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected (promise P6). */
+    /**
+     * Whether a request is protected. A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it
+     * unprotected (promise P6).
+     */
     boolean protects(HttpServletRequest request) {
         String method = request.getMethod();
         return methods.contains(method)
@@ -38,7 +41,7 @@ record FilterConfiguration(
         return keyRequired && methods.contains(request.getMethod());
     }
 
-    /** The policy of the operation that a request asks for: the first that covers it. */
+    /** Returns the policy of the first operation that covers a request, or else that of the filter. */
     IdempotencePolicy policyFor(HttpServletRequest request) {
         if (operations.isEmpty()) {
             return policy;

@@ -13,11 +13,11 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What a filter is mapped to in its application. */
+/** The URL patterns and dispatches to which a filter is mapped in its application. */
 final class FilterMapping {
     private static final Logger LOG = LoggerFactory.getLogger(FilterMapping.class);
 
-    /** Null if the application has mapped the filter itself: it cannot be told to what. */
+    /** Null if the application mapped the filter itself: the patterns are then unknown. */
     private volatile @Nullable List<UrlPattern> patterns;
 
     private volatile boolean seesRequestEnds;
@@ -27,7 +27,8 @@ final class FilterMapping {
         List<UrlPattern> covering = Stream.of(named).map(UrlPattern::ofMapping).toList();
         if (isInstalled()) {
             throw new IllegalStateException(
-                    "this filter is installed already: build one more for other settings, or name all patterns at once");
+                    "this filter is installed already, and can be installed once; build another one for other settings,"
+                            + " or pass all patterns to one call");
         }
         String name = "idempotence";
         for (int others = 1; context.getFilterRegistration(name) != null; others++) {
@@ -36,7 +37,8 @@ final class FilterMapping {
         FilterRegistration.Dynamic registration = context.addFilter(name, filter);
         if (registration == null) {
             throw new IllegalStateException(
-                    "the container has this filter already: build one more for other settings, or name all patterns at once");
+                    "the container already has this filter, and takes it once; build another one for other settings,"
+                            + " or pass all patterns to one call");
         }
         patterns = covering;
         registration.setAsyncSupported(true);
@@ -48,24 +50,25 @@ final class FilterMapping {
         return registration;
     }
 
-    /** Adds the ERROR dispatches to what the application itself has mapped the filter to. */
+    /** Adds ERROR dispatches to a mapping that the application made itself. */
     void completeByHand(FilterConfig filter) throws ServletException {
         LOG.warn(
-                "The idempotence filter '{}' is mapped by the application: what an asynchronous handler dispatches leaves before it is"
-                        + " recorded, and what a filter in front dispatches later is not protected; use IdempotenceFilter.install",
+                "The application mapped the idempotence filter '{}' itself: responses that an asynchronous handler dispatches leave before they"
+                        + " are recorded, and requests that a filter in front dispatches later are not protected; use"
+                        + " IdempotenceFilter.install",
                 filter.getFilterName());
         try {
             FilterRegistration registration = filter.getServletContext().getFilterRegistration(filter.getFilterName());
             registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ERROR), true, "/*");
-            // Undertow does not start listeners that are added once filters are initialised, and every request would
-            // fail.
+            // Undertow does not start listeners that are added after filters are initialised. Every request would
+            // then fail.
             if (!filter.getServletContext().getClass().getName().startsWith("io.undertow.")) {
                 addListener(filter.getServletContext());
             }
         } catch (RuntimeException e) {
             throw new ServletException(
-                    "the container does not let the idempotence filter '" + filter.getFilterName()
-                            + "' map itself to ERROR dispatches, without which error pages are not replayed as they were; register it"
+                    "the container refused to map the idempotence filter '" + filter.getFilterName()
+                            + "' to ERROR dispatches, so error pages would not be recorded as callers see them; install it"
                             + " with IdempotenceFilter.install(servletContext, idempotence, \"/payments/*\") before the application has"
                             + " started, in Spring Boot from a ServletContextInitializer bean instead of a FilterRegistrationBean",
                     e);
@@ -77,7 +80,7 @@ final class FilterMapping {
         seesRequestEnds = true;
     }
 
-    /** Whether {@link RequestEnds} are seen. */
+    /** Whether the container calls {@link RequestEnds}. */
     boolean seesRequestEnds() {
         return seesRequestEnds;
     }
@@ -88,9 +91,9 @@ final class FilterMapping {
     }
 
     /**
-     * Whether a pattern covers a path. False if the application itself has mapped the filter.
+     * Whether a pattern covers a path. False if the application mapped the filter itself.
      *
-     * @param path where the caller sent the request: a handler may dispatch it to a path of ours after it ran
+     * @param path the path that the caller used: a handler may dispatch into a protected path after it ran
      */
     boolean covers(String path) {
         List<UrlPattern> known = patterns;

@@ -1,10 +1,10 @@
 package io.idempotence.server.servlet;
 
 /**
- * What a filter gives to each of its protected requests.
+ * The parts of a filter that each of its protected requests uses.
  *
  * @param seesDispatches whether the filter sees every dispatch of its requests
- * @param seesRequestEnds whether a request is told when its dispatches have ended
+ * @param seesRequestEnds whether the container reports when the dispatches of a request have ended
  */
 record FilterParts(
         FilterConfiguration config,

@@ -22,22 +22,24 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a container turns the body of a form into parameters. It cannot do that itself once the body was read, and the body must be read
- * before its handler may run.
+ * The rules by which a container turns the body of a form into parameters. A container cannot parse a body that was already read, and this
+ * filter must read the body before the handler may run.
  */
 enum FormRules {
-    /** Tomcat 11: anything malformed is a 400. */
+    /** Tomcat 11 refuses malformed parameters with a 400. */
     TOMCAT_11(Set.of("POST"), StandardCharsets.ISO_8859_1, true, 1000, 2 << 20),
-    /** Tomcat 10.1: malformed parameters are left out. */
+    /** Tomcat 10.1 omits malformed parameters. */
     TOMCAT_10(Set.of("POST"), StandardCharsets.ISO_8859_1, false, 10_000, 2 << 20),
-    /** Jetty 12.1: only Content-Type says what the encoding is, unless that is unknown; anything malformed is a 400. */
+    /**
+     * Jetty 12.1 takes the encoding only from Content-Type, unless that encoding is unknown. It refuses malformed parameters with a 400.
+     */
     JETTY_12_1(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
-    /** Jetty 12.0: only Content-Type says what the encoding is; anything malformed is a 400. */
+    /** Jetty 12.0 takes the encoding only from Content-Type. It refuses malformed parameters with a 400. */
     JETTY_12_0(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
-    /** Undertow: malformed parameters are left out, empty ones are not, and too many are a failure of the handler. */
+    /** Undertow omits malformed parameters and keeps empty ones. Too many parameters are a failure of the handler. */
     UNDERTOW(Set.of(), StandardCharsets.ISO_8859_1, false, 1000, Integer.MAX_VALUE);
 
-    /** The bytes that a value takes beside its characters: a string and its place in a list. */
+    /** The bytes that a value takes besides its characters: a string and its place in a list. */
     private static final int VALUE = 64;
 
     private final Set<String> methods;
@@ -47,9 +49,9 @@ enum FormRules {
     private final int maxSize;
 
     /**
-     * @param methods whose forms are parsed; empty for all
-     * @param maxParameters as many as the container accepts by default; Jetty counts names
-     * @param maxSize as many bytes as the container accepts by default
+     * @param methods the methods whose forms are parsed; empty for all
+     * @param maxParameters the container's default limit; Jetty counts names
+     * @param maxSize the container's default limit, in bytes
      */
     FormRules(Set<String> methods, Charset standard, boolean strict, int maxParameters, int maxSize) {
         this.methods = methods;
@@ -60,10 +62,10 @@ enum FormRules {
     }
 
     /**
-     * How large a form may be.
+     * The limits of a form.
      *
-     * @param parameters Jetty counts their names; negative for the container's own default
-     * @param bytes negative for the container's own default
+     * @param parameters how many it may have; Jetty counts their names; negative for the container's default
+     * @param bytes how large it may be; negative for the container's default
      */
     record Limits(int parameters, int bytes) {}
 
@@ -77,13 +79,13 @@ enum FormRules {
             this.status = status;
         }
 
-        /** What the container would respond. */
+        /** The status that the container would send. */
         int status() {
             return status;
         }
     }
 
-    /** The rules of a request's container; null if they are not known, so that only the container itself can parse its forms. */
+    /** Returns the rules of a request's container; null if they are unknown, so that only the container itself can parse its forms. */
     static @Nullable FormRules of(HttpServletRequest request) {
         ServletRequest container = Wrappers.innermost(request);
         String name = container.getClass().getName();
@@ -104,12 +106,12 @@ enum FormRules {
         return this == TOMCAT_11 || this == TOMCAT_10;
     }
 
-    /** Whether a reader fails on what is not in the encoding of the request. */
+    /** Whether a reader fails on bytes that are invalid in the encoding of the request. */
     boolean readsStrictly() {
         return isTomcat();
     }
 
-    /** Whether the container parses the forms of such requests. */
+    /** Whether the container would parse the body of a request as a form. */
     boolean parses(HttpServletRequest request) {
         return MediaTypes.isForm(MediaTypes.of(request))
                 && (methods.isEmpty() || methods.contains(request.getMethod()));
@@ -137,7 +139,7 @@ enum FormRules {
         return known(encoding, standard);
     }
 
-    /** The encoding of the text of parts that do not name their own. */
+    /** The encoding of the text of parts that do not declare their own. */
     Charset charsetOfTexts(Collection<Part> parts, @Nullable String encoding) {
         Charset charset = charsetOfParts(encoding);
         for (Part part : isJetty() ? parts : List.<Part>of()) {
@@ -167,7 +169,7 @@ enum FormRules {
         return limit < 0 ? ofContainer : limit;
     }
 
-    /** How much memory the parameters of a form take at most, beside its bytes. */
+    /** The most memory that the parameters of a form take, besides its bytes. */
     long memoryOfParameters(byte[] form, Limits limits) {
         if (form.length > most(maxSize, limits.bytes)) {
             return 0;
@@ -182,18 +184,18 @@ enum FormRules {
     }
 
     /**
-     * The parameters of a form.
+     * Parses the parameters of a form.
      *
-     * @param contentType of the form
-     * @param encoding of the request when the first parameter is asked for; null if none is set
-     * @param before how many parameters came with the query
+     * @param contentType the Content-Type of the form
+     * @param encoding the encoding of the request when the first parameter is read; null if none is set
+     * @param before how many parameters the query has
      * @throws MalformedFormException if the container would refuse the form, or if it has more than the limits allow
      */
     Map<String, String[]> parse(
             byte[] form, @Nullable String contentType, @Nullable String encoding, int before, Limits limits) {
         int most = most(maxSize, limits.bytes);
         if (form.length > most) {
-            // Tomcat 10.1 would leave all parameters out, which no handler notices.
+            // Tomcat 10.1 would omit all parameters, and no handler would notice.
             throw new MalformedFormException(
                     isJetty() ? HttpServletResponse.SC_BAD_REQUEST : HttpServletResponse.SC_REQUEST_ENTITY_TOO_LARGE,
                     "the form has " + form.length + " bytes, and " + most
@@ -234,7 +236,7 @@ enum FormRules {
         return parameters;
     }
 
-    /** Tomcat 10.1 would leave the rest out, which no handler notices. */
+    /** Returns the failure for too many parameters. Tomcat 10.1 would omit the rest, and no handler would notice. */
     private RuntimeException tooMany(int most) {
         String message = "the request has more than " + most
                 + " parameters; allow more with IdempotenceFilterBuilder.maxFormParameters";
@@ -259,7 +261,7 @@ enum FormRules {
         }
     }
 
-    /** Tomcat takes no parameter without a name. */
+    /** Whether the container omits a parameter because it has no name. Tomcat 11 refuses the whole form instead. */
     private boolean isRefused(String name) {
         if (this == TOMCAT_11 && name.isEmpty()) {
             throw malformed("the form has a parameter without a name");
@@ -281,7 +283,7 @@ enum FormRules {
         }
     }
 
-    /** Jetty 12.1 decodes forms in these encodings, and no others. */
+    /** Whether Jetty 12.1 decodes forms in an encoding. It does so only in these two. */
     private static boolean isKnownToJetty(Charset charset) {
         return charset.equals(StandardCharsets.UTF_8) || charset.equals(StandardCharsets.ISO_8859_1);
     }
@@ -302,7 +304,7 @@ enum FormRules {
         return null;
     }
 
-    /** The bytes of a URL-encoded text, whose characters are bytes; null if it is not encoded properly. */
+    /** Returns the bytes of a URL-encoded text, each of whose characters is a byte; null if an escape is invalid. */
     static byte @Nullable [] unescaped(String text) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream(text.length());
         for (int i = 0; i < text.length(); i++) {

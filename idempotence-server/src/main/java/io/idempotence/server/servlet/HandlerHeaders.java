@@ -8,21 +8,23 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** Tells the headers that a handler sets from those of the container and of filters in front. */
+/** The headers that a handler sets, kept apart from those of the container and of filters in front. */
 final class HandlerHeaders {
     private final List<String> keptNames;
 
-    /** The values from before the handler, of those headers that it has changed. */
+    /** The earlier values of the headers that the handler has changed. */
     private final Map<String, List<String>> before = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
 
-    /** The kept headers when the handler ended with an error. */
+    /** The kept headers at the time when the handler ended with an error. */
     private final Map<String, List<String>> atError = new HashMap<>();
 
     HandlerHeaders(List<String> keptNames) {
         this.keptNames = keptNames;
     }
 
-    /** To be called before the handler changes a header. Type and length belong to the body: they are asked for when it is there. */
+    /**
+     * Call this before the handler changes a header. Content-Type and Content-Length belong to the body, and are read when it is complete.
+     */
     void changing(@Nullable String name, HttpServletResponse container) {
         if (name != null && !isOfTheBody(name) && !before.containsKey(name)) {
             before.put(name, List.copyOf(container.getHeaders(name)));
@@ -33,12 +35,12 @@ final class HandlerHeaders {
         return name.equalsIgnoreCase("Content-Type") || name.equalsIgnoreCase("Content-Length");
     }
 
-    /** To be called when the handler has ended with an error, and before the container hears of it. */
+    /** Call this when the handler has ended with an error, before the error is passed to the container. */
     void atError(HttpServletResponse container) {
         keptNames.forEach(name -> atError.putIfAbsent(name, List.copyOf(container.getHeaders(name))));
     }
 
-    /** To be called before the page: what a container has set for it belongs to it. */
+    /** Call this before the error page runs. Headers that the container has set for the page belong to the page. */
     void atErrorPage(HttpServletResponse container) {
         atError.forEach((name, values) -> {
             if (!values.equals(List.copyOf(container.getHeaders(name)))) {
@@ -47,7 +49,10 @@ final class HandlerHeaders {
         });
     }
 
-    /** What is kept of the headers as they are now. What a filter in front has set, it sets again for each caller. */
+    /**
+     * Returns the headers to store, with their current values. Headers of a filter in front are left out, because it sets them again for
+     * each caller.
+     */
     List<StoredResponse.Header> kept(HttpServletResponse container) {
         List<StoredResponse.Header> headers = new ArrayList<>();
         String type = container.getContentType();
@@ -62,21 +67,21 @@ final class HandlerHeaders {
         return headers;
     }
 
-    /** Resets a response that is not committed to what it was before the handler. */
+    /** Resets an uncommitted response to its state before the handler. */
     void undo(HttpServletResponse container) {
         Map<String, List<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         for (String name : container.getHeaderNames()) {
             headers.put(name, List.copyOf(container.getHeaders(name)));
         }
         headers.putAll(before);
-        // Their body is thrown away.
+        // These describe the body, which is dropped.
         headers.remove("Content-Type");
         headers.remove("Content-Length");
         container.reset();
         headers.forEach((name, values) -> {
             for (int i = 0; i < values.size(); i++) {
                 if (i == 0) {
-                    // A container may have kept some of its own through the reset.
+                    // A container may keep some of its own headers through the reset.
                     container.setHeader(name, values.get(i));
                 } else {
                     container.addHeader(name, values.get(i));

@@ -9,7 +9,7 @@ import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import java.io.IOException;
 
-/** Asynchronous processing whose end its follower sees before the container does. */
+/** An asynchronous context that notifies a follower before the container. */
 final class HeldAsyncContext implements AsyncContext {
     private final AsyncContext container;
     private final Follower follower;
@@ -18,30 +18,30 @@ final class HeldAsyncContext implements AsyncContext {
     private final boolean keepsResponse;
     private final boolean original;
 
-    /** Is told what happens to the processing before the container is. */
+    /** The observer of asynchronous processing. Its methods are called before those of the container. */
     interface Follower {
-        /** Whether the handler completes within a dispatch, so that the response ends only when that returns. */
+        /** Whether the handler completes within a dispatch. The response then ends when the dispatch returns. */
         boolean completesAfterDispatch();
 
-        /** The handler completes. */
+        /** Called when the handler completes. */
         void finish();
 
         /** Whether the container has ended the response already. */
         boolean gaveUp();
 
-        /** Ends processing whose response could not be given, or only in part. */
+        /** Ends processing whose response was not delivered, or only in part. */
         void abort(AsyncContext container, Throwable why);
 
         void beforeDispatch();
 
-        /** A task of the handler, with what surrounds a handler. */
+        /** Wraps a task of the handler, so that it runs inside the execution. */
         Runnable entered(Runnable task);
     }
 
     /**
-     * @param request what the handler started it with, or the container's own if it did not say
+     * @param request the request with which the handler started the processing, or else the container's own
      * @param response likewise
-     * @param keepsResponse whether the handler is to get its response again in an ASYNC dispatch, although the container has another
+     * @param keepsResponse whether the handler gets its response again in an ASYNC dispatch, although the container has another
      * @param original whether both would be the container's own without this filter
      */
     HeldAsyncContext(
@@ -63,7 +63,6 @@ final class HeldAsyncContext implements AsyncContext {
         return keepsResponse;
     }
 
-    /** Adds a listener of the follower's own. */
     void watch(AsyncListener listener) {
         container.addListener(listener);
     }
@@ -82,7 +81,9 @@ final class HeldAsyncContext implements AsyncContext {
         completeContainer();
     }
 
-    /** The container may give up while the end is being recorded: that is no failure of the handler. */
+    /**
+     * Completes the container's context. The container may time out while the end is being recorded, which is not a failure of the handler.
+     */
     private void completeContainer() {
         try {
             container.complete();
@@ -156,7 +157,10 @@ final class HeldAsyncContext implements AsyncContext {
         return container.getTimeout();
     }
 
-    /** A listener that completes through its event would otherwise get past the follower. */
+    /**
+     * The wrapper of an application's listener. Its events have this context, because completing the container's own would bypass the
+     * follower.
+     */
     private final class Listener implements AsyncListener {
         private final AsyncListener listener;
 
@@ -184,7 +188,10 @@ final class HeldAsyncContext implements AsyncContext {
             listener.onStartAsync(held(event));
         }
 
-        /** What the container was given is not what the handler has: whoever wrote to that would get past the follower. */
+        /**
+         * Replaces the container's request and response with the handler's. A listener that wrote to the container's would bypass the
+         * follower.
+         */
         private AsyncEvent held(AsyncEvent event) {
             ServletRequest suppliedRequest = event.getSuppliedRequest();
             ServletResponse suppliedResponse = event.getSuppliedResponse();

@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
-/** A request body that was read before its handler runs, as the handler reads it: as a stream, as text, or as form parameters. */
+/** A request body that was read before the handler runs. The handler reads it as a stream, as text, or as form parameters. */
 final class HeldBody {
     private final RequestContent content;
     private final BypassWarning bypass;
@@ -53,7 +53,7 @@ final class HeldBody {
         return parts;
     }
 
-    /** Whether there may be parameters that the container does not have, or has otherwise. */
+    /** Whether there may be parameters that the container does not have, or has with other values. */
     boolean hasParameters(HttpServletRequest request, FormRules rules) {
         return parts != null || (!isOfContainer() && rules.parses(request));
     }
@@ -94,7 +94,7 @@ final class HeldBody {
         }
     }
 
-    // A container whose stream was read ignores what the handler says of the encoding.
+    // A container ignores an encoding that the handler sets after the body was read.
 
     void setEncoding(String encoding) throws UnsupportedEncodingException {
         charset(encoding);
@@ -110,7 +110,7 @@ final class HeldBody {
         return encoding != null ? encoding : content.encoding();
     }
 
-    /** The parameters of the query and of the form, in this order. A container cannot parse a form whose body was read. */
+    /** Returns the parameters of the query, then those of the form. A container cannot parse a form whose body was read. */
     Map<String, String[]> parameters(HttpServletRequest request, Map<String, String[]> ofQuery, FormRules rules) {
         if (parts != null) {
             return parts.parameters(ofQuery, request.getQueryString() != null, rules);
@@ -137,8 +137,8 @@ final class HeldBody {
     }
 
     /**
-     * Keeps the parameters of a form that nobody has read for an error page, which comes after the body was let go. Jetty itself lets
-     * it go before.
+     * Parses a form that nobody has read yet, and keeps its parameters for an error page, which comes after the body is closed. Jetty
+     * itself drops the form before the page.
      */
     void keepForm(HttpServletRequest request) {
         FormRules rules = FormRules.of(request);
@@ -146,7 +146,7 @@ final class HeldBody {
             try {
                 parameters(request, Map.of(), rules);
             } catch (FormRules.MalformedFormException e) {
-                // The failure that the page is about is not that of its form.
+                // The page reports another failure than that of the form.
                 form = Map.of();
             }
         }
@@ -158,7 +158,9 @@ final class HeldBody {
         return form != null && !form.isEmpty();
     }
 
-    /** A container reads a form once: for its parameters, or for the handler. */
+    /**
+     * Returns the body, or nothing if its form was parsed. In a container, too, a form is read only once: as parameters, or by the handler.
+     */
     private byte[] unread() {
         return formIsParsed ? new byte[0] : content.body();
     }
@@ -168,7 +170,7 @@ final class HeldBody {
         return content.memory();
     }
 
-    /** Lets go of the body: the handler reads it no more. Parameters that are kept for an error page still count. */
+    /** Drops the body, which the handler no longer reads. Parameters that are kept for an error page still count. */
     void close() {
         if (keepsForm) {
             content.closeBody();
@@ -177,19 +179,19 @@ final class HeldBody {
         }
     }
 
-    /** An error page begins, perhaps, and asks for parameters. */
+    /** Counts the parameters again, because an error page may begin and read them. */
     void resumeForm() {
         if (keepsForm) {
             content.resumeParameters();
         }
     }
 
-    /** No error page asks for parameters any more. */
+    /** Stops counting the parameters, because no error page can read them any more. */
     void closeForm() {
         content.close();
     }
 
-    /** Serves the body from memory, to blocking and to non-blocking readers. */
+    /** A stream of the body in memory, for blocking and non-blocking readers. */
     private static final class BodyStream extends ServletInputStream {
         private final ByteArrayInputStream bytes;
         private final Executor afterDispatch;

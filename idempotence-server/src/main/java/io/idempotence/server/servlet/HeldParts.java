@@ -11,12 +11,12 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parts of a multipart body. The container has parsed them before the handler could choose an encoding; what depends on it is
- * decoded again if the handler chooses one before it reads the first part or parameter.
+ * The parts of a multipart body. The container has parsed them before the handler could choose an encoding. If the handler chooses one
+ * before it reads the first part or parameter, names and texts are decoded again.
  */
 final class HeldParts {
     private final Collection<Part> parsed;
-    /** Of the request when it was parsed. */
+    /** The encoding of the request when it was parsed. */
     private final @Nullable String before;
 
     private @Nullable String chosen;
@@ -30,20 +30,20 @@ final class HeldParts {
         this.before = before;
     }
 
-    /** The handler chooses an encoding: too late once something was read. */
+    /** Sets the encoding that the handler chooses. This has no effect after something was read. */
     void choose(String encoding) {
         if (!read) {
             chosen = encoding;
         }
     }
 
-    /** @param ofContainer what the container calls the encoding; Undertow takes no other one once it has parsed */
+    /** @param ofContainer the encoding that the container reports; Undertow accepts no other once it has parsed */
     @Nullable
     String encoding(@Nullable String ofContainer) {
         return chosen != null && Objects.equals(ofContainer, before) ? chosen : ofContainer;
     }
 
-    /** @param ofContainer as the container, or a filter in front, has them */
+    /** @param ofContainer the parts as the container, or a filter in front, returns them */
     Collection<Part> parts(Collection<Part> ofContainer, FormRules rules) {
         read = true;
         if (chosen == null || !rules.decodesNamesOfParts()) {
@@ -57,9 +57,9 @@ final class HeldParts {
     }
 
     /**
-     * The parameters of the query and of the parts.
+     * Returns the parameters of the query and of the parts.
      *
-     * @param ofContainer what the container makes of both
+     * @param ofContainer both, as the container decoded them
      */
     Map<String, String[]> parameters(Map<String, String[]> ofContainer, boolean hasQuery, FormRules rules) {
         parametersFirst |= !read;
@@ -88,9 +88,9 @@ final class HeldParts {
     }
 
     /**
-     * What is left of a parameter's values without those of parts; null if nothing is.
+     * Returns a parameter's values without those of parts; null if none remain.
      *
-     * @param mayBeFirst whether those of parts may come first: those of the query do if a filter in front has read parameters
+     * @param mayBeFirst whether those of parts may come first. Those of the query do if a filter in front has read parameters
      */
     private static String @Nullable [] without(String[] parts, String[] all, boolean mayBeFirst) {
         if (all.length <= parts.length) {
@@ -102,7 +102,7 @@ final class HeldParts {
                 : Arrays.copyOf(all, all.length - parts.length);
     }
 
-    /** The text of all parts that are no files. */
+    /** The texts of all parts that are not files. */
     private static Map<String, String[]> texts(Collection<Part> parts, @Nullable String encoding, FormRules rules) {
         Charset charset = rules.charsetOfTexts(parts, encoding);
         Map<String, String[]> texts = new LinkedHashMap<>();

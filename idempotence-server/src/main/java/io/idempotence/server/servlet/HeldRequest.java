@@ -22,16 +22,16 @@ import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A request whose body was read before its handler runs, and whose asynchronous processing somebody follows. */
+/** A request whose body was read before the handler runs, and whose asynchronous processing is observed. */
 final class HeldRequest extends HttpServletRequestWrapper {
     private final HeldBody body;
     private final AsyncStarter async;
     private @Nullable ServletRequest examined;
     private boolean throughFilterInFront;
-    /** Below a filter in front; null if there is none. */
+    /** The form below the request of a filter in front that overrides parameters; null if there is no such filter. */
     private @Nullable FormRequest below;
 
-    /** Starts asynchronous processing as the handler asks, so that its end is seen. */
+    /** The starter of asynchronous processing whose end is observed. */
     interface AsyncStarter {
         AsyncContext startAsync();
 
@@ -46,7 +46,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
         this.async = async;
     }
 
-    /** The request as the container or the filters in front have it in this dispatch. */
+    /** The request as the container or the filters in front pass it on in this dispatch. */
     HttpServletRequest container() {
         return (HttpServletRequest) getRequest();
     }
@@ -63,7 +63,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
         return false;
     }
 
-    /** The request of an error page, with the form that the container cannot parse any more. */
+    /** Returns the request of an error page, with the form that the container can no longer parse. */
     static HttpServletRequest ofErrorPage(HttpServletRequest request, HeldBody body) {
         FormRules rules = FormRules.of(request);
         return rules != null && body.hasForm() ? new FormRequest(request, body, rules) : request;
@@ -95,7 +95,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
         try {
             setCharacterEncoding(encoding.name());
         } catch (UnsupportedEncodingException e) {
-            throw new IllegalStateException("a charset has a name that is known", e);
+            throw new IllegalStateException("the name of a Charset was not found", e);
         }
     }
 
@@ -174,8 +174,8 @@ final class HeldRequest extends HttpServletRequestWrapper {
     }
 
     /**
-     * Whether a filter in front has its own say in parameters, so that they are taken through its request. Below it, the form that the
-     * container cannot parse any more is put in.
+     * Whether a filter in front overrides parameters, so that they are read through its request. The form, which the container can no
+     * longer parse, is then inserted below that request.
      */
     private boolean throughFilterInFront() {
         if (examined != getRequest()) {
@@ -211,10 +211,10 @@ final class HeldRequest extends HttpServletRequestWrapper {
     }
 
     /**
-     * Looks whether a filter in front has asked the container itself, which has nothing of a form whose body was read.
+     * Warns if a filter in front asked the container itself, which has no fields of a form whose body was read.
      *
-     * @param asked for which name; null for all
-     * @param found the names that it has found
+     * @param asked the name that was asked for; null for all
+     * @param found the names that were found
      */
     private void lookForBypass(@Nullable String asked, Collection<String> found) {
         FormRequest form = below;
@@ -238,7 +238,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
                         && method.getDeclaringClass() != ServletRequestWrapper.class);
     }
 
-    /** The parameters of a held form, for the request of a filter in front or of an error page. */
+    /** A request with the parameters of a held form, for a filter in front or for an error page. */
     private static final class FormRequest extends HttpServletRequestWrapper {
         private final HeldBody body;
         private final FormRules rules;

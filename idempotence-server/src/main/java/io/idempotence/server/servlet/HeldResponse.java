@@ -16,19 +16,19 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A response that a handler writes to and that is held back until its execution is recorded, so that nobody sees a response that could
- * still be executed again.
+ * A response that a handler writes to. It is held back until its execution is recorded, so that no client sees the response of a request
+ * that could still run again.
  *
- * <p>Status and headers go to the wrapped response at once, which decides everything about them. Only what would commit it is held, in a
+ * <p>Status and headers go to the wrapped response at once, and its rules for them apply. Only what would commit it is held, in a
  * {@link ResponseBuffer}: the body, {@code flushBuffer}, {@code sendError}, {@code sendRedirect}.
  */
 final class HeldResponse extends HttpServletResponseWrapper implements ResponseBuffer.Outlet {
     private static final StackWalker STACK = StackWalker.getInstance();
-    /** Of Tomcat 11 and of Tomcat 10.1. */
+    /** The methods of a forward in Tomcat 11 and in Tomcat 10.1. */
     private static final Set<String> FORWARDS = Set.of("forward", "doForward");
 
     private final ResponseBuffer buffer;
-    /** Where the response is delivered. In an include, Tomcat may put a wrapper of its own in front of it. */
+    /** The response that this one is delivered to. In an include, Tomcat may put a wrapper of its own in front of it. */
     private HttpServletResponse target;
 
     HeldResponse(HttpServletResponse target, ResponseBuffer buffer) {
@@ -37,7 +37,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
         this.buffer = buffer;
     }
 
-    /** The response through which a handler writes unless it asks for another one. */
+    /** Returns the response to which a handler writes unless it asks for another one. */
     static HeldResponse first(HttpServletResponse target, ResponseBuffer buffer) {
         HeldResponse first = new HeldResponse(target, buffer);
         buffer.through(first);
@@ -50,10 +50,10 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     }
 
     /**
-     * Delivers to the response that the filters in front have made for this dispatch. They have made it around {@code ofHandler} if the
-     * container had that; then they go on around what this response has delivered to so far.
+     * Delivers to the response that the filters in front made for this dispatch. If they made it around {@code ofHandler}, their wrappers
+     * are put around what this response has delivered to so far.
      *
-     * @param ofHandler this response, or one around it
+     * @param ofHandler this response, or a wrapper around it
      */
     void deliverTo(HttpServletResponse arrived, ServletResponse ofHandler) {
         ServletResponse current = arrived;
@@ -69,7 +69,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
         }
     }
 
-    /** The held response of {@code buffer} to which a handler writes that writes to {@code response}; null if it writes past it. */
+    /** Returns the held response of {@code buffer} that gets what a handler writes to {@code response}; null if such writes bypass it. */
     static @Nullable HeldResponse in(ServletResponse response, ResponseBuffer buffer) {
         ServletResponse current = response;
         while (current instanceof ServletResponseWrapper wrapper) {
@@ -86,8 +86,9 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     }
 
     /**
-     * The wrapped response, except for Tomcat's dispatcher at the end of a forward. It would find the container's own response and
-     * suspend it, and what is held here would be lost. Without it, the dispatcher closes this response, as the specification has it.
+     * Returns the wrapped response, but null to Tomcat's dispatcher at the end of a forward. The dispatcher would otherwise find the
+     * container's own response and suspend it, and what is held here would be lost. With null it closes this response, as the specification
+     * requires.
      */
     @Override
     public @Nullable ServletResponse getResponse() {
@@ -181,7 +182,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
         return buffer.sessionIds().encoded(url, super.encodeRedirectURL(url));
     }
 
-    // ---- headers: ignored once committed, as every container does; two names are the framework's own
+    // ---- headers: ignored once committed, as in every container; two names are reserved for the framework
 
     private boolean fixed(@Nullable String name) {
         return isCommitted()
@@ -298,7 +299,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
             String before = getHeader("Content-Language");
             super.setLocale(locale);
             if (Objects.equals(before, getHeader("Content-Language"))) {
-                // Tomcat would write it only when the response leaves.
+                // Tomcat would set it only when the response leaves.
                 super.setHeader("Content-Language", locale == null ? null : locale.toLanguageTag());
             }
         }

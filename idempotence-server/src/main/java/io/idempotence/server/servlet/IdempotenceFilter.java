@@ -31,42 +31,46 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets the first request with an {@code Idempotency-Key} reach its handler and answers every later one with the first one's
- * answer (promises P2 to P6).
+ * The servlet filter that protects the handlers behind it: the first request with an {@code Idempotency-Key} runs, and every later one gets
+ * the first one's response (promises P2 to P6).
  *
- * <p>Added to a servlet application in one line, from a {@code ServletContainerInitializer} or {@code ServletContextListener}:
+ * <p>Install it in one line, from a {@code ServletContainerInitializer} or {@code ServletContextListener}:
  *
  * <pre>{@code
  * IdempotenceFilter.install(servletContext, Idempotence.over(RedisIdempotenceStorage.connect("localhost:6379")), "/payments/*");
  * }</pre>
  *
- * <p>Put it behind the filters that authenticate, authorise and limit rates: what they refuse leaves no record, and every
- * replay passes them again. Defaults, each changed in the {@link IdempotenceFilterBuilder}:
+ * <p>Put it behind the filters that authenticate, authorise and limit rates. What they refuse then leaves no record, and every replay
+ * passes them again. Defaults, each changed in the {@link IdempotenceFilterBuilder}:
  *
  * <ul>
- *   <li>POST and PATCH must carry an ID; PUT, DELETE and other unsafe methods are protected when they carry one; GET, HEAD,
- *       OPTIONS and TRACE pass through untouched
- *   <li>the policy of the {@link Idempotence}, unless {@link IdempotenceFilterBuilder#operation} names another for some requests
- *   <li>an ID belongs to the authenticated principal, if there is one
- *   <li>a request body may have 10 MiB; a larger one is answered 413 and not run
- *   <li>an answer of up to 1 MiB is kept; a larger one goes out, and later attempts are refused as result-unavailable
- *   <li>all requests together may hold a quarter of the heap; a request beyond that is refused as overloaded and not run
- *   <li>a duplicate of a running request waits for its answer if it says {@code Prefer: wait}, for at most 10 s; otherwise, or
- *       after that, it is refused as in-progress
- *   <li>kept and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Location,
- *       Content-Location, ETag, Last-Modified, Link, Cache-Control
+ *   <li>POST and PATCH must carry an ID. PUT, DELETE and other unsafe methods are protected if they carry one. GET, HEAD, OPTIONS and TRACE
+ *       pass through untouched.
+ *   <li>The policy is that of the {@link Idempotence}, unless {@link IdempotenceFilterBuilder#operation} sets another for some requests.
+ *   <li>An ID belongs to the authenticated principal, if there is one.
+ *   <li>A request body may have 10 MiB. A larger one gets 413 and does not run.
+ *   <li>A response of up to 1 MiB is stored. A larger one is sent but not stored, and later attempts are refused as result-unavailable.
+ *   <li>All requests together may hold a quarter of the heap. A request beyond that is refused as overloaded and does not run.
+ *   <li>A duplicate of a running request waits for its response if it sends {@code Prefer: wait}, for at most 10 s. Otherwise, or after
+ *       that time, it is refused as in-progress.
+ *   <li>Stored and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Location, Content-Location,
+ *       ETag, Last-Modified, Link, Cache-Control.
  * </ul>
  *
- * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are all
- * recorded as the client sees them. Filters of others, in front and behind, see the requests and responses that they see without this
- * filter, except that a filter in front no longer finds the parameters of a form after its {@code doFilter} has returned. Mapped by the application itself instead of by {@code install}, it lets a response that an asynchronous handler dispatches
- * leave before it is recorded, and does not see requests that a filter in front dispatches later: it cannot know what it is mapped to.
+ * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are recorded as the client
+ * sees them. Other filters, in front and behind, see the same requests and responses as without this filter. There is one exception: a
+ * filter in front no longer finds the parameters of a form after its {@code doFilter} has returned. Error pages still find them.
  *
- * <p>Request bodies and responses are held in memory, up to their caps, and together up to {@link IdempotenceFilterBuilder#maxMemory}. Thread-safe.
+ * <p>If the application maps the filter itself instead of calling {@code install}, the filter protects less, because it cannot find out
+ * what it is mapped to. A response that an asynchronous handler dispatches leaves before it is recorded. A request that a filter in front
+ * dispatches later is not protected.
+ *
+ * <p>Request bodies and responses are held in memory, up to their caps, and together up to {@link IdempotenceFilterBuilder#maxMemory}.
+ * Thread-safe.
  */
 public final class IdempotenceFilter implements Filter {
     private static final Duration OVERLOAD_RETRY = Duration.ofSeconds(1);
-    /** Names the filter that let the request through, so that no other one protects it. */
+    /** The request attribute with the filter that let the request through, so that no other protects it. */
     private static final String LET_THROUGH_BY = IdempotenceFilter.class.getName();
 
     private final Engine engine;
@@ -75,7 +79,7 @@ public final class IdempotenceFilter implements Filter {
     private final DuplicateWait waiting;
     private final MemoryBudget memory;
     private final BypassWarning bypass = new BypassWarning();
-    /** How large results are that were loaded lately: the largest, forgotten by and by. */
+    /** The largest of the recently loaded results, in bytes. It decays with each smaller one. */
     private final AtomicInteger loaded = new AtomicInteger();
 
     private final FilterMapping mapping = new FilterMapping();
@@ -89,13 +93,13 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Installs a filter that has every default.
+     * Installs a filter with every default.
      *
-     * @param context of the application, while it starts
-     * @param idempotence decides; not closed by the filter
+     * @param context the application's, while it starts
+     * @param idempotence decides about each request; not closed by the filter
      * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
      * @return the filter's registration
-     * @throws IllegalArgumentException if a pattern is none
+     * @throws IllegalArgumentException if a pattern is not a URL pattern
      * @throws IllegalStateException if the application has started already
      */
     public static FilterRegistration.Dynamic install(
@@ -104,9 +108,9 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * A builder that has every default.
+     * Returns a builder with every default.
      *
-     * @param idempotence decides; not closed by the filter
+     * @param idempotence decides about each request; not closed by the filter
      * @return a new builder
      */
     public static IdempotenceFilterBuilder builder(Idempotence idempotence) {
@@ -114,28 +118,28 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Installs this filter under the name {@code idempotence}, or {@code idempotence-2} and so on if there are others, for
-     * REQUEST dispatches of the patterns, and for all ASYNC and ERROR dispatches, in which handlers and error pages finish
-     * answers. A pattern without a {@code *} holds for its path with and without a last slash.
+     * Installs this filter under the name {@code idempotence}, or {@code idempotence-2} and so on if there are others. It is mapped to
+     * REQUEST dispatches of the patterns, and to all ASYNC and ERROR dispatches, in which handlers and error pages complete responses. A
+     * pattern without a {@code *} applies to its path with and without a last slash.
      *
-     * <p>A request that a filter in front holds back and dispatches again later is protected then. One that is forwarded or
-     * dispatched into a pattern from outside of it is not: protect the path that callers use. Where the patterns of several
-     * filters cover a request, the one that was installed first decides about it, whether it protects it or lets it through.
+     * <p>A request that a filter in front dispatches later is protected then. A request that is forwarded or dispatched into a pattern from
+     * outside is not protected: protect the path that callers use. If the patterns of several filters cover a request, the filter that was
+     * installed first decides, whether it protects the request or lets it through.
      *
-     * @param context of the application, while it starts
+     * @param context the application's, while it starts
      * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
      * @return the filter's registration
-     * @throws IllegalArgumentException if a pattern is none
-     * @throws IllegalStateException if the application has started already, or has this filter
+     * @throws IllegalArgumentException if a pattern is not a URL pattern
+     * @throws IllegalStateException if the application has started already, or if this filter was installed before
      */
     public FilterRegistration.Dynamic install(ServletContext context, String... urlPatterns) {
         return mapping.install(this, context, urlPatterns);
     }
 
     /**
-     * The execution a request is part of, for a handler that wants its fence or decides itself what becomes of the ID.
+     * Returns the execution that a request is part of. A handler uses it to read its fence, or to decide about the ID itself.
      *
-     * @param request as the handler sees it
+     * @param request the request as the handler gets it
      * @return the execution, or empty if the request is not protected
      */
     public static Optional<IdempotentExecution> execution(ServletRequest request) {
@@ -143,10 +147,10 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Prepares the filter. One that the application has mapped itself is mapped to ERROR dispatches as well, so that error pages are
-     * recorded as callers see them.
+     * Prepares the filter. A filter that the application mapped itself is also mapped to ERROR dispatches, so that error pages are recorded
+     * as callers see them.
      *
-     * @throws ServletException if the container does not allow that
+     * @throws ServletException if the container does not allow that mapping
      */
     @Override
     public void init(FilterConfig filter) throws ServletException {
@@ -189,20 +193,20 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Whether no filter of this kind has covered the request so far. A filter in front may have started asynchronous processing
-     * before this one was asked, and dispatches the request now.
+     * Whether no idempotence filter has covered the request so far. Such a request may arrive in an ASYNC dispatch, if a filter in front
+     * started asynchronous processing earlier.
      */
     private boolean isFirstSight(HttpServletRequest request) {
         Object letThroughBy = request.getAttribute(LET_THROUGH_BY);
         return switch (request.getDispatcherType()) {
             case REQUEST -> letThroughBy == null || letThroughBy == this;
-            // Whoever let it through before has run the handler.
+            // A filter that let the request through has already run the handler.
             case ASYNC -> letThroughBy == null && mapping.covers(OriginalPath.inContext(request));
             default -> false;
         };
     }
 
-    /** The filter itself looks at the request again, should it come by again: the same request gets the same verdict. */
+    /** Lets a request through. If it passes this filter again, the filter decides again, and the same way. */
     private void letThrough(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
         request.setAttribute(LET_THROUGH_BY, this);
@@ -270,7 +274,7 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
-    /** What becomes of the request, perhaps after a wait; null if that comes in an ASYNC dispatch. */
+    /** Decides about the request, perhaps after a wait. Returns null if the decision comes in an ASYNC dispatch. */
     private @Nullable Decision decide(
             IdempotenceId id, HttpServletRequest request, HttpServletResponse response, RequestContent content)
             throws RequestNotTakenException {
@@ -282,13 +286,13 @@ public final class IdempotenceFilter implements Filter {
             if (decision instanceof Decision.Run) {
                 return decision;
             }
-            // Thousands may wait, and each needs its fingerprint only.
+            // Thousands may wait, and each needs only its fingerprint.
             content.discard();
             return turn.await(id, engine.await(decision, call, policy, turn.patience()));
         }
     }
 
-    /** Nobody says how large a result is before it is loaded: memory must be left for one like the last ones. */
+    /** Claims the ID. The size of a stored result is unknown until it is loaded, so memory for one like the last ones is reserved first. */
     private Decision claim(IdempotentCall call, IdempotencePolicy policy) throws RequestNotTakenException {
         try (MemoryBudget.Share loading = memory.share()) {
             loading.require(loaded.get());
@@ -312,7 +316,7 @@ public final class IdempotenceFilter implements Filter {
         try {
             running = ProtectedRequest.begin(execution, parts(), request, content, response);
         } catch (Throwable e) {
-            // A listener of the application, say. Nothing ran, and nobody else would end the execution.
+            // Perhaps a listener of the application threw. Nothing ran, and nobody else would end the execution.
             execution.finishWithoutResult(Verdict.RELEASE);
             content.close();
             throw e;
@@ -353,15 +357,16 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
-    /** A response that the handler does not give. */
+    /** A response that does not come from the handler. */
     @FunctionalInterface
     private interface OwnResponse {
         void give() throws IOException;
     }
 
     /**
-     * Gives a response in place of the handler, which would have completed the asynchronous processing that a filter in front may have
-     * started. The caller need not wait for that. Until its timeout the container takes no other request from this connection.
+     * Sends a response that does not come from the handler. If a filter in front has started asynchronous processing, perhaps nobody
+     * completes it, and the container takes no other request from this connection until its timeout. So the response is flushed, and over
+     * HTTP/1.1 the connection closes.
      */
     private static void respond(HttpServletRequest request, HttpServletResponse response, OwnResponse own)
             throws IOException {

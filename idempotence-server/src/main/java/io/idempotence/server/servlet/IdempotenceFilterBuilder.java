@@ -13,7 +13,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Builds an {@link IdempotenceFilter}. Not thread-safe. */
+/** The builder of an {@link IdempotenceFilter}. Not thread-safe. */
 public final class IdempotenceFilterBuilder {
     private final Idempotence idempotence;
     private IdempotencePolicy policy;
@@ -49,13 +49,13 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets the policy of one operation. Of several that cover a request the first counts. What else differs by operation,
-     * such as {@link #methods} or {@link #maxRequestBody}, takes a filter of its own, on paths of its own: the first filter that
-     * covers a request decides about it.
+     * Sets the policy of one operation. If several cover a request, the first counts. Other options that differ by operation, such as
+     * {@link #methods} or {@link #maxRequestBody}, need a filter of their own, on paths of its own: the first filter that covers a request
+     * decides about it.
      *
      * @param requests a URL pattern relative to the context, or a method, a space and a URL pattern: {@code /points/*},
-     *     {@code POST /accounts/{id}/charges}, where a name in braces stands for one segment
-     * @param policy of these requests
+     *     {@code POST /accounts/{id}/charges}, where a name in braces matches one segment
+     * @param policy the policy of these requests
      * @return this
      * @throws IllegalArgumentException if {@code requests} is not of this form
      */
@@ -68,11 +68,11 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets the methods that must carry an ID. Another unsafe method, PUT for example, is protected when it does carry one.
+     * Sets the methods that must carry an ID. Another unsafe method, such as PUT, is protected if it carries one.
      *
      * @param methods default: POST and PATCH
      * @return this
-     * @throws IllegalArgumentException if there is none, or one of GET, HEAD, OPTIONS, TRACE, which must change nothing
+     * @throws IllegalArgumentException if there is none, or if one is GET, HEAD, OPTIONS or TRACE
      */
     public IdempotenceFilterBuilder methods(String... methods) {
         Set<String> set = new TreeSet<>();
@@ -80,7 +80,7 @@ public final class IdempotenceFilterBuilder {
             set.add(unsafe(method));
         }
         if (set.isEmpty()) {
-            throw new IllegalArgumentException("methods must name at least one method, for example POST");
+            throw new IllegalArgumentException("methods is empty; pass at least one method, for example POST");
         }
         this.methods = Set.copyOf(set);
         return this;
@@ -96,7 +96,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Lets requests without an ID through, unprotected. Without this they are refused as key-missing.
+     * Lets requests without an ID through, unprotected. By default they are refused as key-missing.
      *
      * @return this
      */
@@ -106,7 +106,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets the grammar of the ID.
+     * Sets the allowed form of the ID.
      *
      * @param header default: {@link IdempotencyKeyHeader#standard()}
      * @return this
@@ -117,7 +117,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets whose ID it is. IDs of different scopes never meet.
+     * Sets who owns an ID. Equal IDs in different scopes are different IDs.
      *
      * @param scope default: {@link RequestScope#principal()}; with tenants
      *     {@code RequestScope.header("X-Tenant").and(RequestScope.principal())}
@@ -129,10 +129,9 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets what of a request body counts when two requests under one ID are compared.
+     * Sets how the bodies of two requests under one ID are compared.
      *
-     * @param form default: {@link BodyForm#bytes()}. To change it makes retries of requests from before the change mismatch
-     *     (422) once
+     * @param form default: {@link BodyForm#bytes()}. After a change, retries of requests from before it are refused as key-reused (422)
      * @return this
      */
     public IdempotenceFilterBuilder bodyForm(BodyForm form) {
@@ -141,7 +140,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets the largest request body.
+     * Sets the largest request body. A larger request gets 413 and does not run.
      *
      * @param bytes 0 to 1 GiB; default 10 MiB
      * @return this
@@ -153,7 +152,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets the largest answer that is kept.
+     * Sets the largest response body that is stored. A larger one is sent but not stored.
      *
      * @param bytes 0 to 1 GiB; default 1 MiB
      * @return this
@@ -165,10 +164,10 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets how many parameters a request with a form may have. The container's own limit does not apply, because this filter reads
-     * the form first: set both to the same. A handler that asks for a parameter of a larger form ends with a 400.
+     * Sets how many parameters a form may have. The container's own limit does not apply, because this filter reads the form first. Set
+     * both to the same value. A handler that asks for a parameter of a larger form ends with a 400.
      *
-     * @param parameters 1 to 1,000,000; default that of the container: 1000, in Tomcat 10.1 10,000. In Jetty, names are counted
+     * @param parameters 1 to 1,000,000; default: the container's, 1,000, in Tomcat 10.1 10,000. In Jetty, names are counted
      * @return this
      * @throws IllegalArgumentException if out of range
      */
@@ -181,11 +180,11 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets how large a form may be of which a handler asks for parameters. The container's own limit does not apply, because this
-     * filter reads the form first: set both to the same. A handler that asks for a parameter of a larger form ends with a 413, in
-     * Jetty with a 400.
+     * Sets how large a form may be if a handler asks for its parameters. The container's own limit does not apply, because this filter
+     * reads the form first. Set both to the same value. A handler that asks for a parameter of a larger form ends with a 413, in Jetty with
+     * a 400.
      *
-     * @param bytes 0 to 1 GiB; default that of the container: 2 MiB in Tomcat, 200,000 bytes in Jetty, none in Undertow
+     * @param bytes 0 to 1 GiB; default: the container's, 2 MiB in Tomcat, 200,000 bytes in Jetty, none in Undertow
      * @return this
      * @throws IllegalArgumentException if out of range
      */
@@ -195,13 +194,13 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets how much memory all requests of this filter may hold together: request bodies with their parts and parameters, responses
-     * until they are recorded, and results that are replayed. A response counts six times, because it is copied when it is
-     * recorded, and a replay twice. Records that wait for a storage to return have a limit of their own. A request beyond that is
-     * refused as {@link Refusal#OVERLOADED} before it runs. A response beyond that goes out unheld, and duplicates of its request
-     * are refused as {@link Refusal#RESULT_UNAVAILABLE}.
+     * Sets how much memory all requests of this filter may hold together: request bodies with their parts and parameters, responses until
+     * they are recorded, and replayed results. A response counts six times, because it is copied when it is recorded. A replay counts
+     * twice; until it is loaded, one as large as the last ones counts. Records that wait for a storage to return have their own limit. A
+     * request beyond the limit is refused as {@link Refusal#OVERLOADED} before it runs. A response beyond the limit is sent without being
+     * held, and duplicates of its request are refused as {@link Refusal#RESULT_UNAVAILABLE}.
      *
-     * @param bytes at least 1 MiB; default a quarter of the maximum heap
+     * @param bytes at least 1 MiB; default: a quarter of the maximum heap
      * @return this
      * @throws IllegalArgumentException if out of range
      */
@@ -214,7 +213,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets how long a duplicate may wait for a running request, whatever its {@code Prefer: wait} says.
+     * Sets how long a duplicate may wait for a running request, even if its {@code Prefer: wait} asks for more.
      *
      * @param longest 0, which never waits, to 10 minutes; default 10 seconds
      * @return this
@@ -236,11 +235,11 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Keeps and replays more response headers.
+     * Stores and replays more response headers.
      *
      * @param names header names; never {@code Set-Cookie}, {@code Date}, or one that belongs to a connection or to one caller
      * @return this
-     * @throws IllegalArgumentException if a header must not be replayed
+     * @throws IllegalArgumentException if a name is not a header name, or if the header must not be replayed
      */
     public IdempotenceFilterBuilder keepHeaders(String... names) {
         for (String name : names) {
@@ -253,7 +252,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets what stands before a refusal's code in the {@code type} of a problem.
+     * Sets the prefix of a problem's {@code type}; the refusal's code follows it.
      *
      * @param base an absolute URI; default {@code urn:idempotence:problem:}
      * @return this
@@ -269,7 +268,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * The filter.
+     * Builds the filter.
      *
      * @return a new filter
      */

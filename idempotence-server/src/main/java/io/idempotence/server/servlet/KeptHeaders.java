@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 
-/** The names of the response headers that are kept and replayed. Content-Type belongs to the body, and always is. */
+/** The names of the response headers that are stored and replayed. Content-Type belongs to the body and is always stored. */
 final class KeptHeaders {
     static final List<String> STANDARD = List.of(
             "Content-Language",
@@ -36,10 +36,11 @@ final class KeptHeaders {
 
     private KeptHeaders() {}
 
-    /** @throws IllegalArgumentException if a header of this name must not be replayed */
+    /** @throws IllegalArgumentException if {@code name} is not a header name, or if the header must not be replayed */
     static void check(String name) {
         if (!name.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+")) {
-            throw new IllegalArgumentException("keepHeaders takes header names, one of them is none");
+            throw new IllegalArgumentException(
+                    "keepHeaders expects header names, and one of these is not a header name; pass names such as X-Request-Id");
         }
         if (NEVER.contains(name.toLowerCase(Locale.ROOT))) {
             throw new IllegalArgumentException(

@@ -6,7 +6,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** The little this package must know about {@code Content-Type}. */
+/** Functions that read {@code Content-Type} values. */
 final class MediaTypes {
     private static final Pattern BOUNDARY =
             Pattern.compile(";[ \t]*boundary=(?:\"([^\"]{1,70})\"|([^\\s;\"]{1,70}))", Pattern.CASE_INSENSITIVE);
@@ -15,7 +15,7 @@ final class MediaTypes {
 
     private MediaTypes() {}
 
-    /** The type of a request's body. Jetty's own method fails if the charset in it is unknown. */
+    /** Returns the Content-Type of a request. Jetty's own method fails if the charset in it is unknown. */
     static @Nullable String of(HttpServletRequest request) {
         return request.getHeader("Content-Type");
     }

@@ -2,7 +2,7 @@ package io.idempotence.server.servlet;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The memory that all requests of one filter may hold together: request bodies, responses, and results that are replayed. */
+/** The memory that all requests of one filter may hold together: request bodies, responses, and replayed results. */
 final class MemoryBudget {
     private final long limit;
     private final AtomicLong used = new AtomicLong();
@@ -19,12 +19,12 @@ final class MemoryBudget {
         return new Share();
     }
 
-    /** What one request holds. Thread-safe. */
+    /** The memory that one request holds. Thread-safe. */
     final class Share implements AutoCloseable {
         private long held;
         private boolean closed;
 
-        /** A share of the same budget for something else that the request holds. */
+        /** Returns a new share of the same budget, for something else that the request holds. */
         Share another() {
             return share();
         }
@@ -33,7 +33,7 @@ final class MemoryBudget {
             return held;
         }
 
-        /** Reserves more, or nothing if the budget does not have it or this share is closed. */
+        /** Reserves more. Reserves nothing and returns false if the budget does not have it, or if this share is closed. */
         synchronized boolean reserve(long bytes) {
             if (closed) {
                 return false;
@@ -46,21 +46,21 @@ final class MemoryBudget {
             return true;
         }
 
-        /** Reserves more for the request itself. */
+        /** Reserves more for the request itself, which is refused without it. */
         void require(long bytes) throws RequestNotTakenException {
             if (!reserve(bytes)) {
                 throw RequestNotTakenException.noMemory();
             }
         }
 
-        /** Counts what is held again after it was given back, even if the budget does not have as much. */
+        /** Reopens this share and counts bytes again, even beyond the budget. */
         synchronized void resume(long bytes) {
             closed = false;
             held += bytes;
             used.addAndGet(bytes);
         }
 
-        /** Gives everything back. Closing again does nothing. */
+        /** Returns everything to the budget. Closing again does nothing. */
         @Override
         public synchronized void close() {
             used.addAndGet(-held);

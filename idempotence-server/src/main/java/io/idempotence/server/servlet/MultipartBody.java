@@ -13,11 +13,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The parts of a multipart request, if its servlet has the container parse them; a container parses before or never.
+ * The parts of a multipart request, if its servlet has the container parse them. A container parses them before the body is read, or never.
  *
  * @param parsed null if there are none
- * @param refusal what the container said instead: that the servlet has no multipart configuration, or that the parts are too
- *     large. Both are an IllegalStateException (Servlet 6, getParts); after the second one the body is consumed
+ * @param refusal the container's exception instead: the servlet has no multipart configuration, or the parts are too large. Both are an
+ *     IllegalStateException (Servlet 6, getParts). After the second one the body is consumed
  */
 record MultipartBody(
         @Nullable Collection<Part> parsed, @Nullable Exception refusal) {
@@ -30,7 +30,7 @@ record MultipartBody(
         try {
             return new MultipartBody(request.getParts(), null);
         } catch (IllegalStateException | ServletException e) {
-            // Jetty wraps it.
+            // Jetty wraps the IllegalStateException.
             if (!Causes.has(e, IllegalStateException.class)) {
                 throw e;
             }
@@ -41,7 +41,7 @@ record MultipartBody(
         }
     }
 
-    /** The body is gone: what the container said is its answer, as it would be without this filter. */
+    /** Throws the container's exception, as without this filter, because the body is consumed. */
     void throwRefusal() throws ServletException {
         if (refusal instanceof RuntimeException e) {
             throw e;

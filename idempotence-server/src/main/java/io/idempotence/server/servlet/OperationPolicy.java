@@ -3,7 +3,7 @@ package io.idempotence.server.servlet;
 import io.idempotence.server.IdempotencePolicy;
 
 /**
- * Requests that share a policy.
+ * The policy of the requests that a method and a URL pattern cover.
  *
  * @param method empty for all methods
  */

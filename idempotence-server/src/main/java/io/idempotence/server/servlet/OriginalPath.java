@@ -5,13 +5,13 @@ import jakarta.servlet.http.HttpServletRequest;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a caller sent its request. In an ASYNC dispatch the request names the path that it is dispatched to, and the one of the
- * caller is in its attributes (Jakarta Servlet 6, section 9.7.2), unless it is dispatched to where it came from.
+ * The path to which a caller sent its request. In an ASYNC dispatch, the request has the path that it is dispatched to, and the caller's
+ * path is in its attributes (Jakarta Servlet 6, section 9.7.2), unless it is dispatched to the path where it came from.
  */
 final class OriginalPath {
     private OriginalPath() {}
 
-    /** With the context path, and encoded as the caller did. */
+    /** The path with the context path, encoded as the caller sent it. */
     static String uri(HttpServletRequest request) {
         String uri = (String) request.getAttribute(AsyncContext.ASYNC_REQUEST_URI);
         return uri == null ? request.getRequestURI() : uri;
@@ -23,7 +23,7 @@ final class OriginalPath {
                 : request.getQueryString();
     }
 
-    /** Relative to the context and decoded: the path as URL patterns see it. */
+    /** The path relative to the context and decoded, as URL patterns match it. */
     static String inContext(HttpServletRequest request) {
         return isElsewhere(request)
                 ? joined((String) request.getAttribute(AsyncContext.ASYNC_SERVLET_PATH), (String)
@@ -31,7 +31,7 @@ final class OriginalPath {
                 : joined(request.getServletPath(), request.getPathInfo());
     }
 
-    /** A query or path info may well be absent, a URI never is. */
+    /** Whether the request is dispatched to another path. A query or path info may be absent, a URI never is. */
     private static boolean isElsewhere(HttpServletRequest request) {
         return request.getAttribute(AsyncContext.ASYNC_REQUEST_URI) != null;
     }

@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** Writes the framework's own answers (RFC 9457). Every text comes from this project, none from the request. */
+/** The writer of the framework's own responses (RFC 9457). All text comes from this project, none from the request. */
 final class ProblemWriter {
     private final String base;
 

@@ -12,13 +12,13 @@ import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request that holds a claim, from its first dispatch to the end of its last one.
+ * A request that holds a claim, from its first dispatch to the end of its last one.
  *
  * <p>It ends exactly once: when the handler returns, when it throws, when it completes its asynchronous processing, or when the container
- * gives that up. Then the execution is recorded, and only then the response leaves.
+ * gives that up. The execution is then recorded, and only after that its response leaves.
  *
- * <p>In every dispatch the filters in front wrap what the container has, this request comes next, and the filters behind it and the
- * handler see what they have seen before. So whoever looks for a wrapper of its own finds it, on either side.
+ * <p>In every dispatch, the filters in front wrap the container's request and response, the wrappers of this filter come next, and the
+ * filters behind it and the handler get the same objects as before. So a filter on either side finds its own wrapper again.
  */
 final class ProtectedRequest {
     private static final String ATTRIBUTE = ProtectedRequest.class.getName();
@@ -42,7 +42,7 @@ final class ProtectedRequest {
         this.end = end;
     }
 
-    /** Claims {@code request} for the filter: whoever sees it again finds it here. */
+    /** Starts the protected request, and puts it into an attribute of {@code request}, where later dispatches find it. */
     static ProtectedRequest begin(
             ClaimedExecution execution,
             FilterParts filter,
@@ -58,7 +58,7 @@ final class ProtectedRequest {
         return begun;
     }
 
-    /** The protected request of which {@code request} is a part; null if it is not protected. */
+    /** Returns the protected request that {@code request} belongs to; null if it is not protected. */
     static @Nullable ProtectedRequest of(ServletRequest request) {
         return (ProtectedRequest) request.getAttribute(ATTRIBUTE);
     }
@@ -71,12 +71,11 @@ final class ProtectedRequest {
         return execution;
     }
 
-    /** Runs the handler in the REQUEST dispatch that made this request a protected one. */
+    /** Runs the handler in the dispatch in which this request became protected. */
     void firstDispatch(FilterChain chain) throws IOException, ServletException {
         dispatch(chain, async.request(), end.response());
     }
 
-    /** Goes on in a dispatch after the first. */
     void laterDispatch(FilterChain chain, HttpServletRequest arrived, HttpServletResponse target)
             throws IOException, ServletException {
         if (arrived.getDispatcherType() == DispatcherType.ASYNC) {
@@ -89,12 +88,15 @@ final class ProtectedRequest {
         }
     }
 
-    /** The container begins another dispatch of the request; in Jetty, it has ended the one before. */
+    /** Called when the container begins another dispatch of the request. In Jetty, the previous one has ended. */
     void dispatchBegins() {
         end.errorPageMayBegin();
     }
 
-    /** The container has ended the request, in Jetty its dispatch: what is recorded is final unless {@link #dispatchBegins}. */
+    /**
+     * Called when the container has ended the request, in Jetty its dispatch. The recorded result is final, unless {@link #dispatchBegins}
+     * follows.
+     */
     void dispatchesEnded() {
         end.noErrorPageComes();
     }

@@ -8,7 +8,7 @@ import java.util.Collection;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** A part whose names and headers the container has decoded in another encoding than the handler chose. */
+/** A part whose names and headers the container decoded in another encoding than the handler chose. */
 final class RedecodedPart implements Part {
     private static final char UNDECODABLE = '\uFFFD';
 
@@ -38,7 +38,7 @@ final class RedecodedPart implements Part {
     @Override
     public @Nullable String getSubmittedFileName() {
         String disposition = part.getHeader("Content-Disposition");
-        // Such a name has an encoding of its own (RFC 5987).
+        // An extended name declares its own encoding (RFC 5987).
         boolean isExtended =
                 disposition != null && disposition.toLowerCase(Locale.ROOT).contains("filename*");
         return isExtended ? part.getSubmittedFileName() : again(part.getSubmittedFileName());

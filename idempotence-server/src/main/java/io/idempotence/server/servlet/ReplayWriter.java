@@ -6,11 +6,11 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
-/** Gives a stored answer again (promise P4). */
+/** The writer of stored responses (promise P4). */
 final class ReplayWriter {
     private ReplayWriter() {}
 
-    /** Whether a result is an answer that can be read. */
+    /** Whether a result is a response that can be read. */
     static boolean isPossible(byte[] result) {
         try {
             StoredResponse.fromBytes(result);
@@ -21,9 +21,9 @@ final class ReplayWriter {
     }
 
     /**
-     * Gives an answer again, in the way the handler gave it.
+     * Writes a stored response in the way the handler gave it.
      *
-     * @throws CorruptRecordException if {@code result} is not an answer; nothing was written then
+     * @throws CorruptRecordException if {@code result} is not a response; nothing was written then
      */
     static void give(byte[] result, HttpServletResponse response) throws IOException {
         StoredResponse stored = StoredResponse.fromBytes(result);
@@ -40,7 +40,7 @@ final class ReplayWriter {
             } else if (header.name().equals(before)) {
                 response.addHeader(header.name(), header.value());
             } else {
-                // In the place of what a filter in front may have set, as the handler did.
+                // Replaces what a filter in front may have set, as the handler did.
                 response.setHeader(header.name(), header.value());
             }
             before = header.name();
@@ -55,7 +55,7 @@ final class ReplayWriter {
                 new DeferredResponse.Failure(stored.status(), message).applyTo(response);
             }
             case REDIRECT -> redirect(stored, location, response);
-            // The session ID in it is that of this caller.
+            // The container adds the session ID of this caller.
             case ENCODED_REDIRECT -> redirect(stored, response.encodeRedirectURL(location), response);
         }
     }
@@ -69,7 +69,7 @@ final class ReplayWriter {
         new DeferredResponse.Redirect(location, stored.status(), clearBuffer).applyTo(response);
     }
 
-    /** A container and filters in front do their part for an empty body only if nobody touches the stream. */
+    /** Writes the body, if there is one. Containers and filters in front treat a response as empty only if its stream is not touched. */
     private static void write(StoredResponse stored, HttpServletResponse response) throws IOException {
         boolean mayHaveBody = stored.status() >= 200 && stored.status() != 204 && stored.status() != 304;
         if (mayHaveBody && stored.body().length > 0) {

@@ -4,17 +4,18 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.Arrays;
 
-/** Reads request bodies into memory. */
+/** The reader that takes a request body into memory. */
 final class RequestBody {
-    /** What is reserved at most before the first byte has come, whatever length the caller declares. */
+    /** The most that is reserved before the first byte arrives, whatever length the caller declares. */
     private static final int FIRST = 8192;
 
     private RequestBody() {}
 
     /**
-     * The whole body; {@code cap + 1} bytes of it if it has more than {@code cap}. Reserves at most twice what has come, or 8 KiB.
+     * Returns the whole body, or {@code cap + 1} bytes of it if it has more than {@code cap}. Reserves at most twice what has arrived, or 8
+     * KiB.
      *
-     * @param declared the length the caller declares, which need not be true; negative if it declares none
+     * @param declared the length that the caller declares, which may be wrong; negative if it declares none
      * @throws RequestNotTakenException if {@code memory} does not have as much
      */
     static byte[] read(InputStream in, long declared, int cap, MemoryBudget.Share memory)
@@ -23,7 +24,7 @@ final class RequestBody {
         memory.require(bytes.length);
         int length = in.readNBytes(bytes, 0, bytes.length);
         while (length == bytes.length) {
-            // A body of the length it declared ends here, in an array of its size.
+            // A body of the declared length ends here, and needs no copy.
             int next = in.read();
             if (next < 0) {
                 return bytes;

@@ -9,7 +9,7 @@ import java.io.IOException;
 import java.util.Collection;
 import org.jspecify.annotations.Nullable;
 
-/** What came with a request, read before its ID is claimed. Holds memory of the filter's budget until it is closed. */
+/** The content of a request, read before its ID is claimed. It holds memory of the filter's budget until it is closed. */
 final class RequestContent implements AutoCloseable {
     private static final byte[] NOTHING = {};
 
@@ -40,9 +40,9 @@ final class RequestContent implements AutoCloseable {
     }
 
     /**
-     * Reads a request's body, or has the container parse it where it would.
+     * Reads a request's body, or has the container parse it if the container would.
      *
-     * @throws RequestNotTakenException if it has more bytes than are allowed, or more than the budget has left
+     * @throws RequestNotTakenException if the request has more bytes than are allowed, or more than the budget has left
      * @throws IllegalStateException if a filter in front has read the body, so that it cannot be compared
      */
     static RequestContent of(HttpServletRequest request, FilterConfiguration config, MemoryBudget budget)
@@ -69,7 +69,7 @@ final class RequestContent implements AutoCloseable {
         if (declared > cap) {
             throw RequestNotTakenException.tooLarge();
         }
-        // Jetty fails to say it once the stream is taken.
+        // In Jetty this call fails once the stream was taken.
         String encoding = request.getCharacterEncoding();
         MultipartBody parts = MultipartBody.of(request);
         if (parts.parsed() != null) {
@@ -84,7 +84,7 @@ final class RequestContent implements AutoCloseable {
         boolean isForm = MediaTypes.isForm(MediaTypes.of(request));
         FormRules rules = FormRules.of(request);
         if (isForm && rules == null) {
-            // Nobody else can parse it as the container does.
+            // Only the container can parse this form by its rules.
             request.getParameterMap();
         }
         ServletInputStream in = request.getInputStream();
@@ -99,7 +99,7 @@ final class RequestContent implements AutoCloseable {
             return new RequestContent(ofConsumed(request), null, null, null, memory, ofParameters);
         }
         if (isForm && rules != null) {
-            // The handler may ask for them.
+            // The handler may read the parameters.
             ofParameters.require(rules.memoryOfParameters(body, config.formLimits()));
         }
         return new RequestContent(
@@ -111,7 +111,10 @@ final class RequestContent implements AutoCloseable {
                 ofParameters);
     }
 
-    /** The container may have put a part on disk, and does not say so. Of a text there is a parameter as well, in characters. */
+    /**
+     * Returns the memory that a part counts. The container does not report which parts it has put on disk. A text is also a parameter, in
+     * characters.
+     */
     private static long memoryOf(Part part) {
         return part.getSubmittedFileName() == null ? 3 * part.getSize() : part.getSize();
     }
@@ -122,7 +125,7 @@ final class RequestContent implements AutoCloseable {
         }
         throw new IllegalStateException(
                 "a filter in front of the idempotence filter has read the request body, so that it cannot be"
-                        + " compared; put the idempotence filter before it, or let it hand on a request that can be read again");
+                        + " compared; put the idempotence filter before it, or let it pass on a request that can be read again");
     }
 
     Fingerprint fingerprint() {
@@ -134,13 +137,13 @@ final class RequestContent implements AutoCloseable {
         return ofContainer;
     }
 
-    /** The parts, if the container has parsed some. */
+    /** The parts that the container has parsed; null if there are none. */
     @Nullable
     Collection<Part> parts() {
         return parts;
     }
 
-    /** The body, if it is not the container's; empty once it was let go. */
+    /** The body, if it is not the container's; empty after it was closed. */
     byte[] body() {
         return body;
     }
@@ -151,12 +154,12 @@ final class RequestContent implements AutoCloseable {
         return encoding;
     }
 
-    /** What the request holds of the budget. */
+    /** The share of the budget that the request holds. */
     MemoryBudget.Share memory() {
         return memory;
     }
 
-    /** Lets go of the body, and of parts that the container holds. Only for a request that never runs. */
+    /** Drops the body, and parts that the container holds. Only for a request that never runs. */
     void discard() {
         close();
         if (parts != null) {
@@ -170,18 +173,18 @@ final class RequestContent implements AutoCloseable {
         }
     }
 
-    /** Its parameters are asked for again after {@link #close}. */
+    /** Counts the parameters again after {@link #close}, because they may be read again. */
     void resumeParameters() {
         ofParameters.resume(memoryOfParameters);
     }
 
-    /** Lets go of the body, not of its parameters. */
+    /** Drops the body, but not its parameters. */
     void closeBody() {
         body = NOTHING;
         memory.close();
     }
 
-    /** Lets go of everything. */
+    /** Drops the body and its parameters. */
     @Override
     public void close() {
         closeBody();

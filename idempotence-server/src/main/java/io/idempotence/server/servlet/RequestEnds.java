@@ -4,7 +4,7 @@ import jakarta.servlet.ServletRequestEvent;
 import jakarta.servlet.ServletRequestListener;
 import java.util.Optional;
 
-/** Tells a protected request when an error page can no longer come. */
+/** A listener that notifies a protected request when another dispatch begins, and when no error page can follow any more. */
 final class RequestEnds implements ServletRequestListener {
     @Override
     public void requestInitialized(ServletRequestEvent event) {

@@ -17,18 +17,18 @@ import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What makes two requests the same: method, the caller's path with its variables, its query in canonical order, media
- * type without parameters, and the body without its content coding and multipart boundary. Each piece has its length in front.
+ * The fingerprint of a request: method, the caller's path with its variables, its query in canonical order, media type without parameters,
+ * and the body without its content coding and multipart boundary. Each piece is preceded by its length.
  */
 final class RequestFingerprint {
-    /** What a container decodes bytes to that mean nothing in the encoding. */
+    /** The character to which a container decodes bytes that are invalid in the encoding. */
     private static final char UNDECODABLE = '\uFFFD';
 
     private final FieldDigest digest = new FieldDigest();
 
     private RequestFingerprint() {}
 
-    /** Of a request whose body was read into memory. */
+    /** The fingerprint of a request whose body was read into memory. */
     static Fingerprint of(HttpServletRequest request, byte[] body, int cap, BodyForm form) {
         RequestFingerprint fingerprint = new RequestFingerprint();
         fingerprint.head(request);
@@ -42,7 +42,7 @@ final class RequestFingerprint {
         return Fingerprint.of(fingerprint.digest.digest());
     }
 
-    /** Of a request whose parts the container has parsed; null if they have more bytes than {@code cap}. */
+    /** The fingerprint of a request whose parts the container has parsed; null if they have more bytes than {@code cap}. */
     static @Nullable Fingerprint of(HttpServletRequest request, Collection<Part> parts, int cap) throws IOException {
         RequestFingerprint fingerprint = new RequestFingerprint();
         fingerprint.head(request);
@@ -67,9 +67,9 @@ final class RequestFingerprint {
     }
 
     /**
-     * Of a form whose body another filter had the container parse before.
+     * The fingerprint of a form that a filter in front had the container parse.
      *
-     * @throws IllegalStateException if it could not be decoded, so that another form would look the same
+     * @throws IllegalStateException if the form could not be decoded, so that another form would look the same
      */
     static Fingerprint ofParameters(HttpServletRequest request) {
         RequestFingerprint fingerprint = new RequestFingerprint();
@@ -97,7 +97,7 @@ final class RequestFingerprint {
         add(MediaTypes.withoutParameters(MediaTypes.of(request)));
     }
 
-    /** The body without gzip; as it is when it has another coding, is damaged, or would unpack to more than the cap. */
+    /** Returns the body without gzip, or unchanged if it has another coding, is damaged, or would unpack to more than the cap. */
     private static byte[] decoded(HttpServletRequest request, byte[] body, int cap) {
         String coding = request.getHeader("Content-Encoding");
         if (coding == null || !coding.trim().toLowerCase(Locale.ROOT).matches("(x-)?gzip")) {
@@ -111,7 +111,7 @@ final class RequestFingerprint {
         }
     }
 
-    /** Adds the pieces between the delimiters, so that the same parts under another boundary are the same body. */
+    /** Adds the pieces between the delimiters, so that equal parts under another boundary are the same body. */
     private void addWithout(byte[] body, byte[] delimiter) {
         int from = 0;
         for (int at = indexOf(body, delimiter, 0); at >= 0; at = indexOf(body, delimiter, at + 1)) {
@@ -128,7 +128,10 @@ final class RequestFingerprint {
         return at == 0 || (at >= 2 && body[at - 2] == '\r' && body[at - 1] == '\n');
     }
 
-    /** A delimiter is a line of its own, with blanks behind it or, if it is the last, two hyphens (RFC 2046, section 5.1.1). */
+    /**
+     * Whether a delimiter ends at {@code end}. A delimiter is a line of its own, followed by blanks or, if it is the last, by two hyphens
+     * (RFC 2046, section 5.1.1).
+     */
     private static boolean endsDelimiter(byte[] body, int end) {
         int i = end;
         if (i + 1 < body.length && body[i] == '-' && body[i + 1] == '-') {
@@ -149,7 +152,7 @@ final class RequestFingerprint {
         return -1;
     }
 
-    /** An absent text differs from every present one. */
+    /** Adds a text. An absent text differs from every present one. */
     private void add(@Nullable String text) {
         digest.add(text == null ? "" : "+" + text);
     }

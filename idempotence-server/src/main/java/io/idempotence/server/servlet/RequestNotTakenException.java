@@ -1,6 +1,6 @@
 package io.idempotence.server.servlet;
 
-/** A request is not taken in, because of its size or for want of memory. Nothing ran. */
+/** The refusal of a request that is too large, or for which no memory is left. Nothing ran. */
 final class RequestNotTakenException extends Exception {
     private static final long serialVersionUID = 1L;
     private final boolean tooLarge;

@@ -6,13 +6,13 @@ import java.util.Objects;
 import java.util.function.Function;
 
 /**
- * Whose ID it is: IDs of different scopes never meet, so that nobody is refused or answered with what belongs to another (promise P5).
- * Implementations are thread-safe and never return null; empty means that there is but one scope.
+ * The owner of an ID. Equal IDs in different scopes are different IDs, so that nobody is refused because of another's request, or gets its
+ * response (promise P5). Implementations are thread-safe and never return null. If all requests have one scope, it is empty.
  */
 @FunctionalInterface
 public interface RequestScope extends Function<HttpServletRequest, String> {
     /**
-     * The authenticated principal's name, if the container has one.
+     * A scope for each authenticated principal, by name. A request without one has the empty scope.
      *
      * @return the default
      */
@@ -24,10 +24,10 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
     }
 
     /**
-     * A header's value, for example the tenant's. Only for a header that something in front sets or checks: a caller who can
-     * choose it can choose whose IDs it meets.
+     * A scope for each value of a header, for example the tenant's. Use only a header that something in front sets or checks: a caller that
+     * can choose it can choose whose IDs it gets.
      *
-     * @param name the header; without it the request has the empty scope
+     * @param name the header; a request without it has the empty scope
      * @return the scope
      */
     static RequestScope header(String name) {
@@ -39,7 +39,7 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
     }
 
     /**
-     * Both together, for example tenant and principal.
+     * Combines two scopes, for example tenant and principal.
      *
      * @param other the other one
      * @return a scope that is equal only if both are

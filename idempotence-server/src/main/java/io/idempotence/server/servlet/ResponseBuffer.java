@@ -14,12 +14,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What a handler has written so far: its body, held in memory until the execution is recorded, and whether the handler regards it as
+ * The output of a handler so far: its body, held in memory until the execution is recorded, and whether the handler regards it as
  * committed.
  *
- * <p>The {@link HeldResponse}s that a handler may write to share one buffer. A body that is larger than the cap, or than the memory
- * that is left, streams through and is not kept. Once the client is gone the rest is thrown away, so that the handler does not fail
- * for it.
+ * <p>The {@link HeldResponse}s that a handler may write to share one buffer. A body that is larger than the cap, or than the memory that is
+ * left, streams through and is not stored. After the client has disconnected, the rest is dropped, so that the handler does not fail.
  */
 final class ResponseBuffer {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseBuffer.class);
@@ -30,14 +29,14 @@ final class ResponseBuffer {
     private final BooleanSupplier gaveUp;
     private final SessionIds sessionIds = new SessionIds();
 
-    /** Where a handler's bytes leave when they may. */
+    /** The destination of a handler's bytes when they may leave. */
     interface Outlet {
         HttpServletResponse target();
     }
 
-    /** Through which response the handler writes. */
+    /** The response through which the handler writes. */
     private Outlet outlet;
-    /** The kept headers as they were when bytes began to leave; null if none have, or the handler went on to change some. */
+    /** The kept headers as they were when bytes began to leave; null before that, and after the handler has changed some. */
     private @Nullable List<StoredResponse.Header> leavingHeaders;
 
     private @Nullable ServletOutputStream stream;
@@ -80,12 +79,12 @@ final class ResponseBuffer {
         return deferred;
     }
 
-    /** Whether the body is too large to be kept. */
+    /** Whether the body is too large to be stored. */
     boolean oversize() {
         return body.oversize();
     }
 
-    /** Whether the handler's bytes go through at once, so that they are its response even if the container ends it. */
+    /** Whether the handler's bytes leave at once. They are then its response even if the container ends it. */
     boolean passesThrough() {
         return streaming;
     }
@@ -95,7 +94,7 @@ final class ResponseBuffer {
         return streaming || target().isCommitted();
     }
 
-    /** Whether the handler has committed a response of its own: without this filter the client might have seen it. */
+    /** Whether the handler has committed a response of its own, which the client might have seen without this filter. */
     boolean hasBegunAResponse() {
         return isCommitted() && !(deferred instanceof DeferredResponse.Failure);
     }
@@ -106,8 +105,8 @@ final class ResponseBuffer {
     }
 
     /**
-     * Whether {@code recorded} is all that the client gets: not cut at a declared length, not short of it, not written past this
-     * buffer or changed before it.
+     * Whether {@code recorded} is all that the client gets: neither cut at a declared length nor short of it, and nothing was written past
+     * this buffer or encoded in front of it.
      */
     boolean isWhatTheClientGets(byte[] recorded) {
         int status = target().getStatus();
@@ -118,17 +117,20 @@ final class ResponseBuffer {
         return asDeclared && !incomplete;
     }
 
-    /** The body the client gets, as far as it was held. */
+    /** The body that the client gets, as far as it was held. */
     byte[] body() {
         return writer == null ? body.bytes() : body.encoded(target().getCharacterEncoding());
     }
 
-    /** The headers that are kept, as the handler left them. */
+    /** The headers to store, as the handler left them. */
     List<StoredResponse.Header> keptHeaders() {
         return leavingHeaders != null ? leavingHeaders : headers.kept(target());
     }
 
-    /** A container that sends the first bytes may compress them, and says so in headers that are not the handler's. */
+    /**
+     * Saves the kept headers before the first bytes leave. The container may then compress them, and set headers that are not the
+     * handler's.
+     */
     private void leaving() {
         if (leavingHeaders == null && !target().isCommitted()) {
             leavingHeaders = headers.kept(target());
@@ -137,7 +139,7 @@ final class ResponseBuffer {
 
     // ---- the end
 
-    /** Lets go what was held. The client may be gone: that is no failure of the handler. */
+    /** Delivers what was held. A client that has disconnected is not a failure of the handler. */
     void deliver() {
         if (streaming) {
             return;
@@ -160,33 +162,31 @@ final class ResponseBuffer {
         }
     }
 
-    /** The response is recorded, and its caller must ask again: what was begun must not look like the whole of it. */
+    /** Called when a recorded response was not accepted. Its caller must retry, so a partial response must not look whole. */
     private void notTaken(RuntimeException e) {
         if (gaveUp.getAsBoolean()) {
-            // A response the container has recycled throws what it likes.
+            // A response that the container has recycled may throw anything.
             gone(e);
             return;
         }
         clientGone = true;
-        LOG.warn(
-                "The container or a filter in front did not take a response that is recorded; the caller gets a 500",
-                e);
+        LOG.warn("The container or a filter in front did not accept a recorded response; the caller gets a 500", e);
         HttpServletResponse target = target();
         if (target.isCommitted()) {
-            // Only whoever throws makes a container cut a response that has begun.
+            // A container cuts a response that has begun only if an exception is thrown.
             throw e;
         }
         headers.undo(target);
         target.setStatus(HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
     }
 
-    /** Throws away what was held and what the handler set, so that another response can be given. */
+    /** Drops what was held and what the handler set, so that another response can be sent. */
     void discard() {
         body.clear();
         headers.undo(target());
     }
 
-    /** From now on every byte goes through at once, and is kept as well as long as it fits. */
+    /** Lets every byte leave at once from now on. It is also kept, as long as it fits. */
     void stopHolding() {
         if (!streaming) {
             streaming = true;
@@ -199,17 +199,17 @@ final class ResponseBuffer {
         }
     }
 
-    /** A filter in front may encode the body before it comes by: what is recorded would be encoded once more in a replay. */
+    /** Notes that a filter in front may encode the body before this buffer gets it. A replay would encode the recorded body once more. */
     void mayBeEncodedInFront() {
         encodingIsOfOthers = true;
     }
 
-    /** The handler goes on with a response that is not held: what this buffer has is not the whole of it. */
+    /** Notes that the handler goes on with a response that is not held, so that this buffer does not have the whole of it. */
     void bypassed() {
         incomplete = true;
     }
 
-    /** A filter in front may do its part only then. */
+    /** Flushes or closes the target as the handler did, because a filter in front may act only then. */
     private void flushOrCloseAsTheHandlerDid() throws IOException {
         HttpServletResponse target = target();
         if (closed && writer != null) {
@@ -227,12 +227,12 @@ final class ResponseBuffer {
 
     private void gone(Exception e) {
         clientGone = true;
-        LOG.debug("The client is gone; its response is recorded or not as if it were there", e);
+        LOG.debug("The client disconnected; this does not change whether its response is recorded", e);
     }
 
     // ---- body
 
-    /** Chooses where the body goes. Bytes that go different ways keep their order only if the first ones leave at once. */
+    /** Chooses where the body goes. Bytes with different destinations keep their order only if the first ones leave at once. */
     void through(Outlet chosen) {
         if (chosen != outlet) {
             if (!body.isEmpty()) {
@@ -260,7 +260,7 @@ final class ResponseBuffer {
         }
         through(through);
         if (writer == null) {
-            // The container settles the encoding and what Content-Type says of it.
+            // This makes the container fix the encoding and add it to Content-Type.
             target().getWriter();
             if (!isCommitted()) {
                 leavingHeaders = null;
@@ -284,7 +284,7 @@ final class ResponseBuffer {
         }
     }
 
-    /** Whether more may be written. Starts to stream when it does not fit; what was held so far can never be kept whole then. */
+    /** Whether more may be written. If it does not fit, the body is streamed from now on and not stored. */
     private boolean takes(int more) {
         if (closed || more == 0) {
             return false;
@@ -300,7 +300,7 @@ final class ResponseBuffer {
         void run() throws IOException;
     }
 
-    /** Does the same to the target if bytes go through at once. */
+    /** Does the same to the target if bytes leave at once. */
     private void passOn(Action action) {
         if (streaming && !clientGone) {
             leaving();
@@ -432,14 +432,14 @@ final class ResponseBuffer {
 
     // ---- headers
 
-    /** To be called before the handler changes a header. */
+    /** Call this before the handler changes a header. */
     void changing(@Nullable String name, HttpServletResponse container) {
         headers.changing(name, container);
         leavingHeaders = null;
         incomplete |= encodingIsOfOthers && "Content-Encoding".equalsIgnoreCase(name);
     }
 
-    /** To be called before the handler changes type or encoding. */
+    /** Call this before the handler changes type or encoding. */
     void changingType() {
         leavingHeaders = null;
     }

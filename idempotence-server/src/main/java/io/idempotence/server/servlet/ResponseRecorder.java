@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Makes the result of an execution from the response that its handler has left in a buffer. */
+/** The converter of a handler's buffered response into the result of its execution. */
 final class ResponseRecorder {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseRecorder.class);
 
@@ -17,7 +17,7 @@ final class ResponseRecorder {
         this.execution = execution;
     }
 
-    /** Of a response that was written or redirected. */
+    /** Returns the result of a response that was written or redirected. */
     byte[] result(ResponseBuffer buffer, @Nullable DeferredResponse deferred, int status) {
         if (deferred instanceof DeferredResponse.Redirect redirect) {
             String location = buffer.sessionIds().removedFrom(redirect.location());
@@ -34,7 +34,7 @@ final class ResponseRecorder {
         return written(buffer, status);
     }
 
-    /** Of a response that was written; {@link StoredResponse#unavailable} if it cannot be replayed as it was. */
+    /** Returns the result of a response that was written; {@link StoredResponse#unavailable} if it cannot be replayed as it was. */
     byte[] written(ResponseBuffer written, int status) {
         byte[] body = written.body();
         if (written.oversize()) {
@@ -43,13 +43,13 @@ final class ResponseRecorder {
         }
         if (!written.isWhatTheClientGets(body)) {
             LOG.warn("A handler declared another Content-Length than it wrote, or wrote past the response it was given;"
-                    + " its response is not kept, and duplicates are refused as result-unavailable");
+                    + " its response is not stored, and duplicates are refused as result-unavailable");
             return StoredResponse.unavailable();
         }
         List<StoredResponse.Header> kept = keptHeaders(written);
         if (hidesSessionIds(written, body, kept)) {
             LOG.warn(
-                    "A response was compressed after a session ID had been put into a URL of it; it is not kept, and duplicates are"
+                    "A response was compressed after a session ID had been put into one of its URLs; it is not stored, and duplicates are"
                             + " refused as result-unavailable; put the filter that compresses before the idempotence filter");
             return StoredResponse.unavailable();
         }
@@ -61,7 +61,7 @@ final class ResponseRecorder {
                 .toBytes();
     }
 
-    /** Whether the handler, or a filter behind, has encoded session IDs, so that they cannot be removed. */
+    /** Whether the handler, or a filter behind this one, has encoded session IDs, so that they cannot be removed. */
     private static boolean hidesSessionIds(ResponseBuffer written, byte[] body, List<StoredResponse.Header> kept) {
         return kept.stream()
                 .anyMatch(header -> header.name().equals("Content-Encoding")

@@ -8,14 +8,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.zip.GZIPInputStream;
 
 /**
- * The session IDs that a container put into the URLs of one response. A session belongs to one caller: what is recorded, and later
- * replayed to others, must not carry its ID.
+ * The session IDs that a container put into the URLs of one response. A session belongs to one caller, so a response that is recorded, and
+ * later replayed to others, must not contain its ID.
  */
 final class SessionIds {
-    /** The largest body that is decoded to look for them, in bytes. */
+    /** The largest body that is decoded to search it for session IDs, in bytes. */
     private static final int LARGEST = 1 << 20;
 
-    /** What was inserted into URLs, for example {@code ;jsessionid=4711}. */
+    /** The text that was inserted into URLs, for example {@code ;jsessionid=4711}. */
     private final Set<String> inserted = ConcurrentHashMap.newKeySet();
 
     /** Remembers what the container inserted to make {@code encoded} from {@code url}; returns {@code encoded}. */
@@ -33,7 +33,7 @@ final class SessionIds {
         return encoded;
     }
 
-    /** Whether an encoded body may carry one. Only gzip is decoded, and only as far as {@link #LARGEST}. */
+    /** Whether an encoded body may contain a session ID. Only gzip is decoded, and only as far as {@link #LARGEST}. */
     boolean mayBeIn(byte[] encoded, String coding) {
         if (inserted.isEmpty() || encoded.length == 0) {
             return false;
@@ -50,7 +50,7 @@ final class SessionIds {
         }
     }
 
-    /** {@code text} without any session ID. */
+    /** Returns {@code text} without session IDs. */
     String removedFrom(String text) {
         String plain = text;
         for (String id : inserted) {
@@ -59,7 +59,7 @@ final class SessionIds {
         return plain;
     }
 
-    /** A body without any session ID. URLs are ASCII, which nearly every encoding leaves as it is. */
+    /** Returns a body without session IDs. URLs are ASCII, which nearly every encoding leaves unchanged. */
     byte[] removedFrom(byte[] body) {
         if (inserted.isEmpty()) {
             return body;

@@ -13,17 +13,17 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A response as it is kept: compact, without JSON and without Java serialization.
+ * A response in its stored form: compact, without JSON and without Java serialization.
  *
- * <p>Layout: kind (1 byte), form (1), status (2), number of headers (1), each header as name code (1; 0: length and name follow) and
- * value (length in 2 bytes, UTF-8); the body is the rest.
+ * <p>Layout: kind (1 byte), form (1), status (2), number of headers (1), each header as name code (1; 0: length and name follow) and value
+ * (length in 2 bytes, UTF-8); the body is the rest.
  *
  * @param form how the handler gave it
  * @param headers the kept headers in order
- * @param body the body; for {@link Form#ERROR} the message as UTF-8. Not to be changed
+ * @param body the body; for {@link Form#ERROR} the message as UTF-8. Must not be changed
  */
 record StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
-    /** The first byte of a stored result tells what the rest is. The other kinds are those of {@code execute}. */
+    /** The first byte of a stored result, which defines the format of the rest. The other kinds are those of {@code execute}. */
     private static final byte KIND = 1;
 
     /** Names that cost one byte. Append only: the position is the code. */
@@ -42,15 +42,15 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
     private static final int MAX_HEADERS = 255;
     private static final int MAX_VALUE = 0xFFFF;
 
-    /** How a handler gave its response; it is replayed in the same way, so that the container does its part again. */
+    /** The way in which a handler gave its response. It is replayed in the same way, so that the container completes it again. */
     enum Form {
         /** Status, headers and body were written. */
         WRITTEN(0),
-        /** {@code sendError}, and no error page of the application was seen. */
+        /** {@code sendError} was called, and no error page of the application was seen. */
         ERROR(1),
-        /** {@code sendRedirect}. */
+        /** {@code sendRedirect} was called. */
         REDIRECT(2),
-        /** {@code sendRedirect} to a URL that the container had encoded, without the session ID that it carried. */
+        /** {@code sendRedirect} was called with a URL that the container had encoded. The session ID in it is not stored. */
         ENCODED_REDIRECT(3);
 
         private final int code;
@@ -78,12 +78,12 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
         headers = List.copyOf(headers);
     }
 
-    /** The result of an execution whose response is not kept: later attempts are refused as result-unavailable. */
+    /** The result of an execution whose response is not stored. Later attempts are refused as result-unavailable. */
     static byte[] unavailable() {
         return ClaimResult.noResult();
     }
 
-    /** This response as the result of an execution; {@link #unavailable()} if the headers do not fit the format. */
+    /** Returns this response as the result of an execution; {@link #unavailable()} if the headers do not fit the format. */
     byte[] toBytes() {
         if (headers.size() > MAX_HEADERS) {
             return unavailable();
@@ -114,7 +114,7 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
             }
             out.write(body);
         } catch (IOException e) {
-            throw new UncheckedIOException("memory does not fail", e);
+            throw new UncheckedIOException("writing to memory failed", e);
         }
         return bytes.toByteArray();
     }
@@ -122,7 +122,7 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
     /**
      * Reads what {@link #toBytes} wrote.
      *
-     * @throws CorruptRecordException if {@code bytes} are no response
+     * @throws CorruptRecordException if {@code bytes} are not a response
      */
     static StoredResponse fromBytes(byte[] bytes) {
         if (bytes.length == 0) {
@@ -152,7 +152,7 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
             in.readFully(body);
             return new StoredResponse(form, status, headers, body);
         } catch (IOException e) {
-            throw new CorruptRecordException("a stored response ends too early: " + bytes.length + " bytes");
+            throw new CorruptRecordException("a stored response is truncated: " + bytes.length + " bytes");
         }
     }
 

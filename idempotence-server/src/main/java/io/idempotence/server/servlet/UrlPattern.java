@@ -6,8 +6,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Which requests a pattern covers: as in a filter mapping (Jakarta Servlet 6, section 12.2), and a name in braces stands for
- * one segment of the path. A slash at the end makes no difference, because there are frameworks to which it makes none.
+ * A pattern of paths. It covers what a filter mapping covers (Jakarta Servlet 6, section 12.2), and a name in braces matches one segment of
+ * the path. A slash at the end makes no difference, because some frameworks ignore it.
  */
 final class UrlPattern {
     private static final Pattern SPECIAL = Pattern.compile("(\\{[A-Za-z][A-Za-z0-9]*})|[^{}]+|[{}]");
@@ -18,7 +18,7 @@ final class UrlPattern {
         this.paths = paths;
     }
 
-    /** @throws IllegalArgumentException if it is none */
+    /** @throws IllegalArgumentException if {@code pattern} is not a URL pattern */
     static UrlPattern of(String pattern) {
         boolean extension = pattern.startsWith("*.");
         if (!pattern.isEmpty() && !pattern.startsWith("/") && !extension) {
@@ -28,7 +28,8 @@ final class UrlPattern {
         String plain = extension ? pattern.substring(2) : prefix ? pattern.substring(0, pattern.length() - 2) : pattern;
         if (plain.contains("*")) {
             throw malformed(
-                    pattern, "'*' stands only in a last '/*' or a first '*.'; write {name} for a segment in between");
+                    pattern,
+                    "'*' is allowed only in a last '/*' or a first '*.'; write {name} for a segment in between");
         }
         if (!prefix && plain.endsWith("/")) {
             plain = plain.substring(0, plain.length() - 1);
@@ -44,10 +45,11 @@ final class UrlPattern {
         return new UrlPattern(Pattern.compile(regex));
     }
 
-    /** A container takes braces literally, so that such a mapping would protect nothing. */
+    /** Parses the pattern of a filter mapping. A container takes braces literally, so a mapping with braces would protect nothing. */
     static UrlPattern ofMapping(String pattern) {
         if (pattern.contains("{")) {
-            throw malformed(pattern, "a filter mapping knows no {name}; map the part before it, as in /accounts/*");
+            throw malformed(
+                    pattern, "a filter mapping cannot have a {name}; map the part before it, as in /accounts/*");
         }
         return of(pattern);
     }
@@ -57,17 +59,20 @@ final class UrlPattern {
             return "[^/]+";
         }
         if (part.group().equals("{") || part.group().equals("}")) {
-            throw malformed(pattern, "a brace is open; write {name} for a segment");
+            throw malformed(pattern, "a brace is not part of a name in braces; write {name} for a segment");
         }
         return Matcher.quoteReplacement(Pattern.quote(part.group()));
     }
 
     private static IllegalArgumentException malformed(String pattern, String why) {
-        return new IllegalArgumentException("'" + pattern + "' is no URL pattern: " + why
+        return new IllegalArgumentException("'" + pattern + "' is not a URL pattern: " + why
                 + "; for example /payments, /payments/*, /accounts/{id}/charges, *.do");
     }
 
-    /** What a container must map, which takes the path of a pattern without a {@code *} exactly. */
+    /**
+     * Returns the mappings that a container needs. A mapping without a {@code *} matches its path exactly, so such a pattern has two: with
+     * and without a last slash.
+     */
     static Stream<String> mappings(String pattern) {
         if (pattern.contains("*") || pattern.length() < 2) {
             return Stream.of(pattern);
@@ -75,7 +80,7 @@ final class UrlPattern {
         return Stream.of(pattern, pattern.endsWith("/") ? pattern.substring(0, pattern.length() - 1) : pattern + "/");
     }
 
-    /** @param path as {@link OriginalPath#inContext} has it */
+    /** @param path the path that {@link OriginalPath#inContext} returns */
     boolean covers(String path) {
         return paths.matcher(path).matches();
     }

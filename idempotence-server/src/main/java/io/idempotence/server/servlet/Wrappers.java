@@ -6,9 +6,9 @@ import jakarta.servlet.ServletResponse;
 import jakarta.servlet.ServletResponseWrapper;
 import java.util.Set;
 
-/** Looks through what filters put around the container's own requests and responses. */
+/** Functions that find the container's own requests and responses inside the wrappers of filters. */
 final class Wrappers {
-    /** Wrappers that override how bodies are written, and do well over an ASYNC dispatch. */
+    /** Wrappers that override how bodies are written, and work over an ASYNC dispatch. */
     private static final Set<String> WELL_BEHAVED = Set.of(
             "org.springframework.security.web.util.OnCommittedResponseWrapper",
             "org.springframework.session.web.http.OnCommittedResponseWrapper",
@@ -34,7 +34,7 @@ final class Wrappers {
         return current;
     }
 
-    /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do in it. */
+    /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do. */
     static boolean isSureToBeDelivered(ServletResponse response) {
         ServletResponse current = response;
         while (current instanceof ServletResponseWrapper wrapper) {
@@ -46,7 +46,7 @@ final class Wrappers {
         return true;
     }
 
-    /** A wrapper that leaves both methods alone cannot hold a body back. */
+    /** Whether a wrapper overrides how bodies are written. One that overrides neither method cannot hold a body back. */
     private static boolean writesBodiesItself(Class<?> wrapper) {
         try {
             return wrapper.getMethod("getOutputStream").getDeclaringClass() != ServletResponseWrapper.class

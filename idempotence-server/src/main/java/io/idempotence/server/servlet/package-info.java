@@ -1,7 +1,7 @@
 /**
- * The server half in front of servlets (Jakarta Servlet 6.0 and 6.1).
+ * The servlet filter of the server half (Jakarta Servlet 6.0 and 6.1).
  *
- * <p>{@link io.idempotence.server.servlet.IdempotenceFilter} is where to start.
+ * <p>Start with {@link io.idempotence.server.servlet.IdempotenceFilter}.
  */
 @NullMarked
 package io.idempotence.server.servlet;

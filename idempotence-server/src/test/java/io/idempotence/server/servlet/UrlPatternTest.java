@@ -91,7 +91,7 @@ class UrlPatternTest {
     void aPatternThatIsNoneIsRefused(String pattern) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> UrlPattern.of(pattern))
-                .withMessageContaining("'" + pattern + "' is no URL pattern")
+                .withMessageContaining("'" + pattern + "' is not a URL pattern")
                 .withMessageContaining("/payments/*");
     }
 
