@@ -9,10 +9,10 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where an HTTP request goes (RFC 9110, section 4.2), as the text that is sent. What it refers to is read by RFC 3986; {@link
- * URI} does it by the one before.
+ * The address of an HTTP request (RFC 9110, section 4.2), as the text that is sent. References are resolved by RFC 3986; {@link URI}
+ * follows its predecessor.
  *
- * @param path empty or with a slash first
+ * @param path empty, or with a leading slash
  * @param query without its question mark, or null
  */
 record Address(
@@ -20,13 +20,13 @@ record Address(
         String authority,
         String path,
         @Nullable String query) {
-    /** Empty if it is no absolute address of HTTP. */
+    /** Parses an address. Empty if {@code text} is not an absolute HTTP address. */
     static Optional<Address> of(String text) {
         return parse(text)
                 .flatMap(uri -> checked(uri.getScheme(), uri.getRawAuthority(), uri.getRawPath(), uri.getRawQuery()));
     }
 
-    /** What {@code reference} names here (RFC 3986, section 5.2.2). Empty if that is no address of HTTP. */
+    /** Resolves {@code reference} against this address (RFC 3986, section 5.2.2). Empty if the result is not an HTTP address. */
     Optional<Address> resolve(String reference) {
         return parse(reference).flatMap(uri -> {
             String otherPath = uri.getRawPath();
@@ -56,7 +56,7 @@ record Address(
                 port.isEmpty() ? -1 : Integer.parseInt(port));
     }
 
-    /** The same of another authority. */
+    /** Returns this address with the scheme and authority of another. */
     Address at(Address other) {
         return new Address(other.scheme, other.authority, path, query);
     }
@@ -66,7 +66,7 @@ record Address(
         return scheme + "://" + authority + (path.isEmpty() ? "/" : path) + (query == null ? "" : "?" + query);
     }
 
-    /** Empty also for what has no path, as {@code mailto:x}. */
+    /** Empty also for a URI without a path, such as {@code mailto:x}. */
     private static Optional<URI> parse(String text) {
         try {
             return Optional.of(new URI(text.trim())).filter(uri -> !uri.isOpaque());
@@ -85,7 +85,7 @@ record Address(
                 : Optional.empty();
     }
 
-    /** One that every HTTP client takes for the same host and port. */
+    /** Whether every HTTP client reads the same host and port from {@code authority}. */
     private static boolean isHost(String authority) {
         String hostAndPort = authority.substring(authority.indexOf('@') + 1);
         int colon = portAt(hostAndPort);
@@ -95,13 +95,13 @@ record Address(
                 && (colon < 0 || hostAndPort.substring(colon + 1).matches("[0-9]{0,5}"));
     }
 
-    /** Where the colon before the port is, or -1; an IPv6 address has colons of its own. */
+    /** The position of the colon before the port, or -1. An IPv6 address has colons of its own. */
     private static int portAt(String hostAndPort) {
         int colon = hostAndPort.lastIndexOf(':');
         return colon > hostAndPort.lastIndexOf(']') ? colon : -1;
     }
 
-    /** RFC 3986, section 5.2.4. */
+    /** Removes dot segments (RFC 3986, section 5.2.4). */
     private static String withoutDots(String path) {
         if (path.isEmpty()) {
             return path;

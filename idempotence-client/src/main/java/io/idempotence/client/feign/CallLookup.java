@@ -9,24 +9,24 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 
-/** Which call a method handler runs, and which attempt of it a request is. */
+/** The registry of running calls. It finds the call that a method handler runs, and the attempt that a request belongs to. */
 final class CallLookup {
     /**
-     * The handlers between the proxy and the retry loop may hop threads, and all of them pass the very array on. A thread-local
-     * would be lost there; an inheritable one would hand an old ID to a pooled thread.
+     * The calls by their arguments. Handlers between the proxy and the retry loop may change threads, and all of them pass on the same
+     * array. A thread-local would be lost there; an inheritable one would bring an old ID to a pooled thread.
      */
     private final WeakIdentityMap<Object[], FeignCall> byArguments = new WeakIdentityMap<>();
 
-    /** For handlers that copy the arguments. Holds only while the proxy's call is on the stack. */
+    /** The call of a handler that copies the arguments. Set only while the proxy's call is on the stack. */
     private final ThreadBound<OpenCall> open = new ThreadBound<>();
 
     private final ThreadBound<FeignAttempt> current = new ThreadBound<>();
 
-    /** For clients that talk on another thread; holds while an attempt runs. */
+    /** The attempts by request template, for clients that send on another thread. Set only while an attempt runs. */
     private final ConcurrentMap<TemplateKey, FeignAttempt> byTemplate = new ConcurrentHashMap<>();
 
     private record OpenCall(FeignCall call, ClientMethod method, Object[] args) {
-        /** The very same arguments: a handler may also split one call into several, which must not share an ID. */
+        /** Whether the arguments are identical. A handler may also split one call into several, which must not share an ID. */
         boolean isFor(ClientMethod other, Object @Nullable [] otherArgs) {
             int length = otherArgs == null ? 0 : otherArgs.length;
             if (method != other || args.length != length) {
@@ -53,7 +53,7 @@ final class CallLookup {
         }
     }
 
-    /** Runs {@code work}, below which {@link #callOf} finds {@code call}. Calls nest. */
+    /** Runs {@code work}. Within it, {@link #callOf} finds {@code call}. Calls nest. */
     @Nullable
     Object whileOpen(FeignCall call, ClientMethod method, Object[] args, Task<@Nullable Object, Throwable> work)
             throws Throwable {
@@ -61,12 +61,12 @@ final class CallLookup {
         return open.during(new OpenCall(call, method, args), work);
     }
 
-    /** No handler will ask for the call with these arguments any more. */
+    /** Removes a call when no handler needs it any more. */
     void forget(Object[] args) {
         byArguments.remove(args);
     }
 
-    /** The call that a handler passed on; null if it passed on a copy of the arguments, on another thread. */
+    /** Returns the call that a handler passed on; null if it passed on a copy of the arguments, on another thread. */
     @Nullable
     FeignCall callOf(ClientMethod method, Object @Nullable [] args) {
         FeignCall call = args == null ? null : byArguments.get(args);
@@ -74,7 +74,7 @@ final class CallLookup {
         return opened != null && opened.isFor(method, args) ? opened.call : call;
     }
 
-    /** Runs {@code work} with {@code attempt} as the current one of this thread; calls nest. */
+    /** Runs {@code work} with {@code attempt} as the current one of this thread. Calls nest. */
     @Nullable
     Object attempting(FeignAttempt attempt, Task<@Nullable Object, Throwable> work) throws Throwable {
         return current.during(attempt, work);
@@ -85,7 +85,10 @@ final class CallLookup {
         return attemptOf(request == null ? null : request.requestTemplate());
     }
 
-    /** Feign's own Retryer may ask on a thread of the HTTP client, where only the template leads back to the attempt. */
+    /**
+     * Returns the attempt that a request template belongs to. Feign's own Retryer may call this on a thread of the HTTP client, where only
+     * the template leads to the attempt.
+     */
     @Nullable
     FeignAttempt attemptOf(@Nullable RequestTemplate template) {
         FeignAttempt attempt = current.get();
@@ -96,7 +99,7 @@ final class CallLookup {
         byTemplate.put(new TemplateKey(template), attempt);
     }
 
-    /** No client will ask for this attempt any more. */
+    /** Removes an attempt when no client needs it any more. */
     void forget(FeignAttempt attempt) {
         RequestTemplate template = attempt.prepared();
         if (template != null) {
@@ -104,7 +107,7 @@ final class CallLookup {
         }
     }
 
-    /** Calls and attempts not yet forgotten. */
+    /** The number of calls and attempts in this registry. */
     int size() {
         return byArguments.size() + byTemplate.size();
     }

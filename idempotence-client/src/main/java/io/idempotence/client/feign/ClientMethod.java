@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** One method of a Feign client, and what it declares of IDs. */
+/** A method of a Feign client, with what it declares about IDs. */
 final class ClientMethod {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
 
@@ -28,9 +28,9 @@ final class ClientMethod {
     private volatile @Nullable Boolean declaresIds;
 
     /**
-     * @param declared what it declares, as the client's contract understands it; null if that is not known
+     * @param declared what it declares, as the client's contract parsed it; null if unknown
      * @param returnsFuture whether Feign returns a future in place of this method's value
-     * @param interceptedBefore whether interceptors see a request of this method before this half does
+     * @param interceptedBefore whether interceptors see a request of this method before this client half does
      */
     ClientMethod(
             Target<?> target,
@@ -68,7 +68,7 @@ final class ClientMethod {
         return operation.method();
     }
 
-    /** False if a request of this method certainly has no ID before this half gives it one. */
+    /** Whether a request of this method may have an ID before this client half gives it one. */
     boolean mayBeGivenAnId(RequestTemplate template) {
         if (interceptedBefore) {
             return true;
@@ -87,7 +87,10 @@ final class ClientMethod {
                 || method.template().headers().keySet().stream().anyMatch(IDEMPOTENCY_KEY::equalsIgnoreCase);
     }
 
-    /** The method's own annotation, then its interface's, then the client's, then those of what the client extends. */
+    /**
+     * Returns the value of the annotation of the method, else of its interface, else of the client, else of the interfaces that the client
+     * extends.
+     */
     static @Nullable Boolean annotation(Class<?> type, Method method) {
         Deque<Class<?>> interfaces = new ArrayDeque<>();
         interfaces.add(type);

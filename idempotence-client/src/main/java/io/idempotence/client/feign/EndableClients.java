@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The like of Feign's HTTP clients, whose exchanges can be ended from another thread: each registers its connection or call with the
- * {@link Watch} that is current in the thread that sends. Any other client, and one of another build than those known, stays as it is.
+ * Copies of Feign's HTTP clients whose exchanges can be ended from another thread. Each registers its connection or call with the current
+ * {@link Watch} of the thread that sends. Any other client, or an unknown version of one of these, is used unchanged.
  */
 final class EndableClients {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
@@ -38,7 +38,7 @@ final class EndableClients {
         }
     }
 
-    /** Only that of OkHttp has a way to end a request. */
+    /** Only the client for OkHttp can end a request. */
     @SuppressWarnings("unchecked") // the same class
     static <C> AsyncClient<C> of(AsyncClient<C> client, ThreadBound<Watch> sending) {
         try {
@@ -53,7 +53,7 @@ final class EndableClients {
 
     static void cannotEnd(Object client, Exception why) {
         LOG.warn(
-                "{} has other fields than the versions of it that are known, so a request that its peer keeps open can outlast the"
+                "{} has other fields than its known versions, so a request that its peer keeps open can outlast the"
                         + " deadline of its call, and no interrupt ends it; use a version that docs/feign.md lists, and set short"
                         + " timeouts",
                 client.getClass().getName(),

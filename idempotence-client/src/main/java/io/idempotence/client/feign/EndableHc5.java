@@ -12,8 +12,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Feign's client for Apache HttpClient 5 whose requests can be cancelled. HttpClient hands its connection to requests that are a
- * {@code CancellableDependency}, and those that Feign makes are none. By reflection, as this module does not depend on HttpClient.
+ * A copy of Feign's client for Apache HttpClient 5 whose requests can be cancelled. HttpClient passes its connection only to requests that
+ * are a {@code CancellableDependency}, and Feign's are not. It uses reflection, because this module does not depend on HttpClient.
  */
 final class EndableHc5 {
     private static final String HTTP_CLIENT = "org.apache.hc.client5.http.classic.HttpClient";
@@ -65,7 +65,7 @@ final class EndableHc5 {
         }
     }
 
-    /** A request that is cancelled with the connection it is sent over, as long as it has one. */
+    /** A request that can be cancelled, together with the connection that it is sent over. */
     private static final class CancellableRequest implements InvocationHandler {
         private final Object request;
         private final Method cancel;

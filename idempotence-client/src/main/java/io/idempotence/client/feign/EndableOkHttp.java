@@ -18,8 +18,8 @@ import okio.BufferedSink;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Feign's client for OkHttp whose calls can be cancelled, and tell whether their request left. Apart from the others: OkHttp need not
- * be there.
+ * A copy of Feign's client for OkHttp whose calls can be cancelled, and which reports whether a request left. It is a class of its own
+ * because OkHttp may be absent.
  */
 final class EndableOkHttp {
     private final WeakIdentityMap<Call, Departure> departures = new WeakIdentityMap<>();
@@ -28,14 +28,14 @@ final class EndableOkHttp {
 
     static Object like(Object client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
         if (!(FeignInternals.field(client, client.getClass(), "delegate") instanceof OkHttpClient delegate)) {
-            throw new NoSuchFieldException("delegate is no okhttp3.OkHttpClient");
+            throw new NoSuchFieldException("delegate is not an okhttp3.OkHttpClient");
         }
         return client.getClass()
                 .getConstructor(OkHttpClient.class)
                 .newInstance(new EndableOkHttp().like(delegate, sending));
     }
 
-    /** OkHttp asks for a listener where a call is made, in that thread. */
+    /** OkHttp creates the listener in the thread that makes the call. */
     private OkHttpClient like(OkHttpClient delegate, ThreadBound<Watch> sending) {
         EventListener.Factory listeners = delegate.eventListenerFactory();
         OkHttpClient.Builder endable = delegate.newBuilder().eventListenerFactory(call -> {
@@ -61,13 +61,16 @@ final class EndableOkHttp {
         return endable.build();
     }
 
-    /** An interceptor may hand the request to a transport of another kind, past the last look at it; but that asks for the body. */
+    /**
+     * An interceptor may pass the request to another kind of transport, past the network interceptors. Such a transport still reads the
+     * body.
+     */
     private static boolean hasBody(Request request) {
         RequestBody body = request.body();
         try {
             return body != null && body.contentLength() > 0;
         } catch (IOException e) {
-            throw new IllegalStateException("the length of a body of Feign is not known", e);
+            throw new IllegalStateException("the length of a Feign request body is unknown", e);
         }
     }
 
@@ -83,14 +86,17 @@ final class EndableOkHttp {
                                 .build()));
     }
 
-    /** Feign has no name for HTTP/2 with prior knowledge, and takes it for HTTP/1.1, where the end of a response has to be proven. */
+    /**
+     * Replaces HTTP/2 with prior knowledge by HTTP/2. Feign has no constant for the former and would treat it as HTTP/1.1, where the end of
+     * a response must be proven.
+     */
     private static Response underAKnownProtocol(Response response) {
         return response.protocol() == Protocol.H2_PRIOR_KNOWLEDGE
                 ? response.newBuilder().protocol(Protocol.HTTP_2).build()
                 : response;
     }
 
-    /** Of bytes, as all bodies of Feign are. */
+    /** A body that reports when it is written. It consists of bytes, like all bodies of Feign. */
     private static final class ReportingBody extends RequestBody {
         private final RequestBody body;
         private final Departure departure;

@@ -12,17 +12,17 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 
-/** Feign's own asynchronous client: a thread of an executor sends the request, and not the one that hands it in. */
+/** Feign's own asynchronous client, whose requests are sent by a thread of an executor and not by the caller's. */
 final class ExecutorClient {
     private static final Set<String> NAMES = Set.of("feign.AsyncClient$Default", "feign.DefaultAsyncClient");
 
     private ExecutorClient() {}
 
     /**
-     * Its like, which says {@link OuterAttempt} in the thread that sends, and ends whatever happens there. Any other client, and
-     * one of another build than those known, as it is.
+     * Returns a copy of the client that sets the {@link OuterAttempt} in the thread that sends, and always completes its future. Any other
+     * client, or an unknown version of this one, is returned unchanged.
      *
-     * @param watches the watch of what is sent, in the thread that hands it in and in the one that sends
+     * @param watches the watch of a request, in the caller's thread and in the one that sends
      */
     static <C> AsyncClient<C> observable(AsyncClient<C> client, ThreadBound<Watch> watches) {
         if (!NAMES.contains(client.getClass().getName())) {
@@ -40,7 +40,7 @@ final class ExecutorClient {
                 Client watched = watch == null
                         ? under
                         : (same, clipped) -> watches.during(watch, () -> endable.execute(same, clipped));
-                return execute(sayingWhoIsAbove(watched), threads, request, options);
+                return execute(withOuterAttempt(watched), threads, request, options);
             };
         } catch (ReflectiveOperationException e) {
             EndableClients.cannotEnd(client, e);
@@ -48,33 +48,33 @@ final class ExecutorClient {
         }
     }
 
-    private static Client sayingWhoIsAbove(Client client) {
+    private static Client withOuterAttempt(Client client) {
         OuterAttempt above = OuterAttempt.current();
         return above == null ? client : (request, options) -> above.sends(() -> client.execute(request, options));
     }
 
     /**
-     * As Feign does it, but that an Error ends the future as well, and that a response nobody waits for any more gives its
-     * connection back.
+     * Sends a request as Feign does, with two differences: an Error completes the future as well, and a response that is no longer awaited
+     * is closed.
      */
     private static CompletableFuture<Response> execute(
             Client client, ExecutorService threads, Request request, Request.Options options) {
-        CompletableFuture<Response> answer = new CompletableFuture<>();
+        CompletableFuture<Response> result = new CompletableFuture<>();
         Future<?> sending = threads.submit(() -> {
             try {
                 Response response = client.execute(request, options);
-                if (!answer.complete(response)) {
+                if (!result.complete(response)) {
                     response.close();
                 }
             } catch (Throwable e) {
-                answer.completeExceptionally(e);
+                result.completeExceptionally(e);
             }
         });
-        answer.whenComplete((response, thrown) -> {
-            if (answer.isCancelled()) {
+        result.whenComplete((response, thrown) -> {
+            if (result.isCancelled()) {
                 sending.cancel(true);
             }
         });
-        return answer;
+        return result;
     }
 }

@@ -8,7 +8,7 @@ import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** One exchange of a call, as interceptor and client see it. */
+/** An attempt of a call, shared by the interceptor and the HTTP client. */
 final class FeignAttempt {
     private final FeignCall call;
     private final int number;
@@ -37,19 +37,19 @@ final class FeignAttempt {
         return seen;
     }
 
-    /** Writes the ID on what becomes its request. */
+    /** Writes the ID on the template of its request. */
     void prepare(RequestTemplate template) {
         call.prepare(template);
         prepared = template;
     }
 
-    /** What the ID was written on; null if the interceptor that does so was not asked. */
+    /** The template with the ID; null if the interceptor that writes it was not called. */
     @Nullable
     RequestTemplate prepared() {
         return prepared;
     }
 
-    /** What ends it at the call's deadline. One for all its requests, redirected ones included. */
+    /** Returns the watch that ends this attempt at the call's deadline. All its requests share it, redirected ones included. */
     Watch watch(@Nullable Thread waiting) {
         Watch watched = watch;
         if (watched == null) {
@@ -59,7 +59,7 @@ final class FeignAttempt {
         return watched;
     }
 
-    /** What is still read, is read by the caller. */
+    /** Called when the attempt has ended. The caller reads the rest of the response. */
     void ended() {
         Watch watched = watch;
         if (watched != null) {
@@ -67,12 +67,16 @@ final class FeignAttempt {
         }
     }
 
-    /** The request is in flight, and this is where its response comes in. */
+    /**
+     * Called when the request is in flight.
+     *
+     * @param response completes with its response
+     */
     void sent(CompletableFuture<Response> response) {
         wire = response;
     }
 
-    /** Nobody waits for the response any more. */
+    /** Ends the attempt when its response is no longer awaited. */
     void abort() {
         CompletableFuture<Response> response = wire;
         if (response != null) {

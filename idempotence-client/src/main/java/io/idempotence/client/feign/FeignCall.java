@@ -31,7 +31,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** A logical call made through Feign: what its first request looked like, so that the later ones look the same. */
+/** A logical call that is made through Feign. It keeps the first request, so that the later ones are equal to it. */
 final class FeignCall {
     private static final String CONTENT_TYPE = "Content-Type";
     private static final Set<String> WRITTEN_HERE =
@@ -43,7 +43,7 @@ final class FeignCall {
     private final Thread opener = Thread.currentThread();
     private volatile boolean ranElsewhere;
     private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
-    /** Of the first request that left; null until one did. */
+    /** The content type of the first request that left; null before that. */
     private volatile @Nullable List<String> contentType;
 
     private volatile @Nullable Request lastRequest;
@@ -55,7 +55,7 @@ final class FeignCall {
     FeignCall(ClientMethod method) {
         ClientOperation operation = method.operation();
         this.method = method;
-        // Taken where the call opens: the attempts may run on another thread.
+        // Created where the call opens, because the attempts may run on another thread.
         this.identity = new CallIdentity(
                 operation,
                 () -> operation.method() + " of " + operation.client(),
@@ -65,7 +65,7 @@ final class FeignCall {
         this.logical = new LogicalCall(operation, identity, operation.config().deadline());
     }
 
-    /** @param url without the address of the target, unless the call has one of its own */
+    /** @param url without the address of the target, unless the call has its own */
     private record FirstRequest(
             String url, byte @Nullable [] body, @Nullable Charset charset) {}
 
@@ -73,35 +73,35 @@ final class FeignCall {
         return logical;
     }
 
-    /** A run of the retry loop begins in this thread. */
+    /** Called when a run of the retry loop begins in this thread. */
     void runs() {
         if (Thread.currentThread() != opener) {
             ranElsewhere = true;
         }
     }
 
-    /** A run of the retry loop began, which ends with {@code future}. */
+    /** Called when a run of the retry loop has begun that ends with {@code future}. */
     CompletableFuture<?> runsUntil(CompletableFuture<?> future) {
         lastRun = future;
         return future;
     }
 
-    /** Whether {@code future} is of a layer above the retry loop, and not its own. */
+    /** Whether a layer above the retry loop made {@code future}. */
     boolean isOfALayer(CompletableFuture<?> future) {
         return method.returnsFuture() && future != lastRun;
     }
 
-    /** Attempts may come when the call of the proxy has returned. */
+    /** Called when attempts may follow after the proxy has returned. */
     void outlivesItsProxy() {
         ranElsewhere = true;
     }
 
-    /** The proxy's call returns now: false if a handler may have work left in another thread. */
+    /** Called when the proxy returns. False if a handler may have work left in another thread. */
     boolean isOver() {
         return !ranElsewhere && logical.attempts() > 0;
     }
 
-    /** False for a call that is as without this project. */
+    /** Whether this call carries an ID. Otherwise it behaves as without this library. */
     boolean carriesId() {
         return identity.carriesId();
     }
@@ -111,10 +111,10 @@ final class FeignCall {
         return lastRequest;
     }
 
-    /** Makes a request of this call equal to the first one where it matters. */
+    /** Writes the ID on a request of this call, and makes it equal to the first request where that matters. */
     void prepare(RequestTemplate template) {
         reached = true;
-        // Feign copies them all at each look, which costs as much as the ID.
+        // Feign copies all headers at each access, which costs as much as the ID.
         Map<String, Collection<String>> headers = method.mayBeGivenAnId(template) ? template.headers() : Map.of();
         String line = identity.decide(template.method(), KeyHeader.lines(headers), () -> usualId(template));
         FirstRequest request = first.get();
@@ -133,7 +133,7 @@ final class FeignCall {
         }
     }
 
-    /** The last look before a request leaves: it carries this call's ID and no other (promise P1). */
+    /** Checks, before a request leaves, that it carries the ID of this call and no other (promise P1). */
     void check(Request request, boolean prepared) {
         if (!prepared) {
             throw new IllegalStateException(
@@ -165,7 +165,7 @@ final class FeignCall {
         }
     }
 
-    /** An encoder or an interceptor before this half failed. An earlier call in doubt stays in doubt. */
+    /** Called when an encoder or an earlier interceptor failed. An earlier call in doubt stays in doubt. */
     void notMade() {
         MethodMetadata declared = method.declared();
         if (reached || declared == null) {
@@ -178,11 +178,12 @@ final class FeignCall {
         }
     }
 
-    /** The exception for an unknown outcome. */
+    /** Returns the exception for an unknown outcome. */
     Throwable unknown(Observation seen, Throwable cause) {
         IdempotenceId id = logical.id();
         if (id == null) {
-            throw new IllegalStateException("only calls with an ID end in the unknown");
+            throw new IllegalStateException(
+                    "the outcome of a call without an ID is unknown; expected a call with an ID");
         }
         Request request = lastRequest != null ? lastRequest : declaredRequest();
         if (request == null) {
@@ -198,7 +199,7 @@ final class FeignCall {
                 cause);
     }
 
-    /** For a call in doubt that could not be made again: the exception needs a request to tell of. */
+    /** Returns a request for the exception of a call in doubt that could not be made again. */
     private @Nullable Request declaredRequest() {
         MethodMetadata declared = method.declared();
         if (declared == null) {
@@ -219,13 +220,16 @@ final class FeignCall {
         return id;
     }
 
-    /** Its body has a random boundary in it. */
+    /** The body of a multipart request has a random boundary. */
     private static boolean isMultipart(RequestTemplate template) {
         return HeaderLines.of(template.headers(), CONTENT_TYPE).stream()
                 .anyMatch(type -> type.toLowerCase(Locale.ROOT).startsWith("multipart/"));
     }
 
-    /** Bodies with a time or a random boundary in them would be another request under the same ID: 422. */
+    /**
+     * Gives a request the body and content type of the first one. A body that contains a time or a random boundary would otherwise make it
+     * another request under the same ID: 422.
+     */
     private static void freeze(RequestTemplate template, FirstRequest request, List<String> contentType) {
         if (request.body != null) {
             template.body(request.body, request.charset);
@@ -237,8 +241,8 @@ final class FeignCall {
     }
 
     /**
-     * The request as it leaves, if it carries the ID: with the number of its attempt, and asking the server to hold it while the
-     * first attempt runs, for as long as this side will listen.
+     * Returns the request as it leaves, if it carries the ID. It has the number of its attempt, and asks the server to hold it while the
+     * first attempt runs, for as long as this client waits.
      */
     Request outgoing(Request request, int attempt, long readTimeoutMillis) {
         Map<String, Collection<String>> headers = RequestHeaders.without(request.headers(), WRITTEN_HERE::contains);

@@ -22,7 +22,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import org.jspecify.annotations.Nullable;
 
-/** What a builder of Feign has and does not show. */
+/** The settings of a Feign builder that have no accessor. */
 final class FeignInternals {
     private static final String CONTINUATION = "kotlin.coroutines.Continuation";
 
@@ -36,9 +36,9 @@ final class FeignInternals {
     }
 
     /**
-     * What a builder has collected.
+     * Returns a list that a builder has collected.
      *
-     * @throws IllegalStateException where Feign keeps it in a place unknown to this version
+     * @throws IllegalStateException if this version of Feign has no such field
      */
     static List<?> elements(BaseBuilder<?, ?> builder, String field) {
         try {
@@ -50,10 +50,10 @@ final class FeignInternals {
     }
 
     /**
-     * The value of a field.
+     * Returns the value of a field.
      *
-     * @param from the class that declares it, or one below
-     * @throws ReflectiveOperationException if this version of Feign has no such field, or it cannot be looked at
+     * @param from the class that declares it, or a subclass of that
+     * @throws ReflectiveOperationException if this version of Feign has no such field, or if it cannot be read
      */
     static @Nullable Object field(Object owner, Class<?> from, String name) throws ReflectiveOperationException {
         for (Class<?> type = from; type != null; type = type.getSuperclass()) {
@@ -66,25 +66,25 @@ final class FeignInternals {
         throw new NoSuchFieldException(from.getName() + "." + name);
     }
 
-    /** Whether interceptors may give a request an ID before this half sees it. */
+    /** Whether interceptors may give a request an ID before this client half sees it. */
     boolean isInterceptedBefore() {
         return interceptedBefore;
     }
 
-    /** Keeps what the client's contract understood. */
+    /** Keeps the methods that the client's contract has parsed. */
     List<MethodMetadata> learn(List<MethodMetadata> methods) {
         methods.forEach(method -> declared.put(method.configKey(), method));
         return methods;
     }
 
-    /** What a method declares, as the client's contract understands it. */
+    /** Returns what a method declares, as the client's contract parsed it; null if unknown. */
     @Nullable
     MethodMetadata declared(Class<?> type, Method method) {
         return declared.get(Feign.configKey(type, method));
     }
 
     /**
-     * Whether Feign returns a future in place of the method's value: its {@link MethodInfoResolver} decides, which also sees the type
+     * Whether Feign returns a future in place of the method's value. Its {@link MethodInfoResolver} decides, which also sees the type
      * arguments of inherited interfaces.
      *
      * @throws IllegalArgumentException if the method is a suspend function of Kotlin
@@ -113,10 +113,13 @@ final class FeignInternals {
         }
     }
 
-    /** From 13.13 on, Feign makes its own default only after capabilities have seen that there is none; this is its like. */
+    /**
+     * Returns a copy of Feign's default client. From 13.13 on, Feign creates its own only after it has called the capabilities without one.
+     */
     AsyncClient<Object> defaultAsyncClient() {
         ExecutorService given = givenExecutor();
-        // Responses are decoded there, with classes of whoever builds the client, and not of the first caller.
+        // Responses are decoded there, with the class loader of the thread that builds the client, not of the first
+        // caller.
         ClassLoader context = Thread.currentThread().getContextClassLoader();
         ExecutorService executor = given != null
                 ? given

@@ -8,16 +8,15 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The outcome of a call is unknown: the operation may have been executed (promise P7).
+ * The unknown outcome of a call: the operation may have been executed (promise P7).
  *
- * <p>Thrown for calls that carried an ID, when an attempt was sent without a trustworthy end (an I/O failure after
- * connecting, 502, 504, an execution still in progress) and no later response settled it before attempts, deadline or budget
- * ended; when the server half itself answered {@code outcome-unknown}; or when a layer around the attempts, such as a circuit
- * breaker, refused to make such a call again.
+ * <p>Thrown for calls that carry an ID, in three cases. An attempt was sent and ended without a trustworthy response (an I/O failure after
+ * connecting, 502, 504, an execution still in progress), and no later response settled it before attempts, deadline or budget ended. Or the
+ * server half itself responded {@code outcome-unknown}. Or a layer around the attempts, such as a circuit breaker, refused to make such a
+ * call again.
  *
- * <p>It is a {@link FeignException} and not a {@link feign.RetryableException}: a retry above the client would make another call,
- * with another ID. Keep the {@link #id()} and make the call again under it: {@link
- * io.idempotence.client.IdempotenceScope#resume}.
+ * <p>It is a {@link FeignException} and not a {@link feign.RetryableException}: a retry above the client would make another call, with
+ * another ID. Keep the {@link #id()} and make the call again under it: {@link io.idempotence.client.IdempotenceScope#resume}.
  */
 public final class FeignOutcomeUnknownException extends FeignException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;

@@ -11,11 +11,11 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The server half answered in place of the operation, and asking again does not change it.
+ * A refusal of the server half, which a further attempt does not change.
  *
- * <p>{@link Refusal#STORAGE_UNAVAILABLE} is retried first and ends here when attempts, deadline or budget are over. {@link
- * Refusal#OUTCOME_UNKNOWN} of a call with an ID is a {@link FeignOutcomeUnknownException} instead. The cause is what the client's
- * error decoder made of the response.
+ * <p>{@link Refusal#STORAGE_UNAVAILABLE} is retried, and ends here when attempts, deadline or budget are over.
+ * {@link Refusal#OUTCOME_UNKNOWN} of a call with an ID is a {@link FeignOutcomeUnknownException} instead. The cause is the exception that
+ * the client's error decoder made of the response.
  */
 public final class FeignRequestRefusedException extends FeignException implements RequestRefused {
     private static final long serialVersionUID = 1L;

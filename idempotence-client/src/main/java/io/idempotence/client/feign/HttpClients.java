@@ -10,8 +10,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is known of the HTTP client of a Feign client. One around another, such as a load balancer's or one that measures, is as the one
- * that it holds, if it holds exactly one. Any other has no known behaviour, and nothing is assumed in its favour.
+ * The known behaviour of the HTTP client of a Feign client. A wrapper, such as a load balancer's client or one that measures, behaves as
+ * the client that it holds, if it holds exactly one. The behaviour of any other client is unknown, and nothing is assumed in its favour.
  */
 final class HttpClients {
     static final String OKHTTP = "feign.okhttp.OkHttpClient";
@@ -23,10 +23,10 @@ final class HttpClients {
     private static final Set<String> WITH_READS_THAT_END = Set.of(OKHTTP, HC5);
     private static final Set<String> KNOWN = Set.of(OKHTTP, HC5, "feign.hc5.AsyncApacheHttp5Client", JAVA11);
 
-    /** They fail where a header was cut. HttpURLConnection and Apache HttpClient take what there is for all of them. */
+    /** Clients that fail if headers were cut. HttpURLConnection and Apache HttpClient accept the headers that arrived. */
     private static final Set<String> WITH_WHOLE_HEADERS = Set.of(OKHTTP, JAVA11);
 
-    /** Each hands a request to the client inside of it exactly once. Any other client around one may do so again after a failure. */
+    /** Wrappers that pass a request to the client inside exactly once. Any other wrapper may do so again after a failure. */
     private static final Set<String> HANDING_ON_ONCE = Set.of(
             "feign.AsyncClient$Default",
             "feign.DefaultAsyncClient",
@@ -47,12 +47,12 @@ final class HttpClients {
     private final Object sending;
     private final boolean handedOnOnce;
 
-    /** What an HTTP client makes of a redirect. */
+    /** The way in which an HTTP client follows a redirect. */
     enum Follows {
         /** With the same method and body. */
         SAME_REQUEST,
         WITH_GET,
-        /** It reports an error, or what it does is not known. */
+        /** It reports an error, or its behaviour is unknown. */
         NOT
     }
 
@@ -62,7 +62,7 @@ final class HttpClients {
         this.handedOnOnce = handedOnOnce;
     }
 
-    /** @param client Feign's, synchronous or asynchronous */
+    /** @param client the client given to Feign, synchronous or asynchronous */
     static HttpClients of(Object client) {
         Object sending = client;
         Object inside = inside(client);
@@ -75,14 +75,14 @@ final class HttpClients {
         return new HttpClients(client, sending, handedOnOnce);
     }
 
-    /** The name of the class, or of that in which it is a lambda. */
+    /** The name of the class, or of the class that declares the lambda. */
     private static String declaredName(Object client) {
         String name = client.getClass().getName();
         int lambda = name.indexOf("$$Lambda");
         return lambda < 0 ? name : name.substring(0, lambda);
     }
 
-    /** The only client that {@code client} holds; null if there is none, more than one, or no way to look. */
+    /** Returns the only client that {@code client} holds; null if it holds none or several, or if its fields cannot be read. */
     private static @Nullable Object inside(Object client) {
         Object only = null;
         for (Class<?> type = client.getClass(); type != null; type = type.getSuperclass()) {
@@ -107,42 +107,45 @@ final class HttpClients {
         }
     }
 
-    /** HttpURLConnection under Feign's own client, and nothing around it. */
+    /** Whether this is Feign's own client over HttpURLConnection, not wrapped. */
     static boolean isDefault(Object client) {
         return DEFAULT.contains(client.getClass().getName());
     }
 
-    /** True if a body leaves while it is written, and HttpURLConnection has none to send again. */
+    /** Whether a body leaves while it is written, so that HttpURLConnection has none to send again. */
     static boolean streams(Object client) {
         return overHttpUrlConnection(client) != null && !buffers(client);
     }
 
-    /** java.net.http has a client, and its connections, for each connect timeout; so that of a request must not be cut. */
+    /**
+     * Whether this is java.net.http. Feign creates such a client, with its own connections, for each connect timeout, so the timeout of a
+     * request must not be cut.
+     */
     boolean isJava11() {
         return is(JAVA11);
     }
 
-    /** Any value may be the connect timeout of a request. A client that is not known may be one around that of java.net.http. */
+    /** Whether a request may have any connect timeout. An unknown client may be a wrapper of java.net.http. */
     boolean takesAnyConnectTimeout() {
         return overHttpUrlConnection(sending) != null || (isKnown() && !isJava11());
     }
 
     /**
-     * True if a read that waits ends when the exchange is ended from another thread. That of java.net.http swallows interrupts, and a
-     * client around one of these hides its connection.
+     * Whether a waiting read ends when the exchange is ended from another thread. The client of java.net.http swallows interrupts, and a
+     * wrapper hides the connection.
      */
     boolean endsReads() {
         return WITH_READS_THAT_END.contains(client.getClass().getName());
     }
 
-    /** True if a response whose headers were cut is an {@code IOException}, and not a response with fewer headers. */
+    /** Whether cut headers cause an {@code IOException}, and not a response with fewer headers. */
     boolean provesHeaders() {
         return WITH_WHOLE_HEADERS.contains(sending.getClass().getName());
     }
 
     /**
-     * What the client would do by itself with a response of 301, 302 or 303 to a request that is not safe. A client that is not known
-     * may be one that reports an error; a GET in its place could make the page of a login look like the result.
+     * Returns what the client itself does with a 301, 302 or 303 for a request that is not safe. An unknown client may report an error. A
+     * GET in its place could make a login page look like the result.
      */
     Follows follows(Request request, int status) {
         HttpMethod method = request.httpMethod();
@@ -161,10 +164,10 @@ final class HttpClients {
     }
 
     /**
-     * True if a failure to connect means that nothing left: the client cannot have sent the request before by itself, or its failure
-     * tells of that, as those of OkHttp do. HttpURLConnection sends a request again when a kept connection breaks, unless it streams a
-     * body; Apache HttpClient repeats methods that HTTP calls idempotent, and java.net.http all of them if told to. A client that is
-     * not known may do what it likes.
+     * Whether a failure to connect means that nothing left. Then the client cannot have sent the request before by itself, or its failure
+     * shows that, as those of OkHttp do. HttpURLConnection sends a request again when a kept connection breaks, unless it streams a body.
+     * Apache HttpClient repeats methods that HTTP defines as idempotent, and java.net.http repeats all of them if configured to. An unknown
+     * client may do anything.
      */
     boolean sendsOnce(Request request) {
         if (!handedOnOnce) {
@@ -181,8 +184,8 @@ final class HttpClients {
     }
 
     /**
-     * True if a refusal that the client throws came before the request left: nobody around it hands the request on again, and it refuses
-     * none itself that it has sent.
+     * Whether a refusal that the client throws came before the request left. Then no wrapper passes the request on again, and the client
+     * does not refuse what it has sent.
      */
     boolean refusesBeforeSending() {
         return handedOnOnce && (isDefault(sending) || is(PROXIED) || isKnown());
@@ -196,7 +199,7 @@ final class HttpClients {
         return KNOWN.contains(sending.getClass().getName());
     }
 
-    /** Feign's default client as the class of {@code client} or one above, such as that of {@code Client.Proxied}. */
+    /** Returns the class of Feign's default client, if {@code client} has it or a subclass, such as {@code Client.Proxied}. */
     private static @Nullable Class<?> overHttpUrlConnection(Object client) {
         for (Class<?> type = client.getClass(); type != null; type = type.getSuperclass()) {
             if (DEFAULT.contains(type.getName())) {

@@ -8,7 +8,10 @@ import feign.InvocationHandlerFactory;
 import feign.Retryer;
 import org.jspecify.annotations.Nullable;
 
-/** Not for direct use: {@link IdempotentFeign#install} adds it. Public because Feign calls it by reflection. */
+/**
+ * The Feign capability of the client half. Not for direct use: {@link IdempotentFeign#install} adds it. It is public because Feign calls it
+ * by reflection.
+ */
 public final class IdempotenceCapability implements Capability {
     private final Installation installation;
 

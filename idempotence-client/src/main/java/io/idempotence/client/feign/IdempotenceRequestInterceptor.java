@@ -5,7 +5,7 @@ import feign.RequestTemplate;
 import feign.Target;
 import java.lang.reflect.Method;
 
-/** Writes the call's ID on each of its requests. */
+/** The interceptor that writes the call's ID on each of its requests. */
 final class IdempotenceRequestInterceptor implements RequestInterceptor {
     private final Installation installation;
 
@@ -25,7 +25,7 @@ final class IdempotenceRequestInterceptor implements RequestInterceptor {
         installation.calls().remember(template, attempt);
     }
 
-    /** A call of one request: an ID is better than none, though no retry of ours keeps it. */
+    /** Creates a call of one request. It has an ID, although no retry keeps it. */
     private FeignCall orphan(RequestTemplate template) {
         Target<?> target = template.feignTarget();
         Method method = template.methodMetadata().method();

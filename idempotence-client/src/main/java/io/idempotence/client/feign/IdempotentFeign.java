@@ -13,7 +13,7 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * Gives every logical call of a Feign client one idempotence ID and keeps it on every attempt (promise P1).
+ * The client half for Feign. It gives every logical call one idempotence ID and keeps it on every attempt (promise P1).
  *
  * <pre>{@code
  * Orders orders = IdempotentFeign.install(Feign.builder()).target(Orders.class, "https://orders.example");
@@ -58,8 +58,8 @@ import java.util.Optional;
  * </ul>
  *
  * <p>Of the unchecked exceptions of an HTTP client, only {@code RejectedExecutionException} and the refusals of Resilience4j's circuit
- * breaker, bulkhead and rate limiter count as not sent, and only over clients known to send
- * once. A thread that is interrupted during a call makes no further attempt and keeps its flag.
+ * breaker, bulkhead and rate limiter count as not sent, and only over clients that are known to send once. A thread that is interrupted
+ * during a call makes no further attempt and keeps its flag.
  *
  * <p><b>Layers between the proxy and its attempts</b>, such as {@code Resilience4jFeign}, may run a call again. All runs have the call's
  * ID. The call ends with {@link FeignOutcomeUnknownException}, and what the layer threw is its cause, if the layer refuses another run of

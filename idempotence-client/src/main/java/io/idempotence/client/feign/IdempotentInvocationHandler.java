@@ -12,7 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
-/** Opens a logical call for each call of the application, and ties it to the array of its arguments. */
+/** The handler that opens a logical call for each call of the application, and registers it under the array of its arguments. */
 final class IdempotentInvocationHandler implements InvocationHandler {
     private final InvocationHandler delegate;
     private final CallLookup calls;
@@ -35,7 +35,6 @@ final class IdempotentInvocationHandler implements InvocationHandler {
                     ? equalProxies(proxy, method, args[0])
                     : delegate.invoke(proxy, method, args);
         }
-        // A null array cannot be a key.
         Object[] key = args == null ? new Object[0] : args;
         FeignCall call = new FeignCall(own);
         call.logical().enter();
@@ -59,8 +58,8 @@ final class IdempotentInvocationHandler implements InvocationHandler {
     }
 
     /**
-     * A handler below, such as a circuit breaker, may keep the call from the retry loop, or from another run of it. What that throws
-     * settles neither the runs before nor an earlier call in doubt.
+     * Returns what the call throws. A handler below, such as a circuit breaker, may keep the call from the retry loop, or from another run
+     * of it. Its exception settles neither earlier runs nor an earlier call in doubt.
      */
     private Throwable endOf(FeignCall call, Exception thrown) {
         if (call.logical().attempts() == 0) {
@@ -75,7 +74,10 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         return unknown;
     }
 
-    /** A layer that runs the call again later throws its refusals into a future of its own, and until that ends the call lasts. */
+    /**
+     * Returns a future that ends with the call. A layer that runs the call again later puts its refusals into its own future, and the call
+     * lasts until that future ends.
+     */
     private CompletableFuture<@Nullable Object> endsAsTheCall(CompletableFuture<?> layered, FeignCall call) {
         CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
         call.logical().enter();
@@ -98,7 +100,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         try {
             return cause instanceof Exception e ? endOf(call, e) : cause;
         } catch (RuntimeException e) {
-            // In this thread it would be lost, and the future would not end.
+            // In this thread the exception would be lost, and the future would not end.
             return e;
         }
     }
@@ -109,7 +111,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
                 && method.getParameterTypes()[0] == Object.class;
     }
 
-    /** Handlers below compare the other proxy's handler with themselves: show them theirs, not ours. */
+    /** Handlers below compare the other proxy's handler with themselves, so the other proxy is rebuilt with its inner handler. */
     private @Nullable Object equalProxies(Object proxy, Method method, @Nullable Object other) throws Throwable {
         if (other == null
                 || !Proxy.isProxyClass(other.getClass())

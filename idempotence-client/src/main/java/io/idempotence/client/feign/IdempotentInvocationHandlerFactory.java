@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Puts the opening of calls above another factory's handler, and the retry loop below it. */
+/** The factory of invocation handlers. It puts the opening of calls above another factory's handler, and the retry loop below it. */
 final class IdempotentInvocationHandlerFactory implements InvocationHandlerFactory {
     private final InvocationHandlerFactory delegate;
     private final Installation installation;

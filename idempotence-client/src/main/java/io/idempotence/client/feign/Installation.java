@@ -8,9 +8,9 @@ import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
 
 /**
- * What interceptor, client and method handlers of one builder share.
+ * The state that interceptor, client and method handlers of one builder share.
  *
- * @param sending the watch of what a thread hands to the HTTP client
+ * @param sending the watch of the request that a thread passes to the HTTP client
  */
 record Installation(
         IdempotenceClientConfig config,

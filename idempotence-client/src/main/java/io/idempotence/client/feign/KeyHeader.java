@@ -8,7 +8,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 
-/** The ID's header in Feign's terms. */
+/** The header of the ID, in the form of Feign's requests and templates. */
 final class KeyHeader {
     private KeyHeader() {}
 
@@ -24,7 +24,7 @@ final class KeyHeader {
         }
     }
 
-    /** Literally: Feign would read braces as a template expression. */
+    /** Sets the header as a literal, because Feign would read braces as a template expression. */
     static void replace(RequestTemplate template, Map<String, Collection<String>> headers, String line) {
         remove(template, headers);
         template.headerLiteral(IDEMPOTENCY_KEY, line);

@@ -20,19 +20,20 @@ import java.util.Set;
 import java.util.zip.InflaterInputStream;
 import org.jspecify.annotations.Nullable;
 
-/** A body that reports when it breaks off. */
+/** A response body that reports when reading it fails. */
 final class ObservedBody implements Response.Body {
-    /** Longer error bodies are left to whoever reads them. */
+    /** The longest error body that is read ahead, in bytes. */
     private static final int LONGEST_ERROR = 1 << 20;
 
     /**
-     * Apache HttpClient takes the length away from a response that it decompresses. What was compressed has an end of its own. Its stream
-     * has this in its name, and so have those of Commons Compress, which it uses if it is there.
+     * The part of a stream's class name that shows that it decompresses. Apache HttpClient removes the length of a response that it
+     * decompresses, but compressed data has an end of its own. Streams of Commons Compress, which it uses if present, have this in their
+     * name, too.
      */
     private static final String DECOMPRESSING = "compress";
 
     private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
-    /** HttpURLConnection leaves the body of these aside if that of the request was streamed. */
+    /** Statuses whose body HttpURLConnection does not read if the request body was streamed. */
     private static final Set<Integer> NEVER_READ = Set.of(401, 407);
 
     private final Response.Body delegate;
@@ -52,11 +53,11 @@ final class ObservedBody implements Response.Body {
     }
 
     /**
-     * The response with such a body, if it has one. HttpURLConnection takes the beginning of a response for the whole, wherever it was
-     * cut, so nothing is believed that does not prove its end: a status of another kind, an error whose body is not complete, and no
-     * body where nothing frames it, unless the client proves that the headers are complete.
+     * Returns the response with such a body, if it has a body. HttpURLConnection takes the beginning of a response for the whole, wherever
+     * it was cut. So the end of a response must be proven. These are not accepted: a status of another kind, an error whose body is
+     * incomplete, and an absent body without framing, unless the client proves that the headers are complete.
      *
-     * @param client which may hide that something is missing, and may have reads that do not end with the exchange
+     * @param client may hide that something is missing, and may have reads that do not end with the exchange
      * @throws IOException if a part of the response may be missing
      */
     static Response whole(Response response, Request request, Observation seen, Watch watch, HttpClients client)
@@ -70,8 +71,9 @@ final class ObservedBody implements Response.Body {
             }
             boolean framed = client.provesHeaders() || isFramed(response);
             if (delegate == null) {
-                if (!client.provesHeaders() && !saysThatThereIsNoBody(response)) {
-                    throw new IOException("the response has no body, and no header that says so: it may have been cut");
+                if (!client.provesHeaders() && !declaresNoBody(response)) {
+                    throw new IOException(
+                            "the response has no body, and no header that declares so: it may have been cut");
                 }
                 return response;
             }
@@ -88,8 +90,11 @@ final class ObservedBody implements Response.Body {
         }
     }
 
-    /** Another length, or chunks, announce a body: HttpURLConnection has none where the connection broke among the headers. */
-    private static boolean saysThatThereIsNoBody(Response response) {
+    /**
+     * Whether a response declares that it has no body. A length other than 0, or chunks, announce one. HttpURLConnection returns none if
+     * the connection broke among the headers.
+     */
+    private static boolean declaresNoBody(Response response) {
         return endsWithoutHeaders(response)
                 || NEVER_READ.contains(response.status())
                 || HeaderLines.of(response.headers(), "Content-Length").stream()
@@ -103,14 +108,14 @@ final class ObservedBody implements Response.Body {
                 || version == Request.ProtocolVersion.MOCK;
     }
 
-    /** True if something says where it ends. */
+    /** Whether the response declares where its body ends. */
     private static boolean isFramed(Response response) {
         return endsWithoutHeaders(response)
                 || isLength(HeaderLines.of(response.headers(), "Content-Length"))
                 || isChunked(HeaderLines.of(response.headers(), "Transfer-Encoding"));
     }
 
-    /** The number may be what was cut. */
+    /** A cut may also have shortened the number. */
     private static boolean isLength(List<String> lengths) {
         return !lengths.isEmpty() && lengths.get(0).trim().matches("[0-9]+");
     }
@@ -123,7 +128,7 @@ final class ObservedBody implements Response.Body {
                         .endsWith("chunked");
     }
 
-    /** How many bytes a reader must see, or -1 if that cannot be told. */
+    /** Returns how many bytes a reader must get, or -1 if that is unknown. */
     private static long expectedLength(Request request, Response response, Response.Body body) {
         Integer length = body.length();
         boolean tellable = length != null
@@ -132,7 +137,7 @@ final class ObservedBody implements Response.Body {
         return tellable ? length : -1;
     }
 
-    /** Reads up to {@code most} bytes, which a reader gets all the same. Returns how many there are. */
+    /** Reads up to {@code most} bytes ahead, which a later reader still gets. Returns how many there are. */
     private int readAhead(int most) throws IOException {
         InputStream in = asInputStream();
         byte[] ahead = in.readNBytes(most);
@@ -215,7 +220,7 @@ final class ObservedBody implements Response.Body {
             }
         }
 
-        /** One that decompresses always says that something is available. */
+        /** A stream that decompresses always reports available bytes. */
         private boolean mayBlock() throws IOException {
             return !endsReads && count != expected && (in instanceof InflaterInputStream || in.available() == 0);
         }
@@ -225,7 +230,7 @@ final class ObservedBody implements Response.Body {
             watch.close(in);
         }
 
-        /** By reading, which ends with the exchange. */
+        /** Skips by reading, because a read ends with the exchange. */
         @Override
         public long skip(long n) throws IOException {
             if (n <= 0) {
@@ -246,7 +251,10 @@ final class ObservedBody implements Response.Body {
             return reason;
         }
 
-        /** A body that drips has no read that times out. HttpURLConnection ends a body that broke off like one that is complete. */
+        /**
+         * Checks each read. Reads of a body that arrives byte by byte never time out, and HttpURLConnection ends an interrupted body like a
+         * complete one.
+         */
         private int counted(int read) throws IOException {
             if (read >= 0) {
                 count += read;

@@ -14,11 +14,11 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** One request of an attempt, with the redirects that it meets. One without an ID passes through as it is. */
+/** A request of an attempt, with the redirects that follow it. A request without an ID is not changed. */
 final class ObservedRequest {
     private static final int MOST_REDIRECTS = 20;
 
-    /** By name, as those who throw them need not be there. */
+    /** The refusals of Resilience4j by name, because its modules may be absent. */
     private static final Set<String> REFUSALS = Set.of(
             "io.github.resilience4j.circuitbreaker.CallNotPermittedException",
             "io.github.resilience4j.bulkhead.BulkheadFullException",
@@ -58,7 +58,7 @@ final class ObservedRequest {
         this.watch = call.carriesId() ? attempt.watch(waiting) : null;
     }
 
-    /** The request is about to leave; its timeouts are cut to what the call has left. */
+    /** Called before the request leaves. Cuts its timeouts to what the call has left. */
     void starts() {
         seen.started();
         if (watch == null) {
@@ -74,7 +74,7 @@ final class ObservedRequest {
         return request;
     }
 
-    /** A client below that has the client half as well leaves this request alone. */
+    /** Runs {@code sending}. A client below that has the client half as well then leaves this request unchanged. */
     <T, X extends Exception> T sends(Task<T, X> sending) throws X {
         OuterAttempt above = new OuterAttempt(request.httpMethod().name(), request.url(), call.logical(), seen);
         Watch watched = watch;
@@ -87,9 +87,9 @@ final class ObservedRequest {
     }
 
     /**
-     * The response as the caller may have it.
+     * Returns the response as the caller may get it.
      *
-     * @throws IOException if it may be a part of one
+     * @throws IOException if it may be incomplete
      */
     Response received(Response response) throws IOException {
         Watch watched = watch;
@@ -105,9 +105,10 @@ final class ObservedRequest {
     }
 
     /**
-     * True if the response names another address of the same origin, or another method, and {@link #request()} is now the one for it.
+     * Whether the response redirects to another address of the same origin, or to another method. Then {@link #request()} is the request
+     * for it.
      *
-     * @param wanted somebody still waits for what comes of it
+     * @param wanted whether somebody still waits for the result
      */
     boolean follows(Response response, boolean wanted) {
         if (watch == null || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
@@ -122,7 +123,7 @@ final class ObservedRequest {
             installation.warnings().redirectIsNotFollowed(redirect.request().url());
             return false;
         }
-        // A login redirects without a look at the operation: only a redirect that was stored settles a doubt.
+        // A login redirects before the operation sees the request. Only a stored redirect settles a doubt.
         boolean settles = !isInDoubt() || redirect.repeatsRequest() || seen.isReplayed();
         if (!redirect.repeatsRequest()) {
             seen.mayHaveBeenSentBefore();
@@ -141,7 +142,7 @@ final class ObservedRequest {
         return call.logical().isInDoubt() || seen.hasEarlierDoubt();
     }
 
-    /** No response. Returns what is thrown for it. */
+    /** Called when there is no response. Returns the exception to throw. */
     IOException failed(IOException thrown) {
         IOException failure = watch == null ? thrown : watch.reason(thrown);
         Departure departure = departure();
@@ -156,16 +157,16 @@ final class ObservedRequest {
         return failure;
     }
 
-    /** Null if the HTTP client does not tell. */
+    /** Null if the HTTP client does not report it. */
     private @Nullable Departure departure() {
         return watch == null ? null : watch.departure();
     }
 
     /**
-     * The HTTP client threw something that is no I/O failure. It may have come after the request left: a timeout of whoever waits for the
-     * response in another thread, a retry in the client that gave up, a header of the response that cannot be parsed.
+     * Called when the HTTP client threw something other than an I/O failure, perhaps after the request left: a timeout in another thread
+     * that waits for the response, a retry in the client that gave up, a header of the response that cannot be parsed.
      *
-     * @param inFuture it did not throw it, but filled a future with it: of an executor that was to hand on the response, for one
+     * @param inFuture whether it completed a future instead of being thrown, for example by an executor that was to pass on the response
      */
     void broken(Throwable thrown, boolean inFuture) {
         Departure departure = departure();
@@ -175,16 +176,17 @@ final class ObservedRequest {
                         : !departure.hasLeft());
     }
 
-    /** The refusal of a layer to hand the request on. It may have done so before. */
+    /** Whether a layer refused to pass the request on. It may have passed it on before. */
     static boolean isRefusal(Throwable thrown) {
         return thrown instanceof RejectedExecutionException
                 || REFUSALS.contains(thrown.getClass().getName());
     }
 
     /**
-     * Redirects are followed here, and not by the client, which would take the ID elsewhere.
+     * Cuts the timeouts of a request. Redirects are switched off, because the client would send the ID to another origin; they are followed
+     * here.
      *
-     * @param client of which some take only few values as a connect timeout
+     * @param client the HTTP client; some accept only few values as a connect timeout
      */
     static Request.Options clip(Request.Options options, long millisLeft, HttpClients client) {
         long connect = options.connectTimeoutMillis();

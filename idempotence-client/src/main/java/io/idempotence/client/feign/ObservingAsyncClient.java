@@ -9,10 +9,10 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
-/** As {@link ObservingClient}, for clients that answer later. */
+/** The asynchronous counterpart of {@link ObservingClient}. */
 final class ObservingAsyncClient<C> implements AsyncClient<C> {
-    /** The first cannot cancel, the others hand no cancellation down. */
-    private static final List<String> DEAF_PACKAGES =
+    /** The packages of clients that ignore a cancellation. The first cannot cancel, the others do not pass it on. */
+    private static final List<String> WITHOUT_CANCELLATION =
             List.of("feign.okhttp.", "feign.micrometer.", "feign.metrics4.", "feign.metrics5.");
 
     private final AsyncClient<C> delegate;
@@ -27,7 +27,8 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
                 ExecutorClient.observable(EndableClients.of(delegate, installation.sending()), installation.sending());
         this.httpClient = HttpClients.of(delegate);
         this.installation = installation;
-        this.cancels = DEAF_PACKAGES.stream().noneMatch(delegate.getClass().getName()::startsWith);
+        this.cancels =
+                WITHOUT_CANCELLATION.stream().noneMatch(delegate.getClass().getName()::startsWith);
     }
 
     @Override
@@ -36,24 +37,24 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         if (attempt == null) {
             return delegate.execute(request, options, context);
         }
-        CompletableFuture<Response> answer = new CompletableFuture<>();
-        attempt.sent(answer);
-        send(new ObservedRequest(installation, attempt, request, options, httpClient, null), context, answer);
-        return answer;
+        CompletableFuture<Response> result = new CompletableFuture<>();
+        attempt.sent(result);
+        send(new ObservedRequest(installation, attempt, request, options, httpClient, null), context, result);
+        return result;
     }
 
-    private void send(ObservedRequest observed, Optional<C> context, CompletableFuture<Response> answer) {
+    private void send(ObservedRequest observed, Optional<C> context, CompletableFuture<Response> result) {
         CompletableFuture<Response> wire;
         observed.starts();
         try {
             wire = observed.sends(() -> wireClient.execute(observed.request(), observed.options(), context));
         } catch (Throwable t) {
-            fail(observed, answer, t, false);
+            fail(observed, result, t, false);
             return;
         }
-        answer.whenComplete((response, thrown) -> {
-            // A client that does not heed it would give its response to nobody: so we wait for that, and close it.
-            if (cancels && answer.isCancelled()) {
+        result.whenComplete((response, thrown) -> {
+            // A client that ignores the cancellation would drop its response, so the response is awaited and closed.
+            if (cancels && result.isCancelled()) {
                 wire.cancel(true);
             }
         });
@@ -61,31 +62,31 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
             if (thrown != null) {
                 fail(
                         observed,
-                        answer,
+                        result,
                         thrown instanceof CompletionException e && e.getCause() != null ? e.getCause() : thrown,
                         true);
                 return;
             }
             try {
                 Response whole = observed.received(response);
-                if (observed.follows(whole, !answer.isDone())) {
-                    send(observed, context, answer);
-                } else if (!answer.complete(whole)) {
+                if (observed.follows(whole, !result.isDone())) {
+                    send(observed, context, result);
+                } else if (!result.complete(whole)) {
                     whole.close();
                 }
             } catch (Throwable t) {
-                fail(observed, answer, t, true);
+                fail(observed, result, t, true);
             }
         });
     }
 
     private static void fail(
-            ObservedRequest observed, CompletableFuture<Response> answer, Throwable thrown, boolean inFuture) {
+            ObservedRequest observed, CompletableFuture<Response> result, Throwable thrown, boolean inFuture) {
         if (thrown instanceof IOException e) {
-            answer.completeExceptionally(observed.failed(e));
+            result.completeExceptionally(observed.failed(e));
         } else {
             observed.broken(thrown, inFuture);
-            answer.completeExceptionally(thrown);
+            result.completeExceptionally(thrown);
         }
     }
 }

@@ -5,7 +5,7 @@ import feign.Request;
 import feign.Response;
 import java.io.IOException;
 
-/** Writes down what goes over the wire, and gives an attempt no more time than its call has left. */
+/** The HTTP client that records what is sent and received, and cuts the time of an attempt to what its call has left. */
 final class ObservingClient implements Client {
     private final Client delegate;
     private final Client endable;

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What operators are told of a client's build, each once. */
+/** The warnings about how a client is built, each logged once. */
 final class OneTimeWarnings {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
     private static final Set<String> USUAL_RETRYERS = Set.of("feign.Retryer$Default", "feign.DefaultRetryer");
@@ -39,11 +39,11 @@ final class OneTimeWarnings {
         if (ofArguments.compareAndSet(false, true)) {
             LOG.warn(
                     "An invocation handler passed on a copy of the arguments, on another thread: retries around it will NOT keep the"
-                            + " ID, and an IdempotenceScope is not seen. It should pass on the array it got");
+                            + " ID, and an IdempotenceScope is not seen. Pass on the array itself");
         }
     }
 
-    /** A call with an ID was redirected to another origin. */
+    /** Warns that a call with an ID was redirected to another origin. */
     void redirectIsNotFollowed(String url) {
         if (ofRedirect.compareAndSet(false, true)) {
             LOG.warn(

@@ -17,9 +17,9 @@ import java.util.Set;
 /**
  * A redirect of a request that carries an ID (RFC 9110, section 15.4).
  *
- * @param request what it asks for; without the ID if that is a GET
- * @param repeatsRequest it has the method and the body of the first
- * @param staysAtOrigin false if it goes to another scheme, host or port, which must not learn the ID
+ * @param request the next request; without the ID if it is a GET
+ * @param repeatsRequest whether it has the method and the body of the first one
+ * @param staysAtOrigin false if it goes to another scheme, host or port, which must not get the ID
  */
 record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) {
     private static final Set<Integer> AS_THE_CLIENT_DOES = Set.of(301, 302, 303);
@@ -29,21 +29,22 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) 
             lower("Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding");
 
     /**
-     * Empty if the response is no redirect, none that the client would follow, or none to an address of HTTP.
+     * Returns the redirect of a response. Empty if the response is not a redirect, if the client would not follow it, or if its target is
+     * not an HTTP address.
      *
-     * @param client whose own way is that of 301, 302 and 303
+     * @param client decides how to follow 301, 302 and 303
      */
     static Optional<Redirect> of(Request request, Response response, HttpClients client) {
         Follows follows = follows(request, response.status(), client);
         Address from = Address.of(request.url()).orElse(null);
-        Address answering = answering(response).orElse(from);
-        if (follows == Follows.NOT || from == null || answering == null) {
+        Address responder = responder(response).orElse(from);
+        if (follows == Follows.NOT || from == null || responder == null) {
             return Optional.empty();
         }
         return HeaderLines.of(response.headers(), "Location").stream()
                 .findFirst()
-                .flatMap(answering::resolve)
-                .map(to -> to(from, answering, to, request, follows == Follows.SAME_REQUEST));
+                .flatMap(responder::resolve)
+                .map(to -> to(from, responder, to, request, follows == Follows.SAME_REQUEST));
     }
 
     private static Follows follows(Request request, int status, HttpClients client) {
@@ -53,8 +54,8 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) 
         return AS_THE_CLIENT_DOES.contains(status) ? client.follows(request, status) : Follows.NOT;
     }
 
-    private static Redirect to(Address from, Address answering, Address to, Request request, boolean repeats) {
-        boolean staysAtInstance = to.origin().equals(answering.origin());
+    private static Redirect to(Address from, Address responder, Address to, Request request, boolean repeats) {
+        boolean staysAtInstance = to.origin().equals(responder.origin());
         Map<String, Collection<String>> headers = RequestHeaders.without(
                 request.headers(), name -> !repeats && (OF_THE_ID.contains(name) || OF_THE_BODY.contains(name)));
         Request next = Request.create(
@@ -67,8 +68,8 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) 
         return new Redirect(next, repeats, staysAtInstance || to.origin().equals(from.origin()));
     }
 
-    /** Who gave the response: a load balancer below puts an instance in the place of a service's name. */
-    private static Optional<Address> answering(Response response) {
+    /** The address that responded. A load balancer below replaces a service's name by an instance. */
+    private static Optional<Address> responder(Response response) {
         return Optional.ofNullable(response.request()).flatMap(request -> Address.of(request.url()));
     }
 

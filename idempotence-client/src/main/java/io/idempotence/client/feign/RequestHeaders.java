@@ -7,11 +7,11 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 
-/** Headers of requests as Feign keeps them: its clients look for names in one spelling, and mean all. */
+/** The headers of a request in one map for all spellings of a name. Feign's clients look for a name in one spelling only. */
 final class RequestHeaders {
     private RequestHeaders() {}
 
-    /** A copy. {@code dropped} is asked in lower case. */
+    /** Returns a copy. {@code dropped} gets names in lower case. */
     static Map<String, Collection<String>> without(Map<String, Collection<String>> headers, Predicate<String> dropped) {
         Map<String, Collection<String>> kept = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         headers.forEach((name, lines) -> {

@@ -3,7 +3,7 @@ package io.idempotence.client.feign;
 import feign.RetryableException;
 import feign.Retryer;
 
-/** The client's own Retryer, for calls without an ID. Those with one are retried above it, where the ID is kept. */
+/** The client's own Retryer, limited to calls without an ID. Calls with one are retried above it, where the ID is kept. */
 record RetryerWithoutId(Retryer delegate, CallLookup calls) implements Retryer {
     @Override
     public void continueOrPropagate(RetryableException failure) {

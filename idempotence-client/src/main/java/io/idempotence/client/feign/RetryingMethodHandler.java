@@ -14,7 +14,7 @@ import java.net.SocketTimeoutException;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** Runs the attempts of a logical call over Feign's own handler. */
+/** The handler that runs the attempts of a logical call over Feign's own handler. */
 final class RetryingMethodHandler implements MethodHandler {
     private final MethodHandler delegate;
     private final ClientMethod method;
@@ -61,7 +61,7 @@ final class RetryingMethodHandler implements MethodHandler {
             Object value = null;
             try {
                 value = installation.calls().attempting(current, () -> delegate.invoke(args));
-                if (value instanceof CompletableFuture<?> answer && answer.isCompletedExceptionally()) {
+                if (value instanceof CompletableFuture<?> future && future.isCompletedExceptionally()) {
                     call.notMade();
                 }
             } catch (Throwable t) {
@@ -72,12 +72,12 @@ final class RetryingMethodHandler implements MethodHandler {
                     end(current);
                 }
             }
-            if (value instanceof CompletableFuture<?> answer) {
+            if (value instanceof CompletableFuture<?> future) {
                 call.outlivesItsProxy();
-                answer.whenComplete((decoded, thrown) -> {
+                future.whenComplete((decoded, thrown) -> {
                     end(current);
-                    if (answer.isCancelled()) {
-                        // Feign does not hand a cancellation down to the HTTP client.
+                    if (future.isCancelled()) {
+                        // Feign does not pass a cancellation on to the HTTP client.
                         current.abort();
                     }
                 });
