@@ -35,7 +35,7 @@ final class AttemptBody extends RequestBody {
         return body.isDuplex();
     }
 
-    /** OkHttp asks before it sends a request again by itself. */
+    /** OkHttp calls this before it sends a request again by itself. */
     @Override
     public boolean isOneShot() {
         return body.isOneShot();

@@ -9,11 +9,11 @@ import okhttp3.Request;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a call is made.
+ * The context in which a call is made.
  *
  * @param scope the scope
- * @param inbound the request whose handler makes it
- * @param layerAbove another client half, which gives the ID and retries, and of which it is an attempt
+ * @param inbound the request whose handler makes the call
+ * @param layerAbove another client half, which gives the ID and retries; the call is one of its attempts
  */
 record Caller(
         @Nullable CallScope scope,
@@ -21,7 +21,7 @@ record Caller(
         @Nullable OuterAttempt layerAbove) {
     static final Caller NOBODY = new Caller(null, null, null);
 
-    /** This thread, as the caller of {@code request}. */
+    /** Returns the context of this thread for {@code request}. */
     static Caller current(Request request) {
         CallScope scope = CallScope.current();
         InboundRequest inbound = InboundRequest.current().orElse(null);
@@ -30,7 +30,7 @@ record Caller(
         return scope == null && inbound == null && above == null ? NOBODY : new Caller(scope, inbound, above);
     }
 
-    /** A load balancer between the halves puts another host in, and leaves the rest. */
+    /** Whether two requests are the same. A load balancer between the two client halves replaces the host and keeps the rest. */
     private static boolean isSame(OuterAttempt sending, Request request) {
         HttpUrl url = HttpUrl.parse(sending.url());
         return url != null
@@ -39,7 +39,7 @@ record Caller(
                 && Objects.equals(url.encodedQuery(), request.url().encodedQuery());
     }
 
-    /** This one, and for what it lacks the other. */
+    /** Returns this context, with what it lacks taken from the other. */
     Caller or(Caller other) {
         return new Caller(
                 scope == null ? other.scope : scope,

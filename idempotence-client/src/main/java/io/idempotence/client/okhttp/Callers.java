@@ -7,13 +7,16 @@ import okhttp3.EventListener;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Who made each call: {@code enqueue} runs it on another thread. OkHttp asks for a listener where a call is made. */
+/**
+ * The contexts in which calls were made, because {@code enqueue} runs a call on another thread. OkHttp creates a listener in the thread
+ * that makes the call.
+ */
 final class Callers implements EventListener.Factory {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
 
     private final EventListener.Factory delegate;
     private final WeakIdentityMap<Call, MadeCall> calls = new WeakIdentityMap<>();
-    private final AtomicBoolean told = new AtomicBoolean();
+    private final AtomicBoolean warned = new AtomicBoolean();
 
     Callers(EventListener.Factory delegate) {
         this.delegate = delegate;
@@ -25,13 +28,13 @@ final class Callers implements EventListener.Factory {
         return delegate.create(call);
     }
 
-    /** An interceptor in front may proceed more than once, so a call is remembered for as long as anybody holds it. */
+    /** Returns the call as it was made. An interceptor in front may proceed more than once, so an entry lives as long as its call. */
     MadeCall of(Call call) {
         MadeCall made = calls.get(call);
         if (made != null) {
             return made;
         }
-        if (told.compareAndSet(false, true)) {
+        if (warned.compareAndSet(false, true)) {
             LOG.warn("Another event listener was set after IdempotentOkHttp.install: calls that are enqueued inside an"
                     + " IdempotenceScope will NOT carry its ID; call IdempotentOkHttp.install(builder) last");
         }

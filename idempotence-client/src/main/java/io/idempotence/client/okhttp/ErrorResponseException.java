@@ -2,7 +2,7 @@ package io.idempotence.client.okhttp;
 
 import java.io.IOException;
 
-/** Stands for an error response where a failure is needed. */
+/** A substitute for an error response where an exception is needed. */
 final class ErrorResponseException extends IOException {
     private static final long serialVersionUID = 1L;
 

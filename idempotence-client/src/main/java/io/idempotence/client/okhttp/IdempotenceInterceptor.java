@@ -17,7 +17,7 @@ import okhttp3.Request;
 import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
-/** Runs each call that carries an ID as a logical call. An application interceptor; {@link WireInterceptor} is its other half. */
+/** The application interceptor that runs each call with an ID as a logical call. It works together with {@link WireInterceptor}. */
 final class IdempotenceInterceptor implements Interceptor {
     private final OkHttpOperations operations;
     private final Callers callers;
@@ -40,7 +40,7 @@ final class IdempotenceInterceptor implements Interceptor {
         Caller caller = Caller.current(chain.call().request()).or(made.caller());
         OuterAttempt above = caller.layerAbove();
         if (above != null) {
-            // An attempt already, of the Feign half: it has its ID, and is retried there.
+            // The request is already an attempt of the Feign half, which gives it the ID and retries it.
             return PassedRequest.send(chain, above, wire);
         }
         ClientOperation operation = operations.of(request);
@@ -69,23 +69,23 @@ final class IdempotenceInterceptor implements Interceptor {
                 : request.newBuilder().removeHeader(IDEMPOTENCY_KEY).build();
     }
 
-    /** As if there were no client half, but that calls made on the way are outside of the caller's scope. */
+    /** Proceeds as without the client half. Calls made on the way are outside of the caller's scope. */
     private static Response withoutId(Chain chain, Request request) throws IOException {
         return CallScope.<Response, IOException>outside(() -> chain.proceed(request));
     }
 
     private static Response run(OkHttpCall call, Retry retry) throws Throwable {
-        return CallScope.<Response, Throwable>outside(() -> answer(CallLoop.run(call.logical(), retry, call)));
+        return CallScope.<Response, Throwable>outside(() -> responseOf(CallLoop.run(call.logical(), retry, call)));
     }
 
-    private static Response answer(@Nullable Object value) {
+    private static Response responseOf(@Nullable Object value) {
         if (value instanceof Response response) {
             return response;
         }
         throw new IllegalStateException("a call ended without a response");
     }
 
-    /** The call ended in a wait: the exception is that of OkHttp. */
+    /** Returns OkHttp's exception for a call that ended during a wait. */
     private static IOException gaveUp(OkHttpCall call, Throwable cause) {
         if (call.isCanceled() && !Thread.currentThread().isInterrupted()) {
             return new IOException("Canceled", cause);

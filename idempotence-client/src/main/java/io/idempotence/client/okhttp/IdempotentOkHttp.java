@@ -6,7 +6,7 @@ import okhttp3.OkHttpClient;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives every logical call of an OkHttp client one idempotence ID and keeps it on every attempt (promise P1).
+ * The client half for OkHttp without Feign. It gives every logical call one idempotence ID and keeps it on every attempt (promise P1).
  *
  * <pre>{@code
  * OkHttpClient client = IdempotentOkHttp.install(new OkHttpClient.Builder()).build();

@@ -6,10 +6,10 @@ import java.util.concurrent.ConcurrentMap;
 import okhttp3.Request;
 
 /**
- * An {@link okhttp3.Call} as it was made: by whom, and what its requests carry.
+ * An {@link okhttp3.Call} with the context in which it was made and the state of its requests.
  *
- * <p>An interceptor in front may proceed more than once. With the same method and path that is the same logical call sent again,
- * whatever the host and the query; anything else, such as a token that it fetches, is a call of its own.
+ * <p>An interceptor in front may proceed more than once. With the same method and path that is the same logical call, sent again, whatever
+ * the host and the query. Any other request, for example for a token, is a call of its own.
  */
 final class MadeCall {
     private final Caller caller;
@@ -23,7 +23,7 @@ final class MadeCall {
         return caller;
     }
 
-    /** @param key the lines of the request's own ID, empty if it has none */
+    /** @param key the lines of the request's own ID; empty if it has none */
     CallMemory memory(Request request, List<String> key) {
         String name = request.method() + " " + request.url().encodedPath() + " " + String.join("\n", key);
         return memories.computeIfAbsent(name, absent -> new CallMemory());

@@ -2,7 +2,7 @@ package io.idempotence.client.okhttp;
 
 import java.net.ProtocolException;
 
-/** The request was not sent and never will be: as it is, it would be unprotected. OkHttp does not retry a {@link ProtocolException}. */
+/** The failure of a request that is never sent, because it would be unprotected. OkHttp does not retry a {@link ProtocolException}. */
 final class NotSendableException extends ProtocolException {
     private static final long serialVersionUID = 1L;
 

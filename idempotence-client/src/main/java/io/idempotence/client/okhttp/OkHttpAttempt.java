@@ -19,7 +19,7 @@ import okhttp3.Request;
 import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
-/** One request of an attempt, with those that OkHttp makes of it: redirects, and what it sends again by itself. */
+/** A request of an attempt, with the further requests that OkHttp makes of it: redirects, and those that it repeats by itself. */
 final class OkHttpAttempt {
     private static final String LOCATION = "Location";
 
@@ -35,8 +35,8 @@ final class OkHttpAttempt {
 
     /**
      * @param redirectNotFollowed gets the target of a redirect to another origin
-     * @param header the ID's line, or null if there is none or it is not this half's
-     * @param body what the request sends, or null if that is nothing or not this half's
+     * @param header the line of the ID; null if there is none, or if another layer sets it
+     * @param body the request body; null if there is none, or if another layer keeps it
      */
     OkHttpAttempt(
             Consumer<HttpUrl> redirectNotFollowed,
@@ -51,12 +51,12 @@ final class OkHttpAttempt {
         this.body = body;
     }
 
-    /** Sends {@code request}; each exchange that comes of it passes {@link #exchange}. */
+    /** Sends {@code request}. Each exchange that results from it passes {@link #exchange}. */
     Response send(Chain chain, Request request) throws IOException {
         asked = request;
         try {
             Response response = whole(chain.proceed(request));
-            answered(response);
+            responded(response);
             return response;
         } catch (NotSendableException e) {
             throw e;
@@ -80,7 +80,7 @@ final class OkHttpAttempt {
         }
     }
 
-    /** A request is about to leave, over a connection that is there. */
+    /** Sends a request over an established connection. */
     Response exchange(Chain chain, Request request) throws IOException {
         if (isOfAnInterceptor(request)) {
             return chain.proceed(request);
@@ -90,8 +90,8 @@ final class OkHttpAttempt {
         seen.started();
         try {
             Response response = chain.proceed(leaving);
-            answered(response);
-            // A redirect of the same request says itself that nothing was done here.
+            responded(response);
+            // A redirect that repeats the request shows that nothing was executed here.
             mayHaveRun |= response.code() != 307 && response.code() != 308;
             return mayBeFollowed(leaving, response) ? response : withoutLocation(response);
         } catch (IOException e) {
@@ -105,19 +105,22 @@ final class OkHttpAttempt {
         }
     }
 
-    /** No exchange began. A transport of another kind than OkHttp's hides its exchanges, but it asks for the body. */
+    /**
+     * Whether the request never left: no exchange began and the body was not read. Another kind of transport than OkHttp's hides its
+     * exchanges, but it reads the body.
+     */
     private boolean neverLeft() {
         return first == null && body != null && body.length() != 0 && !body.isFaulty() && !seen.isBodyTaken();
     }
 
-    /** True if its own body kept the request from being complete. */
+    /** Whether its own body made the request incomplete. */
     private boolean isFaulty() {
         return body != null && body.isFaulty();
     }
 
     /**
-     * An interceptor below ours may make requests of its own on the way, such as for a token. What OkHttp makes of the one that was
-     * asked for has its ID; and where somebody took that off, body or address are left.
+     * Whether an interceptor behind this one makes a request of its own, for example for a token. A request that OkHttp derives from the
+     * one to send has its ID. If the ID was removed, it still has the same body or address.
      */
     private boolean isOfAnInterceptor(Request request) {
         Request ours = asked;
@@ -128,19 +131,19 @@ final class OkHttpAttempt {
                 && !(request.method().equals(ours.method()) && request.url().equals(ours.url()));
     }
 
-    private void answered(Response response) {
+    private void responded(Response response) {
         Map<String, Collection<String>> headers =
                 new LinkedHashMap<>(response.headers().toMultimap());
         seen.responded(response.code(), headers);
     }
 
-    /** It carries this call's ID and no other (promise P1), but for the GET that a redirect makes of it, which carries none. */
+    /** Returns the request to send. It carries the ID of this call and no other (promise P1). Only the GET of a redirect carries none. */
     private Request prepared(Request request) throws NotSendableException {
         Request before = first;
         if (before == null) {
             first = request;
         } else if (isSafe(request) && !isSafe(before)) {
-            // What was asked for may have been executed, whatever comes of the GET.
+            // The original request may have been executed, whatever the GET returns.
             seen.mayHaveBeenSentBefore();
             return request.newBuilder()
                     .removeHeader(IDEMPOTENCY_KEY)
@@ -156,8 +159,8 @@ final class OkHttpAttempt {
     }
 
     /**
-     * An ID is for the origin that the call was made to. And while an earlier attempt is in doubt, the GET that follows a redirect
-     * does not tell what became of it, unless that redirect was stored.
+     * Whether a redirect may be followed. An ID is valid only at the origin that the call was made to. While an earlier attempt is in
+     * doubt, the GET of a redirect does not show its outcome, unless that redirect was stored.
      */
     private boolean mayBeFollowed(Request request, Response response) {
         String location = response.isRedirect() ? response.header(LOCATION) : null;
@@ -173,7 +176,7 @@ final class OkHttpAttempt {
         return !becomesGet || seen.isReplayed() || !(logical.isInDoubt() || seen.hasEarlierDoubt());
     }
 
-    /** OkHttp follows no redirect that does not say where to. */
+    /** Removes the Location of a redirect, so that OkHttp does not follow it. */
     private Response withoutLocation(Response response) {
         withheldLocation = response.header(LOCATION);
         return response.newBuilder().removeHeader(LOCATION).build();

@@ -32,12 +32,12 @@ import okhttp3.RequestBody;
 import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
-/** A logical call made through OkHttp, with an ID. Its attempts run one after the other, in one thread. */
+/** A logical call that is made through OkHttp, with an ID. Its attempts run one after the other, in one thread. */
 final class OkHttpCall implements ClientAdapter {
-    /** How long a cancelled call may go on waiting. */
+    /** The longest time until a cancelled call stops waiting. */
     private static final long LONGEST_SLEEP_MILLIS = 50;
 
-    /** What the watchdog needs to end the call, with the call's own exception, before OkHttp ends it. */
+    /** The time that the watchdog needs to end the call, with the call's own exception, before OkHttp ends it. */
     private static final long CALL_TIMEOUT_MARGIN_MILLIS = 100;
 
     private final Chain chain;
@@ -86,7 +86,7 @@ final class OkHttpCall implements ClientAdapter {
         return own.compareTo(config.deadline()) < 0 ? own : config.deadline();
     }
 
-    /** Remembers what was sent of the body, for an interceptor in front that proceeds again. */
+    /** Keeps what was sent of the body, for an interceptor in front that proceeds again. */
     void keepBody() {
         memory.keep(body);
     }
@@ -112,9 +112,9 @@ final class OkHttpCall implements ClientAdapter {
     }
 
     /**
-     * The first request says what the call is.
+     * Chooses the ID of the call, from its first request.
      *
-     * @return the line of its ID
+     * @return the line of the ID
      */
     private String describe(Request request) throws IOException {
         List<String> given = request.headers(IDEMPOTENCY_KEY);
@@ -124,7 +124,7 @@ final class OkHttpCall implements ClientAdapter {
         return Objects.requireNonNull(line, "this call carries an ID");
     }
 
-    /** Takes the body, and what of it is known before it is sent. */
+    /** Takes the body. Returns its content if that is known before it is sent. */
     private byte @Nullable [] content(Request request, List<String> given) throws IOException {
         try {
             checkWanted();
@@ -137,7 +137,7 @@ final class OkHttpCall implements ClientAdapter {
             taken.checkWritable();
             return caller.inbound() == null || isMultipart(taken.type()) ? null : taken.content(this::checkWanted);
         } catch (IOException | RuntimeException e) {
-            // Nothing of it is sent. An earlier call in doubt stays in doubt.
+            // Nothing is sent. An earlier call in doubt stays in doubt.
             checked(() -> {
                 identity.keepDoubt(!given.isEmpty(), given);
                 return null;
@@ -146,7 +146,10 @@ final class OkHttpCall implements ClientAdapter {
         }
     }
 
-    /** Nothing is sent if it fails, and anything but an {@link IOException} would end a thread of the dispatcher. */
+    /**
+     * Makes a decision before anything is sent. Its failure becomes an {@link IOException}, because anything else would end a thread of the
+     * dispatcher.
+     */
     private static <T extends @Nullable Object> T checked(Supplier<T> decision) throws NotSendableException {
         try {
             return decision.get();
@@ -155,7 +158,7 @@ final class OkHttpCall implements ClientAdapter {
         }
     }
 
-    /** Within a scope, the same call is the same method and URL, whatever the query. */
+    /** The name of a call within a scope: its method and URL, without the query. */
     private static String name(Request request) {
         HttpUrl.Builder url = request.url().newBuilder().username("").password("");
         return request.method() + " " + url.query(null).fragment(null).build();
@@ -173,7 +176,7 @@ final class OkHttpCall implements ClientAdapter {
         return request.url().encodedPath() + (query == null ? "" : "?" + query);
     }
 
-    /** The content of most bodies is not known before they are sent. */
+    /** Called when the call has ended. The content of most bodies is unknown until they are sent. */
     private void ended(Result how) {
         IdempotenceId id = id();
         Integer hash = bodyHash();
@@ -198,7 +201,7 @@ final class OkHttpCall implements ClientAdapter {
         return sent == null ? Integer.valueOf(0) : sent.contentHash();
     }
 
-    /** It has a random boundary in it. */
+    /** A multipart body has a random boundary. */
     private static boolean isMultipart(@Nullable MediaType type) {
         return type != null && type.type().equals("multipart");
     }
@@ -216,12 +219,11 @@ final class OkHttpCall implements ClientAdapter {
         return prepared.build();
     }
 
-    /** Nobody waits for it any more. */
     private boolean isGivenUp() {
         return isCanceled() || logical.deadline().isOver();
     }
 
-    /** As OkHttp says it. */
+    /** Throws OkHttp's own exception if the call was cancelled or its deadline is over. */
     private void checkWanted() throws IOException {
         if (isCanceled()) {
             throw new IOException("Canceled");
@@ -231,7 +233,7 @@ final class OkHttpCall implements ClientAdapter {
         }
     }
 
-    /** 0 means no limit to OkHttp, so at least a millisecond stays. */
+    /** Cuts the timeouts to what is left. OkHttp reads 0 as no limit, so at least a millisecond stays. */
     private static Chain clip(Chain chain, Deadline deadline) {
         int left = (int) Math.min(Integer.MAX_VALUE, Math.max(1, deadline.millisLeft()));
         return chain.withConnectTimeout(clip(chain.connectTimeoutMillis(), left), TimeUnit.MILLISECONDS)

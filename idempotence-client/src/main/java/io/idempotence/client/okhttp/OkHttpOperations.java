@@ -36,8 +36,8 @@ final class OkHttpOperations {
             return known;
         }
         if (operations.size() >= MOST) {
-            // A caller of everybody's hosts. Operations are made again when needed; of their state only a warning is
-            // lost.
+            // This client calls very many hosts. Operations are created again when needed, and only a warning in
+            // their state is lost.
             operations.clear();
         }
         return operations.computeIfAbsent(key, k -> new ClientOperation(client, method, method, config, null, LOG));

@@ -7,15 +7,15 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operation may have been executed, and the caller cannot tell (promise P7).
+ * The unknown outcome of a call: the operation may have been executed (promise P7).
  *
- * <p>Thrown for calls that carry an ID: an attempt was sent and ended without a trustworthy response (an I/O failure after
- * connecting, 502, 504, an execution still in progress), and no later response settled it before the attempts, the deadline or the
- * budget ended or the call was cancelled. Also thrown if the server half itself responds {@code outcome-unknown}.
+ * <p>Thrown for calls that carry an ID: an attempt was sent and ended without a trustworthy response (an I/O failure after connecting, 502,
+ * 504, an execution still in progress), and no later response settled it before the attempts, the deadline or the budget ended or the call
+ * was cancelled. Also thrown if the server half itself responded {@code outcome-unknown}.
  *
  * <p>Keep the {@link #id()} and make the call again under it: {@link io.idempotence.client.IdempotenceScope#resume}. A retry on
- * {@link IOException} around the client makes it again under a new ID, unless it is inside {@link
- * io.idempotence.client.IdempotenceScope#with}.
+ * {@link IOException} around the client makes it again under a new ID, unless it is inside
+ * {@link io.idempotence.client.IdempotenceScope#with}.
  */
 public final class OkHttpOutcomeUnknownException extends IOException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;

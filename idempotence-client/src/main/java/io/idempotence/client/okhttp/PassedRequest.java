@@ -6,7 +6,7 @@ import java.io.IOException;
 import okhttp3.Interceptor.Chain;
 import okhttp3.Response;
 
-/** A request of a layer above, which gives the ID and retries. That layer learns what OkHttp sends again by itself. */
+/** A request of a layer above, which gives the ID and retries. What OkHttp repeats by itself is reported to that layer. */
 final class PassedRequest {
     private PassedRequest() {}
 

@@ -16,11 +16,11 @@ import okio.Timeout;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request body that the application's {@link RequestBody} writes once, to the wire, and that is repeated byte by byte from what
- * was captured meanwhile. A body with a time or a random part in it would otherwise be another request under the same ID.
+ * A request body that the application's {@link RequestBody} writes once, to the wire, and that is captured meanwhile and repeated byte by
+ * byte. A body with a time or a random part in it would otherwise be another request under the same ID.
  *
- * <p>A body longer than the limit is not captured. If its length is known, the application's body writes it each time, as OkHttp
- * lets it do. If not, it can be sent once: its source may not be readable again.
+ * <p>A body longer than the limit is not captured. If its length is known, the application's body writes it each time, as with OkHttp
+ * alone. If not, it can be sent once, because its source may not be readable again.
  */
 final class RepeatableBody {
     private static final long LIMIT = 1024 * 1024;
@@ -31,13 +31,13 @@ final class RepeatableBody {
     private final boolean duplex;
     private final boolean oneShot;
 
-    /** Null once it is not needed: whoever remembers this body must not hold on to what belongs to the application. */
+    /** The application's body. Null when it is no longer needed, because this object must not keep the application's objects alive. */
     private @Nullable RequestBody source;
 
     private @Nullable ByteString captured;
     private boolean faulty;
 
-    /** @throws IOException if the body cannot tell its length */
+    /** @throws IOException if the body cannot return its length */
     RepeatableBody(RequestBody given) throws IOException {
         this.given = new WeakReference<>(given);
         this.source = given;
@@ -64,12 +64,12 @@ final class RepeatableBody {
         return duplex;
     }
 
-    /** False once it was written and cannot be written again. */
+    /** Whether it can still be written. False after it was written, if it cannot be written again. */
     boolean isWritable() {
         return source != null || captured != null;
     }
 
-    /** @throws NotSendableException if it is not writable any more */
+    /** @throws NotSendableException if it can no longer be written */
     void checkWritable() throws NotSendableException {
         if (!isWritable()) {
             throw spent();
@@ -83,31 +83,31 @@ final class RepeatableBody {
                 + " that can be written again, or make a new call with the same ID");
     }
 
-    /** True if it can be written once at most, from the beginning or by now. */
+    /** Whether it can be written at most once, from the beginning or by now. */
     boolean isOneShot() {
         return oneShot || !isWritable();
     }
 
-    /** True once the application's own body is not needed any more. */
+    /** Whether the application's own body is no longer needed. */
     boolean isDetached() {
         return source == null;
     }
 
     /**
-     * True if the last writing ended too early, or too late, for a reason of its own: its source failed, or it has another length
-     * than it says. Then the request is not complete, whatever the wire did. A source that closed its sink has ended the request, and
-     * is not faulty whatever it does after that.
+     * Whether the last write ended too early, or too late, because of the body itself: its source failed, or it has another length than it
+     * declares. The request is then incomplete, whatever happened on the wire. A source that closed its sink has ended the request, and is
+     * not faulty whatever it does after that.
      */
     boolean isFaulty() {
         return faulty;
     }
 
     /**
-     * Its content, captured before it is sent if need be. Only where the source is sure to be finite and is read in full
+     * Returns the content, and captures it first if necessary. This is done only if the source is certainly finite and is read in full
      * anyway: its length is known and within the limit, and it may be written more than once.
      *
-     * @param stillWanted throws if the caller has gone; asked before each part
-     * @return null if the content is not known before it is sent
+     * @param stillWanted throws if the caller has gone; called before each part
+     * @return null if the content is unknown before it is sent
      */
     byte @Nullable [] content(IoAction stillWanted) throws IOException {
         if (oneShot || duplex || length < 0 || length > LIMIT) {
@@ -121,7 +121,7 @@ final class RepeatableBody {
     }
 
     /**
-     * A hash of the content.
+     * Returns a hash of the content.
      *
      * @return null if the content was not captured
      */
@@ -132,9 +132,9 @@ final class RepeatableBody {
     }
 
     /**
-     * Writes it.
+     * Writes the body.
      *
-     * @param givenUp whether the caller has gone, so that nothing is captured any more after the wire broke
+     * @param givenUp whether the caller has gone, so that nothing more is captured after the wire broke
      * @throws IOException what the wire or the source threw
      */
     void writeTo(BufferedSink wire, BooleanSupplier givenUp) throws IOException {
@@ -177,7 +177,7 @@ final class RepeatableBody {
         }
     }
 
-    /** Passes on to the wire, and captures. When the wire breaks, the source is read to its end so that it can be repeated. */
+    /** A sink that writes to the wire and captures. When the wire breaks, the source is read to its end so that it can be repeated. */
     private final class Tee implements Sink {
         private final BufferedSink wire;
         private final BooleanSupplier givenUp;
@@ -229,8 +229,8 @@ final class RepeatableBody {
         }
 
         /**
-         * By a body that closes its sink, as one that compresses does. That ends the request on the wire, unless bytes are missing: then
-         * OkHttp does not end it either.
+         * Called by a body that closes its sink, such as one that compresses. That ends the request on the wire, unless bytes are missing:
+         * then OkHttp does not end it either.
          */
         @Override
         public void close() throws IOException {
@@ -246,7 +246,10 @@ final class RepeatableBody {
             return wire.timeout();
         }
 
-        /** Once as many bytes have left as were announced, the request may be complete, whatever the source does after that. */
+        /**
+         * Whether the source ended the request too early. When all declared bytes have left, the request may be complete, whatever the
+         * source does after that.
+         */
         boolean endedBySource(boolean returned) {
             boolean asAnnounced = returned && (length < 0 || count == length);
             return broken == null && !closed && !asAnnounced && (length < 0 || passed < Math.max(1, length));
@@ -259,7 +262,7 @@ final class RepeatableBody {
         }
     }
 
-    /** Something that may fail. */
+    /** An action that may fail. */
     interface IoAction {
         void run() throws IOException;
     }

@@ -13,18 +13,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The last look before a request leaves, and the first at its response: also for those that OkHttp sends by itself. A network
- * interceptor.
+ * The network interceptor that sees each request just before it leaves, and its response first. This includes requests that OkHttp repeats
+ * by itself.
  */
 final class WireInterceptor implements Interceptor {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
 
-    /** By call and not by a tag of its request: an authenticator or interceptor may make a new request without it. */
+    /**
+     * The attempts by call. A tag of the request would not do, because an authenticator or interceptor may make a new request without it.
+     */
     private final Map<Call, OkHttpAttempt> sending = new ConcurrentHashMap<>();
 
-    private final AtomicBoolean told = new AtomicBoolean();
+    private final AtomicBoolean warned = new AtomicBoolean();
 
-    /** Sends a request of {@code attempt}. What leaves for the call meanwhile is of that attempt, too. */
+    /** Sends a request of {@code attempt}. Every request that leaves for the call meanwhile belongs to that attempt, too. */
     Response send(OkHttpAttempt attempt, Chain chain, Request request) throws IOException {
         sending.put(chain.call(), attempt);
         try {
@@ -41,9 +43,9 @@ final class WireInterceptor implements Interceptor {
         return attempt == null ? chain.proceed(request) : attempt.exchange(chain, request);
     }
 
-    /** Tells an operator, once. */
+    /** Warns once that a redirect to another origin is not followed. */
     void redirectNotFollowed(HttpUrl target) {
-        if (told.compareAndSet(false, true)) {
+        if (warned.compareAndSet(false, true)) {
             LOG.warn(
                     "A call with an ID was redirected to another origin, {}://{}:{}. The redirect is its response: an ID is only"
                             + " sent to the origin that the call was made to. Give the client the address of that origin",
