@@ -137,8 +137,8 @@ final class HeldBody {
     }
 
     /**
-     * Parses a form that nobody has read yet, and keeps its parameters for an error page, which comes after the body is closed. Jetty
-     * itself drops the form before the page.
+     * Parses a form that was not read yet, and keeps its parameters for an error page, which comes after the body is closed. Jetty itself
+     * drops the form before the page.
      */
     void keepForm(HttpServletRequest request) {
         FormRules rules = FormRules.of(request);

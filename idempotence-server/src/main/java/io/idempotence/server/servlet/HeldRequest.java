@@ -211,9 +211,9 @@ final class HeldRequest extends HttpServletRequestWrapper {
     }
 
     /**
-     * Warns if a filter in front asked the container itself, which has no fields of a form whose body was read.
+     * Warns if a filter in front read parameters from the container itself, which has no fields of a form whose body was read.
      *
-     * @param asked the name that was asked for; null for all
+     * @param asked the name of the parameter; null for all
      * @param found the names that were found
      */
     private void lookForBypass(@Nullable String asked, Collection<String> found) {

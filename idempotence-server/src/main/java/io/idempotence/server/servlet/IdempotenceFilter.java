@@ -316,7 +316,7 @@ public final class IdempotenceFilter implements Filter {
         try {
             running = ProtectedRequest.begin(execution, parts(), request, content, response);
         } catch (Throwable e) {
-            // Perhaps a listener of the application threw. Nothing ran, and nobody else would end the execution.
+            // Perhaps a listener of the application threw. Nothing ran, and nothing else would end the execution.
             execution.finishWithoutResult(Verdict.RELEASE);
             content.close();
             throw e;
@@ -364,8 +364,8 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Sends a response that does not come from the handler. If a filter in front has started asynchronous processing, perhaps nobody
-     * completes it, and the container takes no other request from this connection until its timeout. So the response is flushed, and over
+     * Sends a response that does not come from the handler. If a filter in front has started asynchronous processing, it may never be
+     * completed, and the container takes no other request from this connection until its timeout. So the response is flushed, and over
      * HTTP/1.1 the connection closes.
      */
     private static void respond(HttpServletRequest request, HttpServletResponse response, OwnResponse own)

@@ -204,7 +204,7 @@ final class ResponseBuffer {
         encodingIsOfOthers = true;
     }
 
-    /** Notes that the handler goes on with a response that is not held, so that this buffer does not have the whole of it. */
+    /** Notes that the handler writes to a response that is not held, so that this buffer does not have all of it. */
     void bypassed() {
         incomplete = true;
     }
@@ -232,7 +232,7 @@ final class ResponseBuffer {
 
     // ---- body
 
-    /** Chooses where the body goes. Bytes with different destinations keep their order only if the first ones leave at once. */
+    /** Chooses the destination of the body. Bytes with different destinations keep their order only if the first ones leave at once. */
     void through(Outlet chosen) {
         if (chosen != outlet) {
             if (!body.isEmpty()) {
