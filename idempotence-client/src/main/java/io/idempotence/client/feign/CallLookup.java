@@ -66,10 +66,16 @@ final class CallLookup {
         byArguments.remove(args);
     }
 
-    /** Returns the call that a handler passed on; null if it passed on a copy of the arguments, on another thread. */
+    /**
+     * Returns the call that a handler passed on; null if it passed on a copy of the arguments, on another thread, or passed them to a
+     * method of another client.
+     */
     @Nullable
     FeignCall callOf(ClientMethod method, Object @Nullable [] args) {
         FeignCall call = args == null ? null : byArguments.get(args);
+        if (call != null && !call.method().isOfSameClient(method)) {
+            return null;
+        }
         OpenCall opened = call == null ? open.get() : null;
         return opened != null && opened.isFor(method, args) ? opened.call : call;
     }

@@ -21,6 +21,7 @@ import org.slf4j.LoggerFactory;
 final class ClientMethod {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
 
+    private final Target<?> target;
     private final ClientOperation operation;
     private final @Nullable MethodMetadata declared;
     private final boolean returnsFuture;
@@ -39,6 +40,7 @@ final class ClientMethod {
             @Nullable MethodMetadata declared,
             boolean returnsFuture,
             boolean interceptedBefore) {
+        this.target = target;
         this.operation = new ClientOperation(
                 target.name(),
                 Feign.configKey(target.type(), method),
@@ -49,6 +51,10 @@ final class ClientMethod {
         this.declared = declared;
         this.returnsFuture = returnsFuture;
         this.interceptedBefore = interceptedBefore;
+    }
+
+    boolean isOfSameClient(ClientMethod other) {
+        return target == other.target;
     }
 
     ClientOperation operation() {

@@ -69,6 +69,10 @@ final class FeignCall {
     private record FirstRequest(
             String url, byte @Nullable [] body, @Nullable Charset charset) {}
 
+    ClientMethod method() {
+        return method;
+    }
+
     LogicalCall logical() {
         return logical;
     }

@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import feign.Feign;
 import feign.InvocationHandlerFactory.MethodHandler;
 import feign.RetryableException;
 import feign.Target.HardCodedTarget;
@@ -21,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -151,6 +153,24 @@ class OneCallOneIdTest extends FeignTestBase {
         } finally {
             threads.shutdownNow();
         }
+    }
+
+    /** Whoever mirrors a call to a second service passes the same arguments on; the second service has a call of its own. */
+    @Test
+    void callThatAHandlerPassesToAnotherClientOfTheBuilderHasAnIdOfItsOwn() {
+        Map<String, Map<Method, MethodHandler>> dispatches = new ConcurrentHashMap<>();
+        Feign.Builder builder = Feign.builder().invocationHandlerFactory((target, dispatch) -> {
+            dispatches.put(target.name(), dispatch);
+            return (proxy, method, args) -> {
+                dispatches.get("mirror").get(method).invoke(args);
+                return dispatch.get(method).invoke(args);
+            };
+        });
+        Feign feign = IdempotentFeign.install(builder, fast().build()).build();
+        feign.newInstance(new HardCodedTarget<>(Orders.class, "mirror", server.url()));
+        Orders orders = feign.newInstance(new HardCodedTarget<>(Orders.class, "orders", server.url()));
+        orders.create("x");
+        assertThat(server.ids()).hasSize(2).doesNotHaveDuplicates();
     }
 
     @Test
