@@ -38,6 +38,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -200,15 +201,25 @@ abstract class FilterTestBase {
         }
     }
 
-    /** The first answer that does not say that the first attempt still runs. */
+    /** The first response that does not say that the first attempt still runs. */
     HttpResponse<byte[]> awaitEnd(ServletServer server) {
-        AtomicReference<HttpResponse<byte[]>> answer = new AtomicReference<>();
-        // A container may close the connection of the attempt before while this one is on its way.
-        await().ignoreExceptionsInstanceOf(UncheckedIOException.class).until(() -> {
-            answer.set(call(server));
-            return !"in-progress".equals(refusal(answer.get()));
+        AtomicReference<HttpResponse<byte[]>> response = new AtomicReference<>();
+        AtomicBoolean wasCut = new AtomicBoolean();
+        await().until(() -> {
+            try {
+                response.set(call(server));
+            } catch (UncheckedIOException e) {
+                // A container may close the connection of the attempt before while this one is on its way; never twice
+                // in a row.
+                assertThat(wasCut.getAndSet(true))
+                        .withFailMessage("cut again: %s", e)
+                        .isFalse();
+                return false;
+            }
+            wasCut.set(false);
+            return !"in-progress".equals(refusal(response.get()));
         });
-        return answer.get();
+        return response.get();
     }
 
     void awaitReplay(ServletServer server, HttpResponse<byte[]> first) {
