@@ -47,7 +47,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     void callerWhoGoesAwayLeavesNoConnectionBehind() {
         alwaysGet(ok().withFixedDelay(500));
         CompletableFuture<String> answer = async().create("x");
-        await().until(() -> okHttp.connectionPool().connectionCount() == 1);
+        await().until(() -> received().size() == 1);
         assertThat(answer.cancel(true)).isTrue();
         await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
         awaitNoConnectionInUse();
@@ -64,7 +64,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     void redirectThatComesAfterTheCallerWentAwayIsNotFollowed() {
         alwaysGet(status(307).withHeader("Location", "/v2").withFixedDelay(500));
         CompletableFuture<String> answer = async().create("x");
-        await().until(() -> okHttp.connectionPool().connectionCount() == 1);
+        await().until(() -> received().size() == 1);
         assertThat(answer.cancel(true)).isTrue();
         // What follows is enqueued before the call that it follows ends.
         awaitNoConnectionInUse();
