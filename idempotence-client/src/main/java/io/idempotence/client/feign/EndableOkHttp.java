@@ -5,7 +5,6 @@ import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.client.internal.scope.WeakIdentityMap;
 import java.io.IOException;
-import okhttp3.Call;
 import okhttp3.EventListener;
 import okhttp3.Interceptor.Chain;
 import okhttp3.MediaType;
@@ -22,7 +21,8 @@ import org.jspecify.annotations.Nullable;
  * because OkHttp may be absent.
  */
 final class EndableOkHttp {
-    private final WeakIdentityMap<Call, Departure> departures = new WeakIdentityMap<>();
+    /** By the request that Feign made. All clones of a call have the same one, in whatever thread an interceptor makes them. */
+    private final WeakIdentityMap<Request, Departure> departures = new WeakIdentityMap<>();
 
     private EndableOkHttp() {}
 
@@ -42,17 +42,15 @@ final class EndableOkHttp {
             Watch watch = sending.get();
             if (watch != null) {
                 watch.exit(call::cancel);
-                if (hasBody(call.request())) {
-                    Departure departure = new Departure();
-                    departures.put(call, departure);
-                    watch.departs(departure);
-                }
+                Departure departure = watch.departure();
+                departure.observed(hasBody(call.request()));
+                departures.put(call.request(), departure);
             }
             return listeners.create(call);
         });
         endable.interceptors().add(0, this::intercept);
         endable.networkInterceptors().add(0, chain -> {
-            Departure departure = departures.get(chain.call());
+            Departure departure = departures.get(chain.call().request());
             if (departure != null) {
                 departure.left();
             }
@@ -62,8 +60,8 @@ final class EndableOkHttp {
     }
 
     /**
-     * An interceptor may pass the request to another kind of transport, past the network interceptors. Such a transport still reads the
-     * body.
+     * Whether a request cannot leave unseen. An interceptor may pass it to another kind of transport, past the network interceptors. Such a
+     * transport still reads the body.
      */
     private static boolean hasBody(Request request) {
         RequestBody body = request.body();
@@ -77,7 +75,7 @@ final class EndableOkHttp {
     private Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
         RequestBody body = request.body();
-        Departure departure = departures.get(chain.call());
+        Departure departure = departures.get(chain.call().request());
         return underAKnownProtocol(chain.proceed(
                 departure == null || body == null
                         ? request

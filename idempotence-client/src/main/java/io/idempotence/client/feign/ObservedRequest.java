@@ -64,6 +64,7 @@ final class ObservedRequest {
         if (watch == null) {
             return;
         }
+        watch.requestStarts();
         options = clip(given, call.logical().deadline().millisLeft(), httpClient);
         if (!KeyHeader.lines(request.headers()).isEmpty()) {
             request = call.outgoing(request, attempt.number(), options.readTimeoutMillis());
@@ -146,10 +147,10 @@ final class ObservedRequest {
     IOException failed(IOException thrown) {
         IOException failure = watch == null ? thrown : watch.reason(thrown);
         Departure departure = departure();
-        if (departure == null ? !httpClient.sendsOnce(request) : departure.hasLeft()) {
+        if (departure.hasLeft() || !(departure.hasStayed() || httpClient.sendsOnce(request))) {
             seen.mayHaveBeenSentBefore();
         }
-        if (IoFailures.certainlyNotSent(thrown) || (departure != null && !departure.hasLeft())) {
+        if (departure.hasStayed() || IoFailures.certainlyNotSent(thrown)) {
             seen.notSent(failure);
         } else {
             seen.failed(failure);
@@ -157,9 +158,8 @@ final class ObservedRequest {
         return failure;
     }
 
-    /** Null if the HTTP client does not report it. */
-    private @Nullable Departure departure() {
-        return watch == null ? null : watch.departure();
+    private Departure departure() {
+        return watch == null ? new Departure() : watch.departure();
     }
 
     /**
@@ -170,10 +170,8 @@ final class ObservedRequest {
      */
     void broken(Throwable thrown, boolean inFuture) {
         Departure departure = departure();
-        seen.broken(
-                departure == null
-                        ? !inFuture && isRefusal(thrown) && httpClient.refusesBeforeSending()
-                        : !departure.hasLeft());
+        seen.broken(departure.hasStayed()
+                || (!departure.hasLeft() && !inFuture && isRefusal(thrown) && httpClient.refusesBeforeSending()));
     }
 
     /** Whether a layer refused to pass the request on. It may have passed it on before. */

@@ -15,6 +15,7 @@ import feign.hc5.ApacheHttp5Client;
 import feign.http2client.Http2Client;
 import feign.micrometer.MeteredClient;
 import feign.micrometer.MicrometerObservationCapability;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.it.wire.RawServer;
@@ -22,7 +23,10 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
 import java.net.Proxy;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -40,6 +44,9 @@ import org.junit.jupiter.params.provider.EnumSource;
  * its response lost, the second one finds nobody. Such a call is in doubt. A connection that is refused at the first sending is not.
  */
 class ResendingFeignClientIT {
+    /** With a body and without one. */
+    private static final List<Function<Orders, Object>> CALLS = List.of(orders -> orders.create("x"), Orders::tick);
+
     private final ExecutorService threads = Executors.newCachedThreadPool();
 
     @AfterEach
@@ -143,6 +150,62 @@ class ResendingFeignClientIT {
             assertThat(endAfterALostResponse(
                             Feign.builder().client(new ApacheHttp5Client(resending)),
                             orders -> orders.protectedPut("x")))
+                    .isInstanceOf(OutcomeUnknown.class);
+        }
+    }
+
+    /** In an HTTP client, around the request that it sends. */
+    private enum Inside {
+        RETRY,
+        RETRY_WITH_A_CLONE,
+        RETRY_AROUND_A_BREAKER,
+        CLONE_WITHIN_A_RETRY_AROUND_A_BREAKER;
+
+        okhttp3.Response send(okhttp3.Interceptor.Chain chain) throws IOException {
+            try {
+                return this == CLONE_WITHIN_A_RETRY_AROUND_A_BREAKER
+                        ? chain.call().clone().execute()
+                        : chain.proceed(chain.request());
+            } catch (IOException e) {
+                if (this != RETRY && this != RETRY_WITH_A_CLONE) {
+                    refuse();
+                }
+                return this == RETRY_WITH_A_CLONE ? chain.call().clone().execute() : chain.proceed(chain.request());
+            }
+        }
+
+        private static void refuse() {
+            CircuitBreaker breaker = CircuitBreaker.ofDefaults("inside");
+            breaker.transitionToOpenState();
+            breaker.acquirePermission();
+        }
+    }
+
+    private static feign.okhttp.OkHttpClient okHttpWith(Inside inside) {
+        // A clone passes the interceptor as well, and only the original retries.
+        Set<okhttp3.Request> original = ConcurrentHashMap.newKeySet();
+        return new feign.okhttp.OkHttpClient(new okhttp3.OkHttpClient.Builder()
+                .retryOnConnectionFailure(false)
+                .addInterceptor(chain ->
+                        original.add(chain.call().request()) ? inside.send(chain) : chain.proceed(chain.request()))
+                .build());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void executedCallThatAnInterceptorOfOkHttpSendsAgainIsNotReportedAsNotSent(Inside inside) {
+        for (Function<Orders, Object> call : CALLS) {
+            assertThat(endAfterALostResponse(Feign.builder().client(okHttpWith(inside)), call))
+                    .isInstanceOf(OutcomeUnknown.class);
+        }
+    }
+
+    /** OkHttp ends its thread on what is no {@code IOException}, and turns it into one. */
+    @ParameterizedTest
+    @EnumSource(names = {"RETRY", "RETRY_WITH_A_CLONE"})
+    void executedFutureThatAnInterceptorOfOkHttpSendsAgainIsNotReportedAsNotSent(Inside inside) {
+        for (Function<Orders, Object> call : CALLS) {
+            assertThat(endAfterALostResponse(AsyncFeign.builder().client(okHttpWith(inside)), call))
                     .isInstanceOf(OutcomeUnknown.class);
         }
     }

@@ -1,8 +1,22 @@
 package io.idempotence.client.internal.http;
 
-/** Whether a request has left, or may have. HTTP clients that can tell have one for each request that is handed to them. */
+/** Whether a request has left, or may have. It is shared by all calls that an HTTP client makes of the request, such as a clone. */
 public final class Departure {
+    private volatile boolean observed;
+    private volatile boolean mayBeMissed;
     private volatile boolean left;
+
+    /**
+     * Called before an HTTP client makes a call that reports when it leaves.
+     *
+     * @param always whether it is reported whatever the call leaves by
+     */
+    public void observed(boolean always) {
+        observed = true;
+        if (!always) {
+            mayBeMissed = true;
+        }
+    }
 
     public void left() {
         left = true;
@@ -10,5 +24,10 @@ public final class Departure {
 
     public boolean hasLeft() {
         return left;
+    }
+
+    /** Whether it certainly has not left. False as well if the HTTP client does not report it, or not always. */
+    public boolean hasStayed() {
+        return observed && !mayBeMissed && !left;
     }
 }

@@ -54,7 +54,7 @@ public final class Watchdog {
         private volatile boolean aborted;
         private volatile @Nullable IOException reported;
         private volatile @Nullable ScheduledFuture<?> looks;
-        private volatile @Nullable Departure departure;
+        private volatile Departure departure = new Departure();
 
         private Watch(Deadline deadline, @Nullable Thread thread) {
             this.deadline = deadline;
@@ -71,13 +71,13 @@ public final class Watchdog {
             exits.add(exit);
         }
 
-        /** The HTTP client tells when the request leaves that is handed to it now. */
-        public void departs(Departure own) {
-            departure = own;
+        /** Called before each request of the exchange is handed to the HTTP client. */
+        public void requestStarts() {
+            departure = new Departure();
         }
 
-        /** That of the last request; null if its HTTP client does not tell. */
-        public @Nullable Departure departure() {
+        /** That of the last request. */
+        public Departure departure() {
             return departure;
         }
 
