@@ -18,6 +18,11 @@ final class ExecutorClient {
 
     private ExecutorClient() {}
 
+    /** Whether this is Feign's own asynchronous client, not wrapped. */
+    static boolean is(Object client) {
+        return NAMES.contains(client.getClass().getName());
+    }
+
     /**
      * Returns a copy of the client that sets the {@link OuterAttempt} in the thread that sends, and always completes its future. Any other
      * client, or an unknown version of this one, is returned unchanged.
@@ -25,7 +30,7 @@ final class ExecutorClient {
      * @param watches the watch of a request, in the caller's thread and in the one that sends
      */
     static <C> AsyncClient<C> observable(AsyncClient<C> client, ThreadBound<Watch> watches) {
-        if (!NAMES.contains(client.getClass().getName())) {
+        if (!is(client)) {
             return client;
         }
         try {

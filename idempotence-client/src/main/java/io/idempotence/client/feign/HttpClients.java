@@ -46,6 +46,7 @@ final class HttpClients {
     private final Object client;
     private final Object sending;
     private final boolean handedOnOnce;
+    private final boolean throughExecutor;
 
     /** The way in which an HTTP client follows a redirect. */
     enum Follows {
@@ -56,10 +57,11 @@ final class HttpClients {
         NOT
     }
 
-    private HttpClients(Object client, Object sending, boolean handedOnOnce) {
+    private HttpClients(Object client, Object sending, boolean handedOnOnce, boolean throughExecutor) {
         this.client = client;
         this.sending = sending;
         this.handedOnOnce = handedOnOnce;
+        this.throughExecutor = throughExecutor;
     }
 
     /** @param client the client given to Feign, synchronous or asynchronous */
@@ -67,12 +69,14 @@ final class HttpClients {
         Object sending = client;
         Object inside = inside(client);
         boolean handedOnOnce = true;
+        boolean throughExecutor = false;
         for (int i = 0; inside != null && i < MOST_WRAPPERS; i++) {
             handedOnOnce &= HANDING_ON_ONCE.contains(declaredName(sending));
+            throughExecutor |= ExecutorClient.is(sending);
             sending = inside;
             inside = inside(sending);
         }
-        return new HttpClients(client, sending, handedOnOnce);
+        return new HttpClients(client, sending, handedOnOnce, throughExecutor);
     }
 
     /** The name of the class, or of the class that declares the lambda. */
@@ -173,7 +177,7 @@ final class HttpClients {
         if (!handedOnOnce) {
             return false;
         }
-        if (isDefault(sending) || is(PROXIED)) {
+        if (isOverHttpUrlConnection()) {
             byte[] body = request.body();
             return body != null && body.length > 0 && streams(sending);
         }
@@ -184,11 +188,15 @@ final class HttpClients {
     }
 
     /**
-     * Whether a refusal that the client throws came before the request left. Then no wrapper passes the request on again, and the client
-     * does not refuse what it has sent.
+     * Whether a refusal that the client throws came before the request left. The executor of Feign's asynchronous client refuses in the
+     * thread of the caller only. Other HTTP clients run code of their users, which may retry around a guard that refuses.
      */
-    boolean refusesBeforeSending() {
-        return handedOnOnce && (isDefault(sending) || is(PROXIED) || isKnown());
+    boolean refusesBeforeSending(Request request) {
+        return handedOnOnce && (throughExecutor || isOverHttpUrlConnection() && sendsOnce(request));
+    }
+
+    private boolean isOverHttpUrlConnection() {
+        return isDefault(sending) || is(PROXIED);
     }
 
     private boolean is(String name) {

@@ -58,8 +58,9 @@ import java.util.Optional;
  * </ul>
  *
  * <p>Of the unchecked exceptions of an HTTP client, only {@code RejectedExecutionException} and the refusals of Resilience4j's circuit
- * breaker, bulkhead and rate limiter count as not sent, and only over clients that are known to send once. A thread that is interrupted
- * during a call makes no further attempt and keeps its flag.
+ * breaker, bulkhead and rate limiter can count as not sent: over Feign's client for OkHttp, if the request has a body and OkHttp has not
+ * sent it; over Feign's default client; from the executor of Feign's asynchronous client. Over any other client they leave doubt. A thread
+ * that is interrupted during a call makes no further attempt and keeps its flag.
  *
  * <p><b>Layers between the proxy and its attempts</b>, such as {@code Resilience4jFeign}, may run a call again. All runs have the call's
  * ID. The call ends with {@link FeignOutcomeUnknownException}, and what the layer threw is its cause, if the layer refuses another run of

@@ -171,7 +171,10 @@ final class ObservedRequest {
     void broken(Throwable thrown, boolean inFuture) {
         Departure departure = departure();
         seen.broken(departure.hasStayed()
-                || (!departure.hasLeft() && !inFuture && isRefusal(thrown) && httpClient.refusesBeforeSending()));
+                || (!departure.hasLeft()
+                        && !inFuture
+                        && isRefusal(thrown)
+                        && httpClient.refusesBeforeSending(request)));
     }
 
     /** Whether a layer refused to pass the request on. It may have passed it on before. */

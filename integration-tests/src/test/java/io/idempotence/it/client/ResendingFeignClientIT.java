@@ -15,6 +15,7 @@ import feign.hc5.ApacheHttp5Client;
 import feign.http2client.Http2Client;
 import feign.micrometer.MeteredClient;
 import feign.micrometer.MicrometerObservationCapability;
+import io.github.resilience4j.circuitbreaker.CallNotPermittedException;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.OutcomeUnknown;
@@ -32,8 +33,12 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
+import org.apache.hc.client5.http.classic.ExecChain;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.core5.http.ClassicHttpRequest;
+import org.apache.hc.core5.http.ClassicHttpResponse;
+import org.apache.hc.core5.http.HttpException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -174,6 +179,16 @@ class ResendingFeignClientIT {
             }
         }
 
+        ClassicHttpResponse send(ClassicHttpRequest request, ExecChain.Scope scope, ExecChain chain)
+                throws IOException, HttpException {
+            try {
+                return chain.proceed(request, scope);
+            } catch (IOException e) {
+                refuse();
+                throw e;
+            }
+        }
+
         private static void refuse() {
             CircuitBreaker breaker = CircuitBreaker.ofDefaults("inside");
             breaker.transitionToOpenState();
@@ -207,6 +222,20 @@ class ResendingFeignClientIT {
         for (Function<Orders, Object> call : CALLS) {
             assertThat(endAfterALostResponse(AsyncFeign.builder().client(okHttpWith(inside)), call))
                     .isInstanceOf(OutcomeUnknown.class);
+        }
+    }
+
+    @Test
+    void executedCallThatACircuitBreakerInApacheHttpClientRefusesIsNotReportedAsNotSent() throws IOException {
+        try (CloseableHttpClient refusing = HttpClients.custom()
+                .disableAutomaticRetries()
+                .addExecInterceptorFirst("breaker", Inside.RETRY_AROUND_A_BREAKER::send)
+                .build()) {
+            for (Function<Orders, Object> call : CALLS) {
+                assertThat(endAfterALostResponse(Feign.builder().client(new ApacheHttp5Client(refusing)), call))
+                        .isInstanceOf(OutcomeUnknown.class)
+                        .hasCauseInstanceOf(CallNotPermittedException.class);
+            }
         }
     }
 
