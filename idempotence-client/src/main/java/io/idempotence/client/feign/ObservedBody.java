@@ -26,10 +26,11 @@ final class ObservedBody implements Response.Body {
     private static final int LONGEST_ERROR = 1 << 20;
 
     /**
-     * The part of a stream's class name that shows that it decompresses. Apache HttpClient removes the length of a response that it
-     * decompresses, but compressed data has an end of its own. Streams of Commons Compress, which it uses if present, have this in their
-     * name, too.
+     * The packages of Apache HttpClient and of Commons Compress, which it uses if present. Their streams that decompress have that in their
+     * name. HttpClient removes the length of a response that it decompresses, but compressed data has an end of its own.
      */
+    private static final List<String> WITH_DECOMPRESSING = List.of("org.apache.hc.", "org.apache.commons.compress.");
+
     private static final String DECOMPRESSING = "compress";
 
     private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
@@ -163,13 +164,19 @@ final class ObservedBody implements Response.Body {
         }
         try {
             InputStream in = delegate.asInputStream();
-            decompresses = in instanceof InflaterInputStream
-                    || in.getClass().getName().toLowerCase(Locale.ROOT).contains(DECOMPRESSING);
+            decompresses = decompresses(in);
             return new ObservedStream(in, seen, watch, expected, endsReads);
         } catch (IOException e) {
             seen.bodyFailed(e);
             throw e;
         }
+    }
+
+    private static boolean decompresses(InputStream in) {
+        String name = in.getClass().getName();
+        return in instanceof InflaterInputStream
+                || (WITH_DECOMPRESSING.stream().anyMatch(name::startsWith)
+                        && name.toLowerCase(Locale.ROOT).contains(DECOMPRESSING));
     }
 
     @Override

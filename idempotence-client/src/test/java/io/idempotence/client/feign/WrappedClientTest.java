@@ -1,6 +1,7 @@
 package io.idempotence.client.feign;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import feign.Client;
@@ -9,10 +10,12 @@ import feign.FeignException;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.feign.TestServer.Reply;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.net.Proxy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -86,6 +89,26 @@ class WrappedClientTest extends FeignTestBase {
         assertThat(server.requests())
                 .last()
                 .satisfies(request -> assertThat(request.method()).isEqualTo("GET"));
+    }
+
+    /** A client of one's own, whose stream only has a name like those that decompress. */
+    private static final class NotCompressedStream extends ByteArrayInputStream {
+        NotCompressedStream() {
+            super(new byte[0]);
+        }
+    }
+
+    @Test
+    void nameOfAStreamDoesNotProveThatAnEmptyResponseIsWhole() {
+        Client client = (request, options) -> Response.builder()
+                .status(200)
+                .headers(Map.of())
+                .request(request)
+                .body(new NotCompressedStream(), null)
+                .build();
+        Orders orders = target(IdempotentFeign.install(
+                Feign.builder().client(client), fast().maxAttempts(1).build()));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
     }
 
     /** java.net.http keeps a client with its threads for each connect timeout, and may be inside of what is not known. */
