@@ -234,6 +234,25 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertEnd(FAILED, 1);
     }
 
+    /** An interceptor may have sent it by something other than OkHttp, which shows in a body only. */
+    @Test
+    void refusalWithinOkHttpOfACallWithoutABodyIsUnknown() {
+        okhttp3.OkHttpClient guarded = okHttp.newBuilder()
+                .addInterceptor(chain -> {
+                    breaker.transitionToOpenState();
+                    breaker.acquirePermission();
+                    return chain.proceed(chain.request());
+                })
+                .build();
+        Orders orders = target(install(
+                Feign.builder().client(new feign.okhttp.OkHttpClient(guarded)),
+                fast().maxAttempts(1).build()));
+        assertThatThrownBy(orders::tick)
+                .isInstanceOf(FeignOutcomeUnknownException.class)
+                .hasCauseInstanceOf(CallNotPermittedException.class);
+        assertEnd(UNKNOWN, 1);
+    }
+
     @Test
     void callWhoseRefusalCameAfterItLeftOverOkHttpIsUnknown() {
         okhttp3.OkHttpClient twice = okHttp.newBuilder()
