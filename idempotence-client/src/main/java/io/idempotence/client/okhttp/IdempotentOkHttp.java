@@ -59,8 +59,8 @@ import org.jspecify.annotations.Nullable;
  *       settle an earlier attempt unless they are stored responses: the statuses of {@link IdempotenceClientConfig#statuses()}, and
  *       statuses that a login or a gateway may send before the operation sees the request (401, 403, 404, 413 and the like).
  *   <li>With the usual {@code IOException}, if nothing was sent, or if the request body failed, so that the request was incomplete. Also
- *       with an {@code IOException} if the header is not an ID, two calls would share an ID, an interceptor changes the ID, a body cannot
- *       be written again, or settings for the URL's host contradict each other.
+ *       with an {@code IOException} if the header is not an ID, two calls would share an ID, an interceptor changes the ID, or a body
+ *       cannot be written again.
  * </ul>
  *
  * <p><b>A retry on {@code IOException} around the client</b> makes a new call, with a new ID, even if the outcome is unknown: both
@@ -111,7 +111,6 @@ public final class IdempotentOkHttp {
      * @param config the settings
      * @param name the client's name in config, budgets, retries and events
      * @return {@code builder}
-     * @throws io.idempotence.client.IdempotenceConfigException if settings under the name contradict each other
      * @throws IllegalStateException if {@code install} was called on this builder before
      */
     public static OkHttpClient.Builder install(
