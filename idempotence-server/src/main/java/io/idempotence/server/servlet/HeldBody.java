@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
@@ -134,6 +135,25 @@ final class HeldBody {
         Map<String, String[]> all = new LinkedHashMap<>(ofQuery);
         form.forEach((name, values) -> all.merge(name, values, FormRules::joined));
         return Collections.unmodifiableMap(all);
+    }
+
+    /**
+     * Returns the names of a form's parameters. An unread form stays unread: the handler may still choose an encoding, or read the body.
+     * Empty if the body was read or cannot be parsed.
+     */
+    Set<String> namesOfForm(HttpServletRequest request, FormRules rules) {
+        if (form != null) {
+            return form.keySet();
+        }
+        if (stream != null || reader != null) {
+            return Set.of();
+        }
+        try {
+            return rules.parse(content.body(), MediaTypes.of(request), encoding(), 0, limits)
+                    .keySet();
+        } catch (RuntimeException theHandlerGetsItIfItAsks) {
+            return Set.of();
+        }
     }
 
     /**

@@ -211,18 +211,24 @@ final class HeldRequest extends HttpServletRequestWrapper {
     }
 
     /**
-     * Warns if a filter in front read parameters from the container itself, which has no fields of a form whose body was read.
+     * Warns if a filter in front read parameters from the container itself, which has no fields of a form whose body was read. Leaves the
+     * form unread.
      *
      * @param asked the name of the parameter; null for all
      * @param found the names that were found
      */
     private void lookForBypass(@Nullable String asked, Collection<String> found) {
         FormRequest form = below;
-        if (form == null || form.asked || body.isOfContainer() || body.bypass().isGiven()) {
+        boolean isFound = asked != null && !found.isEmpty();
+        if (isFound
+                || form == null
+                || form.asked
+                || body.isOfContainer()
+                || body.bypass().isGiven()) {
             return;
         }
         Set<String> names = form.namesOfForm();
-        if (asked == null ? !found.containsAll(names) : names.contains(asked) && found.isEmpty()) {
+        if (asked == null ? !found.containsAll(names) : names.contains(asked)) {
             body.bypass().give(getRequest().getClass());
         }
     }
@@ -243,6 +249,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
         private final HeldBody body;
         private final FormRules rules;
         private boolean asked;
+        private @Nullable Set<String> names;
 
         FormRequest(HttpServletRequest request, HeldBody body, FormRules rules) {
             super(request);
@@ -274,11 +281,10 @@ final class HeldRequest extends HttpServletRequestWrapper {
         }
 
         private Set<String> namesOfForm() {
-            try {
-                return body.parameters(this, Map.of(), rules).keySet();
-            } catch (FormRules.MalformedFormException e) {
-                return Set.of();
+            if (names == null) {
+                names = body.namesOfForm(this, rules);
             }
+            return names;
         }
     }
 
