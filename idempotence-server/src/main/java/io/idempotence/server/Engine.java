@@ -9,6 +9,7 @@ import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -57,6 +58,27 @@ public final class Engine {
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
         return claimAs(RecordKind.REQUEST, call, policy);
+    }
+
+    /**
+     * Returns whether a {@link #claim} would load a stored result, without loading it.
+     *
+     * @param call the attempt
+     * @return whether the attempt's ID has a result; false if the storage fails, which the claim then reports
+     */
+    public boolean isCompleted(IdempotentCall call) {
+        try {
+            return stateOf(RecordKind.REQUEST.key(namespace, call)) == RecordState.COMPLETED;
+        } catch (RuntimeException theClaimReportsIt) {
+            return false;
+        }
+    }
+
+    private RecordState stateOf(StorageKey key) {
+        return parts.guard()
+                .call(() -> parts.storage().find(key))
+                .map(IdempotenceRecord::state)
+                .orElse(RecordState.RELEASED);
     }
 
     Decision claimAs(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {
@@ -256,11 +278,7 @@ public final class Engine {
     /** The decision for attempts that wait for an execution in another process; null while it runs. Leaves no claim behind. */
     private @Nullable Decision look(IdempotenceId id, ClaimRequest request) {
         try {
-            RecordState state = parts.guard()
-                    .call(() -> parts.storage().find(request.key()))
-                    .map(IdempotenceRecord::state)
-                    .orElse(RecordState.RELEASED);
-            return switch (state) {
+            return switch (stateOf(request.key())) {
                 case IN_PROGRESS -> null;
                 case UNKNOWN -> {
                     events.log(

@@ -79,8 +79,10 @@ public final class IdempotenceFilter implements Filter {
     private final DuplicateWait waiting;
     private final MemoryBudget memory;
     private final BypassWarning bypass = new BypassWarning();
-    /** The largest of the recently loaded results, in bytes. It decays with each smaller one. */
-    private final AtomicInteger loaded = new AtomicInteger();
+    /** The memory for results while they are loaded. */
+    private final MemoryBudget loading;
+    /** The size of a recently loaded result, in bytes: at least that of the last one. It decays with each claim. */
+    private final AtomicInteger lastLoaded = new AtomicInteger();
 
     private final FilterMapping mapping = new FilterMapping();
 
@@ -90,6 +92,7 @@ public final class IdempotenceFilter implements Filter {
         this.problems = new ProblemWriter(config.problemBase());
         this.waiting = new DuplicateWait(config.maxWait());
         this.memory = new MemoryBudget(config.maxMemory());
+        this.loading = new MemoryBudget(config.maxMemory() / 2);
     }
 
     /**
@@ -292,15 +295,20 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
-    /** Claims the ID. The size of a stored result is unknown until it is loaded, so memory for one like the last ones is reserved first. */
+    /**
+     * Claims the ID. The size of a stored result is unknown until it is loaded, and is assumed to be that of the last ones. If so many are
+     * being loaded that they may take more than half of the memory, a duplicate of a completed request is refused before its result is
+     * loaded. A first attempt is never refused here.
+     */
     private Decision claim(IdempotentCall call, IdempotencePolicy policy) throws RequestNotTakenException {
-        try (MemoryBudget.Share loading = memory.share()) {
-            loading.require(loaded.get());
-            Decision decision = engine.claim(call, policy);
-            if (decision instanceof Decision.Replay replay) {
-                int size = replay.result().length;
-                loaded.updateAndGet(before -> Math.max(size, before - before / 16));
+        try (MemoryBudget.Share share = loading.share()) {
+            boolean hasRoom = share.reserve(Math.min(lastLoaded.get(), loading.limit()));
+            if (!hasRoom && engine.isCompleted(call)) {
+                throw RequestNotTakenException.noMemory();
             }
+            Decision decision = engine.claim(call, policy);
+            int size = decision instanceof Decision.Replay replay ? replay.result().length : 0;
+            lastLoaded.updateAndGet(before -> Math.max(size, before - before / 16));
             return decision;
         }
     }

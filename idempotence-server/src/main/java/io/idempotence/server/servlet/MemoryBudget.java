@@ -11,6 +11,10 @@ final class MemoryBudget {
         this.limit = limit;
     }
 
+    long limit() {
+        return limit;
+    }
+
     long used() {
         return used.get();
     }

@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.storage.FaultyStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
@@ -134,25 +136,30 @@ class HeldMemoryIT extends FilterTestBase {
         await().until(() -> refusal(post(server.uri("/p"), UUID.randomUUID().toString(), large)) == null);
     }
 
-    @Test
-    void replaysCountBeforeTheyAreLoaded() {
-        int callers = 10;
-        AtomicBoolean holds = new AtomicBoolean();
-        CountDownLatch loaded = new CountDownLatch(1);
-        AtomicInteger loading = new AtomicInteger();
-        FaultyStorage storage = new FaultyStorage(redisStorage()).before((call, key) -> {
+    /** A storage that holds each claim before it loads a result. */
+    private static final class HeldClaims {
+        final AtomicBoolean holds = new AtomicBoolean();
+        final AtomicInteger begun = new AtomicInteger();
+        final CountDownLatch mayEnd = new CountDownLatch(1);
+        final FaultyStorage storage = new FaultyStorage(redisStorage()).before((call, key) -> {
             if (holds.get() && call == FaultyStorage.Call.CLAIM) {
-                loading.incrementAndGet();
-                awaitLatch(loaded);
+                begun.incrementAndGet();
+                awaitLatch(mayEnd);
             }
         });
+    }
+
+    @Test
+    void duplicatesAtOnceLoadNoMoreThanHalfOfTheMemory() {
+        int callers = 10;
+        HeldClaims claims = new HeldClaims();
         ServletServer server = serve(
-                idempotence(storage),
+                idempotence(claims.storage),
                 (request, response) -> answer(response, 200, "x".repeat(150 << 10)),
                 filter -> filter.maxMemory(1 << 20));
         assertThat(replayed(call(server))).isFalse();
         assertThat(replayed(call(server))).isTrue();
-        holds.set(true);
+        claims.holds.set(true);
         AtomicInteger refused = new AtomicInteger();
         List<CompletableFuture<Void>> duplicates = IntStream.range(0, callers)
                 .mapToObj(caller -> CompletableFuture.supplyAsync(() -> call(server), executor)
@@ -162,12 +169,53 @@ class HeldMemoryIT extends FilterTestBase {
                             }
                         }))
                 .toList();
-        await().until(() -> loading.get() + refused.get() == callers);
-        assertThat(loading).hasValueLessThanOrEqualTo((1 << 20) / (150 << 10));
-        loaded.countDown();
+        await().until(() -> claims.begun.get() + refused.get() == callers);
+        assertThat(claims.begun).hasValueBetween(3, 6);
+        claims.mayEnd.countDown();
         assertThat(CompletableFuture.allOf(duplicates.toArray(CompletableFuture[]::new)))
                 .succeedsWithin(Duration.ofSeconds(20));
         assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void largeReplayLetFirstAttemptsBeRefused() {
+        int callers = 30;
+        HeldClaims claims = new HeldClaims();
+        ServletServer server = serve(
+                idempotence(claims.storage),
+                (request, response) ->
+                        answer(response, 200, request.getRequestURI().equals("/large") ? "x".repeat(150 << 10) : "ok"),
+                filter -> filter.maxMemory(1 << 20));
+        assertThat(replayed(post(server.uri("/large"), id, "{}"))).isFalse();
+        assertThat(replayed(post(server.uri("/large"), id, "{}"))).isTrue();
+        claims.holds.set(true);
+        List<CompletableFuture<HttpResponse<byte[]>>> first = IntStream.range(0, callers)
+                .mapToObj(caller ->
+                        CompletableFuture.supplyAsync(() -> post(server.uri("/small"), id + caller, "{}"), executor))
+                .toList();
+        await().until(() -> claims.begun.get() == callers || first.stream().anyMatch(CompletableFuture::isDone));
+        claims.mayEnd.countDown();
+        assertThat(first)
+                .allSatisfy(response ->
+                        assertThat(refusal(response.get(20, TimeUnit.SECONDS))).isNull());
+        assertThat(runs).hasValue(callers + 1);
+    }
+
+    @Test
+    void replayThatIsLargerThanAllMemoryBlockedTheFilter() {
+        Idempotence idempotence = idempotence();
+        Handler handler = (request, response) ->
+                answer(response, 200, request.getRequestURI().equals("/large") ? "x".repeat(900 << 10) : "ok");
+        ServletServer roomy = serve(idempotence, handler, filter -> filter);
+        assertThat(refusal(post(roomy.uri("/large"), "large", "{}"))).isNull();
+        ServletServer tight = serve(idempotence, handler, filter -> filter.maxMemory(1 << 20));
+        assertThat(refusal(post(tight.uri("/large"), "large", "{}"))).isEqualTo("overloaded");
+        for (int i = 0; i < 3; i++) {
+            assertThat(refusal(post(tight.uri("/small"), id + i, "x".repeat(700 << 10))))
+                    .isNull();
+            assertThat(replayed(post(tight.uri("/small"), id + i, "x".repeat(700 << 10))))
+                    .isTrue();
+        }
     }
 
     @Test
