@@ -124,6 +124,11 @@ enum FormRules {
         return isTomcat();
     }
 
+    /** Whether the container keeps the bytes of texts, and not only their characters. */
+    boolean keepsBytesOfTexts() {
+        return this != UNDERTOW;
+    }
+
     /** Whether the names of parts and of files depend on the encoding of the request. */
     boolean decodesNamesOfParts() {
         return !isJetty();

@@ -2,6 +2,7 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.internal.FieldDigest;
 import io.idempotence.server.storage.Fingerprint;
+import jakarta.servlet.ServletRequest;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.Part;
 import java.io.ByteArrayInputStream;
@@ -11,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Locale;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
@@ -23,6 +25,13 @@ import org.jspecify.annotations.Nullable;
 final class RequestFingerprint {
     /** The character to which a container decodes bytes that are invalid in the encoding. */
     private static final char UNDECODABLE = '\uFFFD';
+
+    private static final String UNDECODABLE_FORM =
+            "a filter in front of the idempotence filter has had the container parse a form that is not valid in its"
+                    + " character encoding, so that it cannot be compared; put the idempotence filter before it";
+    private static final String UNDECODABLE_PART =
+            "a multipart body has a name, a file name or a text that is not valid in the encoding in which the container parsed it,"
+                    + " so that it cannot be compared; have a filter before the idempotence filter set the encoding that callers use";
 
     private final FieldDigest digest = new FieldDigest();
 
@@ -42,7 +51,12 @@ final class RequestFingerprint {
         return Fingerprint.of(fingerprint.digest.digest());
     }
 
-    /** The fingerprint of a request whose parts the container has parsed; null if they have more bytes than {@code cap}. */
+    /**
+     * The fingerprint of a request whose parts the container has parsed; null if they have more bytes than {@code cap}.
+     *
+     * @throws IllegalStateException if a part could not be decoded and the container did not keep its bytes, so that another would look the
+     *     same
+     */
     static @Nullable Fingerprint of(HttpServletRequest request, Collection<Part> parts, int cap) throws IOException {
         RequestFingerprint fingerprint = new RequestFingerprint();
         fingerprint.head(request);
@@ -52,9 +66,9 @@ final class RequestFingerprint {
             if (left < 0) {
                 return null;
             }
-            fingerprint.add(part.getName());
-            fingerprint.add(part.getSubmittedFileName());
-            fingerprint.add(part.getContentType());
+            fingerprint.addDecoded(part.getName(), UNDECODABLE_PART);
+            fingerprint.addDecoded(part.getSubmittedFileName(), UNDECODABLE_PART);
+            fingerprint.addDecoded(part.getContentType(), UNDECODABLE_PART);
             fingerprint.digest.length(part.getSize());
             try (InputStream in = part.getInputStream()) {
                 byte[] buffer = new byte[8192];
@@ -63,7 +77,30 @@ final class RequestFingerprint {
                 }
             }
         }
+        FormRules rules = FormRules.of(request);
+        if (rules != null && !rules.keepsBytesOfTexts()) {
+            fingerprint.addTexts(Wrappers.innermost(request), parts);
+        }
         return Fingerprint.of(fingerprint.digest.digest());
+    }
+
+    /** Adds the texts of parts as the container decoded them. Values of the query come first, and are compared by their bytes elsewhere. */
+    private void addTexts(ServletRequest container, Collection<Part> parts) {
+        Map<String, Integer> counts = new TreeMap<>();
+        for (Part part : parts) {
+            if (part.getSubmittedFileName() == null && part.getName() != null) {
+                counts.merge(part.getName(), 1, Integer::sum);
+            }
+        }
+        counts.forEach((name, count) -> {
+            String[] all = container.getParameterValues(name);
+            // Null if the container keeps all of these as files, with their bytes.
+            if (all != null) {
+                Stream.of(all)
+                        .skip(Math.max(0, all.length - count))
+                        .forEach(text -> addDecoded(text, UNDECODABLE_PART));
+            }
+        });
     }
 
     /**
@@ -75,16 +112,10 @@ final class RequestFingerprint {
         RequestFingerprint fingerprint = new RequestFingerprint();
         fingerprint.head(request);
         new TreeMap<>(request.getParameterMap()).forEach((name, values) -> {
-            fingerprint.add(name);
+            fingerprint.addDecoded(name, UNDECODABLE_FORM);
             fingerprint.add(Integer.toString(values.length));
             for (String value : values) {
-                fingerprint.add(value);
-            }
-            if (name.indexOf(UNDECODABLE) >= 0
-                    || Stream.of(values).anyMatch(value -> value.indexOf(UNDECODABLE) >= 0)) {
-                throw new IllegalStateException(
-                        "a filter in front of the idempotence filter has had the container parse a form that is not valid in its"
-                                + " character encoding, so that it cannot be compared; put the idempotence filter before it");
+                fingerprint.addDecoded(value, UNDECODABLE_FORM);
             }
         });
         return Fingerprint.of(fingerprint.digest.digest());
@@ -155,6 +186,14 @@ final class RequestFingerprint {
     /** Adds a text. An absent text differs from every present one. */
     private void add(@Nullable String text) {
         digest.add(text == null ? "" : "+" + text);
+    }
+
+    /** Adds a text that the container decoded. */
+    private void addDecoded(@Nullable String text, String undecodable) {
+        if (text != null && text.indexOf(UNDECODABLE) >= 0) {
+            throw new IllegalStateException(undecodable);
+        }
+        add(text);
     }
 
     private void add(byte[] bytes) {

@@ -12,6 +12,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
 import io.idempotence.server.servlet.IdempotenceFilter;
@@ -28,6 +29,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What makes two requests under one ID the same. */
 class FingerprintIT extends FilterTestBase {
@@ -273,5 +276,62 @@ class FingerprintIT extends FilterTestBase {
         assertThat(post(server.uri("/p"), id, "a=Ren%E8", "Content-Type", form).statusCode())
                 .isGreaterThanOrEqualTo(400);
         assertThat(runs).hasValue(0);
+    }
+
+    @ParameterizedTest(name = "{0} in {1}")
+    @CsvSource({"text,UTF-8", "text,US-ASCII", "part,UTF-8", "part,US-ASCII", "name,UTF-8", "file,UTF-8", "type,UTF-8"})
+    @DisplayName("P5: parts that the container could not decode are refused if it does not keep their bytes")
+    void undecodablePartsOfTwoRequestsLookedTheSame(String what, String encoding) {
+        multipart = new MultipartConfigElement("");
+        Idempotence idempotence = idempotence();
+        List<ServletServer.Starter> starters = ServletServer.isServlet61()
+                ? List.of(container)
+                : List.<ServletServer.Starter>of(container, UndertowServer::start);
+        for (ServletServer.Starter starter : starters) {
+            runs.set(0);
+            ServletServer server = start(
+                    starter,
+                    (request, response) ->
+                            answer(response, 200, request.getParts().size() + " parts"),
+                    context -> {
+                        inFront(context, (request, response, chain) -> {
+                            request.setCharacterEncoding(encoding);
+                            chain.doFilter(request, response);
+                        });
+                        IdempotenceFilter.install(context, idempotence);
+                    });
+            String key = UUID.randomUUID().toString();
+            HttpResponse<byte[]> first = sendPart(server, key, what, encoding, "Ren\u00e9");
+            HttpResponse<byte[]> second = sendPart(server, key, what, encoding, "Ren\u00e8");
+            boolean keepsBytes = starter == container && (what.equals("text") || what.equals("part"));
+            if (keepsBytes) {
+                assertThat(first.statusCode()).isEqualTo(200);
+                assertThat(refusal(second)).isEqualTo("key-reused");
+            } else {
+                assertThat(replayed(second)).isFalse();
+                assertThat(second.statusCode()).isGreaterThanOrEqualTo(400);
+            }
+            assertThat(runs).hasValueLessThanOrEqualTo(1);
+            assertThat(sendPart(server, UUID.randomUUID().toString(), what, encoding, "Rene?")
+                            .statusCode())
+                    .isEqualTo(200);
+        }
+    }
+
+    private static HttpResponse<byte[]> sendPart(
+            ServletServer server, String key, String what, String encoding, String text) {
+        String part = switch (what) {
+            case "text" -> "name=\"to\"\r\n\r\n" + text;
+            case "part" -> "name=\"to\"\r\nContent-Type: text/plain;charset=" + encoding + "\r\n\r\n" + text;
+            case "name" -> "name=\"" + text + "\"\r\n\r\n1";
+            case "file" -> "name=\"to\"; filename=\"" + text + "\"\r\nContent-Type: text/plain\r\n\r\n1";
+            default -> "name=\"to\"; filename=\"f\"\r\nContent-Type: text/plain;x=\"" + text + "\"\r\n\r\n1";
+        };
+        String body = "--b\r\nContent-Disposition: form-data; " + part + "\r\n--b--\r\n";
+        return send(HttpRequest.newBuilder(server.uri("/p?to=Ren%E9"))
+                .header("Idempotency-Key", key)
+                .header("Content-Type", "multipart/form-data; boundary=b")
+                .POST(HttpRequest.BodyPublishers.ofByteArray(body.getBytes(StandardCharsets.ISO_8859_1)))
+                .build());
     }
 }
