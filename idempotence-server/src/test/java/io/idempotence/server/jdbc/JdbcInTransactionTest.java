@@ -52,8 +52,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 class JdbcInTransactionTest {
     private final StorageKey key = Claims.newKey();
 
-    private static JdbcIdempotenceStorage storage(Databases databases) {
+    private static void createTableOfEffects(Databases databases) {
         databases.execute("CREATE TABLE IF NOT EXISTS effect (id VARCHAR(128) NOT NULL)");
+    }
+
+    private static JdbcIdempotenceStorage storage(Databases databases) {
+        createTableOfEffects(databases);
         return JdbcIdempotenceStorage.builder(databases.pool())
                 .createIfMissing()
                 .inTransaction()
@@ -357,6 +361,7 @@ class JdbcInTransactionTest {
     @ParameterizedTest
     @EnumSource
     void expiredMarksAreDeletedInBatchesAndLiveOnesAreKept(Databases databases) throws Exception {
+        createTableOfEffects(databases);
         JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(databases.pool())
                 .table("swept_record")
                 .appliedTable("swept_mark")
