@@ -50,7 +50,9 @@ final class SessionState {
         return switch (dialect) {
             case POSTGRESQL -> "SELECT name, setting FROM pg_settings WHERE name NOT LIKE 'transaction%'";
             case MYSQL -> "SHOW SESSION VARIABLES";
-            case H2 -> "SELECT SETTING_NAME, SETTING_VALUE FROM INFORMATION_SCHEMA.SETTINGS";
+            // What begins with "info." are figures of the whole database.
+            case H2 ->
+                "SELECT SETTING_NAME, SETTING_VALUE FROM INFORMATION_SCHEMA.SETTINGS WHERE SETTING_NAME NOT LIKE 'info.%'";
         };
     }
 }
