@@ -79,16 +79,7 @@ class CallsWithoutAnIdIT {
         return SideBySide.test(Case.all(), CallsWithoutAnIdIT::assertSame);
     }
 
-    /** A late request of a case that has ended may reach a server that got its port. What the client half does shows each time. */
     private static void assertSame(Case one) throws IOException {
-        try {
-            assertSameOnAServerOfItsOwn(one);
-        } catch (AssertionError perhapsOfAnotherCase) {
-            assertSameOnAServerOfItsOwn(one);
-        }
-    }
-
-    private static void assertSameOnAServerOfItsOwn(Case one) throws IOException {
         try (BehaviourServer server = BehaviourServer.start(one.behaviour)) {
             Run without = run(server, one.behaviour, one.client, one.call, builder -> builder);
             Run with = run(server, one.behaviour, one.client, one.call, CallsWithoutAnIdIT::installed);
