@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.idempotence.ClosedPort;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
@@ -22,8 +23,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
@@ -434,9 +433,7 @@ class OperatorToolTest {
 
     @Test
     void storageThatDoesNotAnswerIsThree() throws IOException {
-        try (ServerSocket closed = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
-            environment.put("IDEMPOTENCE_CLI_REDIS", "127.0.0.1:" + closed.getLocalPort());
-        }
+        environment.put("IDEMPOTENCE_CLI_REDIS", ClosedPort.address());
         assertThat(run("stats")).isEqualTo(3);
         assertThat(errors()).contains("cannot be used");
     }

@@ -3,13 +3,11 @@ package io.idempotence.client.feign;
 import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
+import io.idempotence.ClosedPort;
 import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -77,11 +75,7 @@ abstract class FeignTestBase {
 
     /** An address that refuses connections. */
     static String nobody() {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return "http://localhost:" + socket.getLocalPort();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return ClosedPort.url();
     }
 
     static Request.Options readTimeout(long millis) {

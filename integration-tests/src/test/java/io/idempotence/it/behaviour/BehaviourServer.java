@@ -1,5 +1,6 @@
 package io.idempotence.it.behaviour;
 
+import io.idempotence.ClosedPort;
 import io.idempotence.it.wire.RawRequest;
 import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
@@ -26,7 +27,6 @@ public final class BehaviourServer implements AutoCloseable {
     private final Behaviour behaviour;
     private final ServerSocket here;
     private final ServerSocket elsewhere;
-    private final String nobody;
     private final Set<Socket> open = ConcurrentHashMap.newKeySet();
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private final List<String> requests = new ArrayList<>();
@@ -35,9 +35,6 @@ public final class BehaviourServer implements AutoCloseable {
         this.behaviour = behaviour;
         this.here = listener();
         this.elsewhere = listener();
-        try (ServerSocket closed = listener()) {
-            this.nobody = origin(closed);
-        }
         threads.execute(() -> accept(here));
         threads.execute(() -> accept(elsewhere));
     }
@@ -52,7 +49,7 @@ public final class BehaviourServer implements AutoCloseable {
 
     /** Where the calls go. */
     public String url() {
-        return (behaviour.listens() ? origin() : nobody) + "/start";
+        return (behaviour.listens() ? origin() : nobody()) + "/start";
     }
 
     /** What arrived since the last time, in order: request line, all headers and the body, each as one text. */
@@ -73,7 +70,7 @@ public final class BehaviourServer implements AutoCloseable {
     }
 
     String nobody() {
-        return nobody;
+        return ClosedPort.url();
     }
 
     private static ServerSocket listener() throws IOException {

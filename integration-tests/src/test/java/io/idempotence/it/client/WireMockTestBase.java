@@ -20,16 +20,13 @@ import feign.Client;
 import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
+import io.idempotence.ClosedPort;
 import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.IdempotentFeign;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -219,11 +216,7 @@ abstract class WireMockTestBase {
 
     /** An address that refuses connections. */
     static String nobody() {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return "http://127.0.0.1:" + socket.getLocalPort();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return ClosedPort.url();
     }
 
     /** What the provider received, in order. */

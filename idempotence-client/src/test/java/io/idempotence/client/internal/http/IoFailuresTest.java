@@ -3,12 +3,12 @@ package io.idempotence.client.internal.http;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.idempotence.ClosedPort;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.HttpURLConnection;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
@@ -17,10 +17,7 @@ import org.junit.jupiter.api.Test;
 
 class IoFailuresTest {
     private static HttpURLConnection toNobody() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            URI nobody = URI.create("http://127.0.0.1:" + socket.getLocalPort());
-            return (HttpURLConnection) nobody.toURL().openConnection();
-        }
+        return (HttpURLConnection) URI.create(ClosedPort.url()).toURL().openConnection();
     }
 
     @Test
