@@ -75,7 +75,9 @@ final class MySqlServer {
                 "--no-defaults",
                 "--user=" + System.getProperty("user.name"),
                 "--basedir=" + directory,
-                "--datadir=" + data));
+                "--datadir=" + data,
+                // A server deletes everybody's temporary tables when it starts.
+                "--tmpdir=" + directory));
         command.addAll(List.of(options));
         return run(command.toArray(String[]::new));
     }
