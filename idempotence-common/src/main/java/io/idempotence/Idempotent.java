@@ -7,19 +7,97 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * A mark on a client method whose calls carry an idempotence ID, or must not, whatever their HTTP method.
+ * A mark on an operation that must take effect once for each idempotence ID. It goes on a method or on the type that declares it; the
+ * method's own annotation replaces the type's.
  *
- * <p>It goes on a method or on the interface that declares it; the method's own annotation overrides the interface's. Without it, POST and
- * PATCH carry an ID, PUT and DELETE do not. GET, HEAD, OPTIONS and TRACE never do.
+ * <ul>
+ *   <li><b>On a client method</b>, for example of a Feign interface: its calls carry an ID, or must not, whatever their HTTP method.
+ *       Without it, POST and PATCH carry an ID, PUT and DELETE do not. GET, HEAD, OPTIONS and TRACE never do. The client reads only {@link
+ *       #value()}.
+ *   <li><b>On a handler of a Spring MVC controller</b> or on an interface that the controller implements: its requests must carry an ID.
+ *       Needs the Spring Boot starter.
+ *   <li><b>On a method of another Spring bean</b>, with an {@link #id()}: the method runs once for each ID, and later calls return the first
+ *       result. Needs the Spring Boot starter.
+ * </ul>
+ *
+ * <p>An attribute that is not set is as configured for all operations. Durations are text with a unit, such as {@code 500ms}, {@code 30s},
+ * {@code 24h} or {@code 7d}, and may contain placeholders such as {@code ${orders.retention}}. Where an attribute is an array of a single
+ * value, write the value without braces: {@code failureRule = FailureRule.STORE_EVERYTHING}.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.METHOD, ElementType.TYPE})
 public @interface Idempotent {
     /**
-     * True: the call carries an ID and may be retried. False: it carries none, and is retried only if it was certainly not sent.
+     * True: the operation is idempotent. False: it is not; a client sends no ID and retries only what was certainly not sent, and a handler
+     * runs for every request.
      *
-     * @return whether the call carries an ID; true by default
+     * @return whether the operation is idempotent; true by default
      */
     boolean value() default true;
+
+    /**
+     * The ID of a call of a bean method, as an expression of the Spring Expression Language over the parameters: {@code #message.id}. Not
+     * for handlers, whose requests carry the ID.
+     *
+     * @return the expression
+     */
+    String id() default "";
+
+    /**
+     * Whether a request must carry an ID. If not, a request without one runs unprotected. For handlers only.
+     *
+     * @return whether an ID is required; true by default
+     */
+    boolean required() default true;
+
+    /**
+     * How long an ID is remembered.
+     *
+     * @return the duration; empty for as configured
+     */
+    String retention() default "";
+
+    /**
+     * How long a claim holds if its owner dies. It is renewed while the operation runs.
+     *
+     * @return the duration; empty for as configured
+     */
+    String lease() default "";
+
+    /**
+     * Which failures keep the ID.
+     *
+     * @return at most one rule; none for as configured
+     */
+    FailureRule[] failureRule() default {};
+
+    /**
+     * Exceptions after which the ID is kept: later attempts get the same failure. Subclasses are included, and the nearest class counts.
+     *
+     * @return exception classes
+     */
+    Class<? extends Throwable>[] keepOn() default {};
+
+    /**
+     * Exceptions after which the ID is released: the next attempt runs. Subclasses are included, and the nearest class counts.
+     *
+     * @return exception classes
+     */
+    Class<? extends Throwable>[] releaseOn() default {};
+
+    /**
+     * What happens to an ID whose execution was abandoned, for example because its process died.
+     *
+     * @return at most one choice; none for as configured
+     */
+    OnAbandoned[] onAbandoned() default {};
+
+    /**
+     * The longest time a duplicate waits while the first attempt runs. A request waits only if its caller sends {@code Prefer: wait}, a call
+     * of a bean method always.
+     *
+     * @return the duration; empty for as configured
+     */
+    String maxWait() default "";
 }

@@ -2,6 +2,7 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
+import io.idempotence.OnAbandoned;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
@@ -339,7 +340,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         // A release by the handler itself is different: it declares that nothing took effect.
         boolean abandons = verdict == Verdict.RELEASE
                 && takenOver
-                && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE
+                && policy.onAbandoned() == OnAbandoned.RE_EXECUTE
                 && (overtaken || decided != Verdict.RELEASE);
         return write(new End(verdict, result, provisional, abandons));
     }

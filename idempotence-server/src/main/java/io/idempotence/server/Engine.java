@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -109,7 +110,7 @@ public final class Engine {
                 Owner.random(random),
                 policy.lease(),
                 policy.retention(),
-                policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+                policy.onAbandoned() == OnAbandoned.RE_EXECUTE);
     }
 
     private Decision decide(IdempotentCall call, IdempotencePolicy policy, ClaimRequest request) {
@@ -118,8 +119,7 @@ public final class Engine {
         boolean unsettled = parts.unsettled().contains(request.key());
         long left = System.nanoTime();
         ClaimResult result = claims.claim(id, request);
-        if (result instanceof ClaimResult.Abandoned abandoned
-                && policy.onAbandoned() == IdempotencePolicy.OnAbandoned.RECOVER) {
+        if (result instanceof ClaimResult.Abandoned abandoned && policy.onAbandoned() == OnAbandoned.RECOVER) {
             result = recover(call, policy, request, abandoned);
         }
         if (isTooLate(result, left, policy)) {

@@ -1,5 +1,7 @@
 package io.idempotence.server;
 
+import io.idempotence.FailureRule;
+import io.idempotence.OnAbandoned;
 import io.idempotence.internal.Causes;
 import java.time.Duration;
 import java.util.HashMap;
@@ -39,16 +41,6 @@ public final class IdempotencePolicy {
         this.recovery = builder.recovery;
         this.verdicts = Map.copyOf(builder.verdicts);
         this.exceptions = Map.copyOf(builder.exceptions);
-    }
-
-    /** What happens to an ID whose execution was abandoned: claimed, the lease is over, nothing was recorded. */
-    public enum OnAbandoned {
-        /** Later attempts are refused as outcome-unknown until a person decides (T6). The default. */
-        REFUSE,
-        /** The next attempt runs (T7). Only for operations that are harmless to run twice. */
-        RE_EXECUTE,
-        /** The operation's {@link Recovery} finds out whether it took effect (T7, T17). */
-        RECOVER
     }
 
     /** Finds out whether an abandoned execution took effect, for example by looking for its payment. Thread-safe. */
@@ -143,7 +135,7 @@ public final class IdempotencePolicy {
      */
     public Verdict ofStatus(int status) {
         Verdict verdict = verdicts.get(status);
-        return verdict != null ? verdict : failureRule.ofStatus(status);
+        return verdict != null ? verdict : byFailureRule(status);
     }
 
     /**
@@ -159,11 +151,43 @@ public final class IdempotencePolicy {
                 .map(exceptions::get)
                 .filter(Objects::nonNull)
                 .findFirst()
-                .orElseGet(failureRule::ofException);
+                .orElseGet(this::byFailureRule);
+    }
+
+    private Verdict byFailureRule(int status) {
+        boolean systemFailure = status >= 500 || status == 408 || status == 425 || status == 429;
+        boolean fails = failureRule == FailureRule.STORE_SUCCESS_ONLY ? status >= 400 : systemFailure;
+        return fails ? byFailureRule() : Verdict.KEEP;
+    }
+
+    /** The failure rule's verdict for a failure that may succeed when it runs again. */
+    private Verdict byFailureRule() {
+        return switch (failureRule) {
+            case RELEASE_ON_SYSTEM_FAILURE, STORE_SUCCESS_ONLY -> Verdict.RELEASE;
+            case RELEASE_IF_NOTHING_TOOK_EFFECT -> Verdict.UNKNOWN;
+            case STORE_EVERYTHING -> Verdict.KEEP;
+        };
     }
 
     Recovery recovery() {
         return recovery;
+    }
+
+    /**
+     * A builder with the rules of this policy, for one that differs in a few of them.
+     *
+     * @return a new builder
+     */
+    public Builder toBuilder() {
+        Builder builder = builder();
+        builder.lease = lease;
+        builder.retention = retention;
+        builder.failureRule = failureRule;
+        builder.onAbandoned = onAbandoned;
+        builder.recovery = recovery;
+        builder.verdicts.putAll(verdicts);
+        builder.exceptions.putAll(exceptions);
+        return builder;
     }
 
     /** Builds an {@link IdempotencePolicy}. Not thread-safe. */

@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.server.storage.StorageKey;
 
 /**
@@ -41,7 +42,7 @@ public interface IdempotentExecution {
     /**
      * Whether this execution took over the claim of an abandoned one, and so may be the second (T7).
      *
-     * <p>If it then fails and the policy releases the ID, the next execution under {@link IdempotencePolicy.OnAbandoned#RE_EXECUTE} is a
+     * <p>If it then fails and the policy releases the ID, the next execution under {@link OnAbandoned#RE_EXECUTE} is a
      * take-over as well, because the effect of the first one is still unknown. The next execution is not a take-over after a recovery rule
      * found that nothing was applied, or after this one's own {@link #release()}, which declares that nothing took effect. {@code fence() >
      * 1} means that some execution of this ID began before.

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.FailureRule;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
@@ -36,7 +38,7 @@ class ClaimedExecutionTest {
     private static final Duration LEASE = Duration.ofMinutes(6);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.builder()
             .lease(LEASE)
-            .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+            .onAbandoned(OnAbandoned.RE_EXECUTE)
             .build();
 
     private final MovingClock clock = new MovingClock();
@@ -648,7 +650,7 @@ class ClaimedExecutionTest {
     void aLateReleaseWhoseCallGetsLostAlarms() {
         IdempotencePolicy brief = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(10))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         fail(Call.RENEW, new StorageUnavailableException("the cable is out", null));
         ClaimedExecution late = ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), brief)).execution();

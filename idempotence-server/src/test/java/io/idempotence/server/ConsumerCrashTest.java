@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.IdempotencePolicy.Applied;
-import io.idempotence.server.IdempotencePolicy.OnAbandoned;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.storage.IdempotenceRecord;

@@ -3,6 +3,8 @@ package io.idempotence.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.idempotence.FailureRule;
+import io.idempotence.OnAbandoned;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -21,7 +23,7 @@ class IdempotencePolicyTest {
         assertThat(policy.lease()).isEqualTo(Duration.ofSeconds(30));
         assertThat(policy.retention()).isEqualTo(Duration.ofHours(24));
         assertThat(policy.failureRule()).isEqualTo(FailureRule.RELEASE_ON_SYSTEM_FAILURE);
-        assertThat(policy.onAbandoned()).isEqualTo(IdempotencePolicy.OnAbandoned.REFUSE);
+        assertThat(policy.onAbandoned()).isEqualTo(OnAbandoned.REFUSE);
     }
 
     @Test
@@ -115,5 +117,28 @@ class IdempotencePolicyTest {
                     .isThrownBy(() -> IdempotencePolicy.builder().retention(wrong))
                     .withMessageContaining("retention must be");
         }
+    }
+
+    @Test
+    void aBuilderOfAPolicyChangesOnlyWhatItIsTold() {
+        IdempotencePolicy.Recovery recovery = (call, fence) -> IdempotencePolicy.Applied.NO;
+        IdempotencePolicy policy = IdempotencePolicy.builder()
+                .lease(Duration.ofSeconds(7))
+                .retention(Duration.ofHours(7))
+                .failureRule(FailureRule.STORE_EVERYTHING)
+                .recover(recovery)
+                .status(404, Verdict.RELEASE)
+                .exception(IllegalStateException.class, Verdict.UNKNOWN)
+                .build();
+
+        IdempotencePolicy changed =
+                policy.toBuilder().retention(Duration.ofHours(8)).build();
+
+        assertThat(changed.retention()).isEqualTo(Duration.ofHours(8));
+        assertThat(changed)
+                .usingRecursiveComparison()
+                .ignoringFields("retention")
+                .isEqualTo(policy);
+        assertThat(policy.retention()).isEqualTo(Duration.ofHours(7));
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.jdbc.Databases;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
@@ -323,7 +324,7 @@ class IdempotencePropertiesTest {
                     return IdempotencePolicy.Applied.valueOf(rule.name());
                 });
             } else {
-                builder.onAbandoned(IdempotencePolicy.OnAbandoned.valueOf(rule.name()));
+                builder.onAbandoned(OnAbandoned.valueOf(rule.name()));
             }
             return builder.build();
         }
@@ -387,7 +388,7 @@ class IdempotencePropertiesTest {
             // What the one before did is not known still.
             boolean abandons = verdict == Verdict.RELEASE
                     && execution.takenOver()
-                    && execution.policy().onAbandoned() == IdempotencePolicy.OnAbandoned.RE_EXECUTE;
+                    && execution.policy().onAbandoned() == OnAbandoned.RE_EXECUTE;
             if (abandons) {
                 letPass.accept(MOMENT.multipliedBy(2));
             }

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.FailureRule;
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
@@ -93,7 +95,7 @@ class IdempotenceTest {
     void aSavedIdIsNeverTakenForAbandoned() {
         Idempotence idempotence = idempotence(IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(10))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build());
         assertThat(idempotence.saveIfAbsent("order-1")).isTrue();
         long start = System.nanoTime();
@@ -244,22 +246,22 @@ class IdempotenceTest {
 
     @Test
     void anAbandonedExecutionIsRefusedByDefault() {
-        abandon(IdempotencePolicy.OnAbandoned.REFUSE);
+        abandon(OnAbandoned.REFUSE);
         assertThat(refusalOf(() -> idempotence().execute(id, this::work))).isEqualTo(Refusal.OUTCOME_UNKNOWN);
         assertThat(runs).hasValue(0);
     }
 
     @Test
     void anAbandonedExecutionRunsAgainWhereThePolicySaysSo() throws Exception {
-        abandon(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
-        Idempotence again = idempotence(shortLease(IdempotencePolicy.OnAbandoned.RE_EXECUTE));
+        abandon(OnAbandoned.RE_EXECUTE);
+        Idempotence again = idempotence(shortLease(OnAbandoned.RE_EXECUTE));
         String result =
                 again.execute(id, ResultCodec.text(), (Idempotence.Work<String>) e -> e.fence() + " " + e.takenOver());
         assertThat(result).isEqualTo("2 true");
         assertThat(events).contains(IdempotenceEvent.TAKE_OVER);
     }
 
-    private static IdempotencePolicy shortLease(IdempotencePolicy.OnAbandoned onAbandoned) {
+    private static IdempotencePolicy shortLease(OnAbandoned onAbandoned) {
         return IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(10))
                 .onAbandoned(onAbandoned)
@@ -267,7 +269,7 @@ class IdempotenceTest {
     }
 
     /** Claims for an execution whose process does not renew its lease, as if it were stopped. */
-    private void abandon(IdempotencePolicy.OnAbandoned onAbandoned) {
+    private void abandon(OnAbandoned onAbandoned) {
         IdempotencePolicy policy = shortLease(onAbandoned);
         try (IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
             StorageKey key = StorageKey.of("orders", "", "execute", id);
@@ -305,7 +307,7 @@ class IdempotenceTest {
     void aHandlerLongerThanItsLeaseKeepsItsClaim() throws Exception {
         Idempotence idempotence = idempotence(IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(700))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build());
         Idempotence other = idempotence(idempotence.policy());
         String result = idempotence.execute(id, () -> {
@@ -331,7 +333,7 @@ class IdempotenceTest {
         // Shorter than the time from look to look that the long lease asks for.
         IdempotencePolicy shortLease = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(900))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         assertThat(idempotence.engine().claim(call, shortLease)).isInstanceOf(Decision.Run.class);
         long start = System.nanoTime();

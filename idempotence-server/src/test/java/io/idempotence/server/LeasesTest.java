@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -37,7 +38,7 @@ class LeasesTest {
     private static final IdempotencePolicy POLICY = IdempotencePolicy.builder()
             .lease(Duration.ofMillis(60))
             .retention(Duration.ofHours(1))
-            .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+            .onAbandoned(OnAbandoned.RE_EXECUTE)
             .build();
 
     /** As many as {@link Leases} renews at once of those in trouble. */

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
@@ -248,7 +249,7 @@ class RecoveryTest {
 
     @Test
     void recoveryNeedsARule() {
-        assertThatThrownBy(() -> IdempotencePolicy.builder().onAbandoned(IdempotencePolicy.OnAbandoned.RECOVER))
+        assertThatThrownBy(() -> IdempotencePolicy.builder().onAbandoned(OnAbandoned.RECOVER))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("call recover(...) instead");
     }

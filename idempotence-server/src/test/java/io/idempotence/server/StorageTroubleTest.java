@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.CorruptRecordException;
@@ -42,7 +43,7 @@ import org.junit.jupiter.api.Test;
 class StorageTroubleTest {
     private static final IdempotencePolicy SHORT_LEASE = IdempotencePolicy.builder()
             .lease(Duration.ofMillis(60))
-            .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+            .onAbandoned(OnAbandoned.RE_EXECUTE)
             .build();
 
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
@@ -153,9 +154,7 @@ class StorageTroubleTest {
         Idempotence late = idempotence(SHORT_LEASE);
         Idempotence other = over(
                 memory,
-                IdempotencePolicy.builder()
-                        .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
-                        .build());
+                IdempotencePolicy.builder().onAbandoned(OnAbandoned.RE_EXECUTE).build());
         IdempotentCall call = IdempotentCall.of(id);
         ClaimedExecution overtaken = ((Decision.Run) late.engine().claim(call, SHORT_LEASE)).execution();
         AtomicReference<ClaimedExecution> successor = new AtomicReference<>();
@@ -283,7 +282,7 @@ class StorageTroubleTest {
         });
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(600)) // a machine that does much else must not let it run out
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         assertThat(idempotence(policy).execute(id, this::work)).isEqualTo("run 1");
 

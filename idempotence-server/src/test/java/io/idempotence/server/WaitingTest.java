@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
@@ -380,7 +381,7 @@ class WaitingTest {
     void theAnswerOfALateOwnerIsNotTold() {
         IdempotencePolicy shortLease = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(500))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         FaultyStorage cutOff = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address())).withoutRenewals();
         Idempotence first = Idempotence.over(cutOff);

@@ -39,12 +39,7 @@ final class DuplicateWait {
     /** The limit of blocked threads. They are the container's, and the first attempt may need one as well. */
     private static final int MAX_BLOCKED = 16;
 
-    private final Duration longest;
     private final Semaphore blocked = new Semaphore(MAX_BLOCKED);
-
-    DuplicateWait(Duration longest) {
-        this.longest = longest;
-    }
 
     /** The permission of one request to wait. Close it before its handler runs. */
     final class Turn implements AutoCloseable {
@@ -91,9 +86,9 @@ final class DuplicateWait {
         }
     }
 
-    /** Returns how a request may wait, from what its caller prefers and this filter allows. */
-    Turn turn(HttpServletRequest request, HttpServletResponse response, boolean seesDispatches) {
-        Duration patience = patience(request);
+    /** Returns how a request may wait, from what its caller prefers and its settings allow. */
+    Turn turn(HttpServletRequest request, HttpServletResponse response, Duration longest, boolean seesDispatches) {
+        Duration patience = patience(request, longest);
         if (patience.isZero()) {
             return new Turn(request, response, patience, false, false);
         }
@@ -110,7 +105,7 @@ final class DuplicateWait {
      * Returns how long a request prefers to wait, up to the longest wait; zero without a preference in a known form. The first preference
      * counts.
      */
-    private Duration patience(HttpServletRequest request) {
+    private static Duration patience(HttpServletRequest request, Duration longest) {
         for (String line : Collections.list(request.getHeaders(IdempotenceHeaders.PREFER))) {
             Matcher matcher = WAIT.matcher(line);
             if (matcher.find()) {

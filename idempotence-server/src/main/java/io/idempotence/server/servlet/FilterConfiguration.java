@@ -7,6 +7,8 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
 
 /** The settings of a filter, as {@link IdempotenceFilterBuilder} collects them. */
 record FilterConfiguration(
@@ -20,6 +22,7 @@ record FilterConfiguration(
         int maxResponseBody,
         long maxMemory,
         Duration maxWait,
+        @Nullable BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> choice,
         BodyForm bodyForm,
         FormRules.Limits formLimits,
         List<String> keptHeaders,
@@ -27,22 +30,28 @@ record FilterConfiguration(
     /** Methods that must change nothing. */
     static final Set<String> SAFE_METHODS = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
 
-    /**
-     * Whether a request is protected. A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it
-     * unprotected (promise P6).
-     */
-    boolean protects(HttpServletRequest request) {
+    /** Returns the settings of a request; null if it is not protected. */
+    @Nullable
+    RequestSettings settingsOf(HttpServletRequest request) {
         String method = request.getMethod();
-        return methods.contains(method)
-                || (!SAFE_METHODS.contains(method) && request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null);
-    }
-
-    boolean requiresKey(HttpServletRequest request) {
-        return keyRequired && methods.contains(request.getMethod());
+        if (SAFE_METHODS.contains(method)) {
+            return null;
+        }
+        boolean isListed = methods.contains(method);
+        // A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected
+        // (promise P6).
+        boolean isProtected = isListed || request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null;
+        if (choice == null && !isProtected) {
+            return null;
+        }
+        RequestSettings settings =
+                new RequestSettings(isProtected, isListed && keyRequired, policyFor(request), maxWait);
+        RequestSettings chosen = choice == null ? settings : choice.apply(request, settings);
+        return chosen.isProtected() ? chosen : null;
     }
 
     /** Returns the policy of the first operation that covers a request, or else that of the filter. */
-    IdempotencePolicy policyFor(HttpServletRequest request) {
+    private IdempotencePolicy policyFor(HttpServletRequest request) {
         if (operations.isEmpty()) {
             return policy;
         }

@@ -76,7 +76,7 @@ public final class IdempotenceFilter implements Filter {
     private final Engine engine;
     private final FilterConfiguration config;
     private final ProblemWriter problems;
-    private final DuplicateWait waiting;
+    private final DuplicateWait waiting = new DuplicateWait();
     private final MemoryBudget memory;
     private final BypassWarning bypass = new BypassWarning();
     /** The memory for results while they are loaded. */
@@ -90,7 +90,6 @@ public final class IdempotenceFilter implements Filter {
         this.engine = engine;
         this.config = config;
         this.problems = new ProblemWriter(config.problemBase());
-        this.waiting = new DuplicateWait(config.maxWait());
         this.memory = new MemoryBudget(config.maxMemory());
         this.loading = new MemoryBudget(config.maxMemory() / 2);
     }
@@ -188,10 +187,13 @@ public final class IdempotenceFilter implements Filter {
             give(decided.id(), decided.decision(), response);
         } else if (!isFirstSight(request)) {
             chain.doFilter(request, response);
-        } else if (config.protects(request)) {
-            protect(request, response, chain);
         } else {
-            letThrough(request, response, chain);
+            RequestSettings settings = config.settingsOf(request);
+            if (settings == null) {
+                letThrough(request, response, chain);
+            } else {
+                protect(settings, request, response, chain);
+            }
         }
     }
 
@@ -216,7 +218,8 @@ public final class IdempotenceFilter implements Filter {
         chain.doFilter(request, response);
     }
 
-    private void protect(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+    private void protect(
+            RequestSettings settings, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
         Optional<IdempotenceId> id;
         try {
@@ -230,8 +233,8 @@ public final class IdempotenceFilter implements Filter {
             return;
         }
         if (id.isPresent()) {
-            protect(id.get(), request, response, chain);
-        } else if (config.requiresKey(request)) {
+            protect(id.get(), settings, request, response, chain);
+        } else if (settings.requiresId()) {
             respond(
                     request,
                     response,
@@ -245,10 +248,15 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
-    private void protect(IdempotenceId id, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+    private void protect(
+            IdempotenceId id,
+            RequestSettings settings,
+            HttpServletRequest request,
+            HttpServletResponse response,
+            FilterChain chain)
             throws IOException, ServletException {
         try {
-            protect(id, RequestContent.of(request, config, memory), request, response, chain);
+            protect(id, settings, RequestContent.of(request, config, memory), request, response, chain);
         } catch (RequestNotTakenException e) {
             respond(request, response, () -> refuse(e, response));
         }
@@ -256,6 +264,7 @@ public final class IdempotenceFilter implements Filter {
 
     private void protect(
             IdempotenceId id,
+            RequestSettings settings,
             RequestContent content,
             HttpServletRequest request,
             HttpServletResponse response,
@@ -263,7 +272,7 @@ public final class IdempotenceFilter implements Filter {
             throws IOException, ServletException, RequestNotTakenException {
         Decision decision = null;
         try {
-            decision = decide(id, request, response, content);
+            decision = decide(id, settings, request, response, content);
         } finally {
             if (!(decision instanceof Decision.Run)) {
                 content.close();
@@ -279,12 +288,16 @@ public final class IdempotenceFilter implements Filter {
 
     /** Decides about the request, perhaps after a wait. Returns null if the decision comes in an ASYNC dispatch. */
     private @Nullable Decision decide(
-            IdempotenceId id, HttpServletRequest request, HttpServletResponse response, RequestContent content)
+            IdempotenceId id,
+            RequestSettings settings,
+            HttpServletRequest request,
+            HttpServletResponse response,
+            RequestContent content)
             throws RequestNotTakenException {
         IdempotentCall call = new IdempotentCall(
                 id, "", config.scope().apply(request), content.fingerprint(), AttemptNumber.of(request));
-        IdempotencePolicy policy = config.policyFor(request);
-        try (DuplicateWait.Turn turn = waiting.turn(request, response, mapping.isInstalled())) {
+        IdempotencePolicy policy = settings.policy();
+        try (DuplicateWait.Turn turn = waiting.turn(request, response, settings.maxWait(), mapping.isInstalled())) {
             Decision decision = claim(call, policy);
             if (decision instanceof Decision.Run) {
                 return decision;

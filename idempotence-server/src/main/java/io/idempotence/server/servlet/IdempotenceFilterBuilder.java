@@ -4,6 +4,7 @@ import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
+import jakarta.servlet.http.HttpServletRequest;
 import java.net.URI;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,6 +13,8 @@ import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
 
 /** The builder of an {@link IdempotenceFilter}. Not thread-safe. */
 public final class IdempotenceFilterBuilder {
@@ -29,6 +32,7 @@ public final class IdempotenceFilterBuilder {
     private int maxFormSize = -1;
     private long maxMemory = Runtime.getRuntime().maxMemory() / 4;
     private Duration maxWait = Duration.ofSeconds(10);
+    private @Nullable BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> settings;
     private URI problemBase = URI.create("urn:idempotence:problem:");
     private final List<String> keptHeaders = new ArrayList<>(KeptHeaders.STANDARD);
 
@@ -220,10 +224,22 @@ public final class IdempotenceFilterBuilder {
      * @throws IllegalArgumentException if out of range
      */
     public IdempotenceFilterBuilder maxWait(Duration longest) {
-        if (longest.isNegative() || longest.compareTo(Duration.ofMinutes(10)) > 0) {
-            throw new IllegalArgumentException("maxWait must be 0 to 10 minutes, got " + longest);
-        }
-        this.maxWait = longest;
+        this.maxWait = RequestSettings.checkedMaxWait(longest);
+        return this;
+    }
+
+    /**
+     * Chooses the settings of each request, for integrations that know the request's handler. It is called once for each request that this
+     * filter covers, before the ID is read, unless the method is GET, HEAD, OPTIONS or TRACE. A request that it throws for fails, and does
+     * not run.
+     *
+     * @param choice gets the request and the settings that this filter has for it, and returns the same settings or others. For a PUT or
+     *     DELETE without an ID it gets unprotected ones
+     * @return this
+     */
+    public IdempotenceFilterBuilder settings(
+            BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> choice) {
+        this.settings = Objects.requireNonNull(choice, "choice");
         return this;
     }
 
@@ -288,6 +304,7 @@ public final class IdempotenceFilterBuilder {
                 maxResponseBody,
                 maxMemory,
                 maxWait,
+                settings,
                 bodyForm,
                 new FormRules.Limits(maxFormParameters, maxFormSize),
                 List.copyOf(keptHeaders),

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.tuple;
 
+import io.idempotence.FailureRule;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.ExecutionRefusedException;
-import io.idempotence.server.FailureRule;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotencePolicy;

@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.CapturedLog;
 import io.idempotence.server.Decision;
@@ -170,7 +171,7 @@ class JdbcPoolTest {
     void whoeverIsOvertakenForWantOfAConnectionGivesTheOthersAnswer() throws Exception {
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .lease(LEASE)
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         try (Idempotence idempotence = idempotence(policy);
                 Idempotence other =

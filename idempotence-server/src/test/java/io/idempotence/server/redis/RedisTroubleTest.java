@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
@@ -218,7 +219,7 @@ class RedisTroubleTest {
     void awayForLongerThanTheLeaseAndTakenOver() throws Exception {
         IdempotencePolicy reExecute = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(300))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE)
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         Idempotence cutOff = overWire(reExecute);
         Idempotence other = over(RedisIdempotenceStorage.connect(redis.address()), reExecute);

@@ -25,8 +25,10 @@ class PublicTypesTest {
                 IdempotenceException
                 IdempotenceId
                 IdempotenceIdGenerator
+                FailureRule
                 Idempotent
                 InboundRequest
+                OnAbandoned
                 http.IdempotenceHeaders
                 http.IdempotencyKeyHeader
                 http.IdempotencyKeyHeader.Style
@@ -72,7 +74,6 @@ class PublicTypesTest {
                 ClaimedExecution
                 Engine
                 ExecutionRefusedException
-                FailureRule
                 Idempotence
                 Idempotence.Builder
                 Idempotence.Work
@@ -86,7 +87,6 @@ class PublicTypesTest {
                 IdempotencePolicy
                 IdempotencePolicy.Applied
                 IdempotencePolicy.Builder
-                IdempotencePolicy.OnAbandoned
                 IdempotencePolicy.Recovery
                 IdempotentCall
                 IdempotentExecution
@@ -106,6 +106,7 @@ class PublicTypesTest {
                 servlet.IdempotenceFilter
                 servlet.IdempotenceFilterBuilder
                 servlet.RequestScope
+                servlet.RequestSettings
                 storage.Claim
                 storage.ClaimRequest
                 storage.ClaimResult

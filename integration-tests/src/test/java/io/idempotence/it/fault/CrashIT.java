@@ -4,8 +4,8 @@ import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.OnAbandoned;
 import io.idempotence.it.container.Http;
-import io.idempotence.server.IdempotencePolicy.OnAbandoned;
 import io.idempotence.server.redis.EmbeddedRedis;
 import java.io.IOException;
 import java.net.http.HttpResponse;

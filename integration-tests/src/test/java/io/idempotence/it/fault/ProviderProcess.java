@@ -6,6 +6,7 @@ import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.sendAsync;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.OnAbandoned;
 import io.idempotence.it.container.JettyServer;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
@@ -49,8 +50,7 @@ public final class ProviderProcess implements AutoCloseable {
         this.port = Integer.parseInt(expect("port "));
     }
 
-    public static ProviderProcess start(String redis, Path ledger, IdempotencePolicy.OnAbandoned onAbandoned)
-            throws IOException {
+    public static ProviderProcess start(String redis, Path ledger, OnAbandoned onAbandoned) throws IOException {
         return start(ProviderProcess.class, redis, ledger.toString(), onAbandoned.name());
     }
 
@@ -156,7 +156,7 @@ public final class ProviderProcess implements AutoCloseable {
     }
 
     static IdempotencePolicy.Builder policy(String onAbandoned) {
-        return IdempotencePolicy.builder().lease(LEASE).onAbandoned(IdempotencePolicy.OnAbandoned.valueOf(onAbandoned));
+        return IdempotencePolicy.builder().lease(LEASE).onAbandoned(OnAbandoned.valueOf(onAbandoned));
     }
 
     static void serve(IdempotenceStorage storage, String paid, IdempotencePolicy policy) {

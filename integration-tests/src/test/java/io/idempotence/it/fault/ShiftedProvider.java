@@ -1,6 +1,6 @@
 package io.idempotence.it.fault;
 
-import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.OnAbandoned;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -19,7 +19,7 @@ final class ShiftedProvider {
         ProviderProcess.serve(
                 storage(args[0]),
                 args[1],
-                ProviderProcess.policy(IdempotencePolicy.OnAbandoned.RE_EXECUTE.name())
+                ProviderProcess.policy(OnAbandoned.RE_EXECUTE.name())
                         .retention(RETENTION)
                         .build());
         ProviderProcess.say("millis " + System.currentTimeMillis());

@@ -4,10 +4,10 @@ import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.idempotence.OnAbandoned;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.it.fault.ProviderProcess;
-import io.idempotence.server.IdempotencePolicy.OnAbandoned;
 import io.idempotence.server.redis.EmbeddedRedis;
 import java.io.IOException;
 import java.nio.file.Files;

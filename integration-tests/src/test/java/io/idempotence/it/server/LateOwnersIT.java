@@ -7,6 +7,7 @@ import static io.idempotence.it.container.Http.text;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.OnAbandoned;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
@@ -33,9 +34,7 @@ class LateOwnersIT extends FilterTestBase {
     private final CountDownLatch mayEnd = new CountDownLatch(1);
 
     private static IdempotencePolicy.Builder shortLease() {
-        return IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(200))
-                .onAbandoned(IdempotencePolicy.OnAbandoned.RE_EXECUTE);
+        return IdempotencePolicy.builder().lease(Duration.ofMillis(200)).onAbandoned(OnAbandoned.RE_EXECUTE);
     }
 
     @BeforeEach

@@ -3,23 +3,28 @@ package io.idempotence.it.server;
 import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.send;
+import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.idempotence.FailureRule;
 import io.idempotence.it.container.ServletServer;
-import io.idempotence.server.FailureRule;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.servlet.RequestScope;
+import io.idempotence.server.servlet.RequestSettings;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
 import java.net.http.HttpResponse;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.DisplayName;
@@ -69,6 +74,61 @@ class OperationsIT extends FilterTestBase {
                 new String[] {"payments", "POST payments", "GET /payments", "POST  /payments", "/a/*/b"}) {
             assertThatIllegalArgumentException().isThrownBy(() -> filter.operation(operation, STORES_ALL));
         }
+    }
+
+    /** The settings of one request, as an integration chooses them that knows its handler. */
+    private static RequestSettings chosen(HttpServletRequest request, RequestSettings asConfigured) {
+        return switch (request.getRequestURI()) {
+            case "/keeps" -> new RequestSettings(true, true, STORES_ALL, asConfigured.maxWait());
+            case "/optional" -> new RequestSettings(true, false, asConfigured.policy(), asConfigured.maxWait());
+            case "/open" -> new RequestSettings(false, true, asConfigured.policy(), asConfigured.maxWait());
+            default -> asConfigured;
+        };
+    }
+
+    @Test
+    void theSettingsOfARequestReplaceThoseOfTheFilter() {
+        ServletServer server = serve(
+                (request, response) -> answer(response, 500, "broken"),
+                filter -> filter.settings(OperationsIT::chosen));
+        assertThat(isReplayed(server, "/keeps")).isTrue();
+        assertThat(isReplayed(server, "/others")).isFalse();
+        assertThat(text(post(server.uri("/optional"), null, "{}"))).isEqualTo("broken");
+        assertThat(refusal(post(server.uri("/others"), null, "{}"))).isEqualTo("key-missing");
+        assertThat(text(post(server.uri("/open"), "not a header", "{}")))
+                .as("untouched, whatever its header is")
+                .isEqualTo("broken");
+    }
+
+    @Test
+    @DisplayName("P6: the settings of a request may require an ID for any unsafe method")
+    void theSettingsOfARequestMayRequireAnIdForAnyUnsafeMethod() {
+        List<String> asked = new CopyOnWriteArrayList<>();
+        ServletServer server = serve(
+                (request, response) -> answer(response, 200, "put"),
+                filter -> filter.settings((request, asConfigured) -> {
+                            asked.add(request.getMethod() + " " + asConfigured.isProtected());
+                            return chosen(request, asConfigured);
+                        })
+                        .methods("POST"));
+        assertThat(refusal(send(request("PUT", server.uri("/keeps"), null, "{}"))))
+                .isEqualTo("key-missing");
+        assertThat(text(send(request("PUT", server.uri("/others"), null, "{}"))))
+                .isEqualTo("put");
+        assertThat(text(send(request("GET", server.uri("/keeps"), id, "")))).isEqualTo("put");
+        assertThat(asked).as("once for each unsafe request").containsExactly("PUT false", "PUT false");
+    }
+
+    @Test
+    @DisplayName("P6: a request whose settings cannot be chosen does not run")
+    void aRequestWhoseSettingsCannotBeChosenDoesNotRun() {
+        ServletServer server = serve(
+                (request, response) -> answer(response, 200, "ran"),
+                filter -> filter.settings((request, asConfigured) -> {
+                    throw new IllegalStateException("no such operation");
+                }));
+        assertThat(post(server.uri("/a"), id, "{}").statusCode()).isEqualTo(500);
+        assertThat(runs).hasValue(0);
     }
 
     /** Two filters of one application, on one storage. */

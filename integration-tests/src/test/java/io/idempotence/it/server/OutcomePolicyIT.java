@@ -9,8 +9,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.FailureRule;
 import io.idempotence.it.container.ServletServer;
-import io.idempotence.server.FailureRule;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.servlet.IdempotenceFilter;

@@ -18,6 +18,7 @@ import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
+import io.idempotence.server.servlet.RequestSettings;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletException;
@@ -299,6 +300,18 @@ class WaitingIT {
         first(server);
 
         assertInProgress(duplicate(server, "wait=9").join());
+    }
+
+    @Test
+    void theSettingsOfARequestLimitItsWait() throws Exception {
+        ServletServer server = serve(
+                this::slow,
+                true,
+                filter -> filter.settings((request, asConfigured) ->
+                        new RequestSettings(true, true, asConfigured.policy(), Duration.ofMillis(50))));
+        first(server);
+
+        assertInProgress(duplicate(server, "wait=999999999").join());
     }
 
     @Test
