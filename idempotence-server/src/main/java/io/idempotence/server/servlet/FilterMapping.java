@@ -22,7 +22,8 @@ final class FilterMapping {
 
     private volatile boolean seesRequestEnds;
 
-    FilterRegistration.Dynamic install(Filter filter, ServletContext context, String... urlPatterns) {
+    FilterRegistration.Dynamic install(
+            Filter filter, ServletContext context, boolean isMatchAfter, String... urlPatterns) {
         String[] named = urlPatterns.length == 0 ? new String[] {"/*"} : urlPatterns;
         List<UrlPattern> covering = Stream.of(named).map(UrlPattern::ofMapping).toList();
         if (isInstalled()) {
@@ -44,14 +45,19 @@ final class FilterMapping {
         registration.setAsyncSupported(true);
         String[] mapped =
                 Stream.of(named).flatMap(UrlPattern::mappings).distinct().toArray(String[]::new);
-        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, mapped);
-        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), true, "/*");
+        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), isMatchAfter, mapped);
+        registration.addMappingForUrlPatterns(
+                EnumSet.of(DispatcherType.ASYNC, DispatcherType.ERROR), isMatchAfter, "/*");
         addListener(context);
         return registration;
     }
 
     /** Adds ERROR dispatches to a mapping that the application made itself. */
     void completeByHand(FilterConfig filter) throws ServletException {
+        if (isMock(filter)) {
+            patterns = List.of(UrlPattern.ofMapping("/*"));
+            return;
+        }
         LOG.warn(
                 "The application mapped the idempotence filter '{}' itself: responses that an asynchronous handler dispatches leave before they"
                         + " are recorded, and requests that a filter in front dispatches later are not protected; use"
@@ -73,6 +79,11 @@ final class FilterMapping {
                             + " started, in Spring Boot from a ServletContextInitializer bean instead of a FilterRegistrationBean",
                     e);
         }
+    }
+
+    /** Whether there is no container: {@code MockMvc} passes each dispatch to the filters that cover it, and has no registrations. */
+    private static boolean isMock(FilterConfig filter) {
+        return filter.getServletContext().getClass().getName().startsWith("org.springframework.mock.");
     }
 
     private void addListener(ServletContext context) {

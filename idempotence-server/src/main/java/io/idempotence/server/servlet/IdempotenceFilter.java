@@ -135,7 +135,22 @@ public final class IdempotenceFilter implements Filter {
      * @throws IllegalStateException if the application has started already, or if this filter was installed before
      */
     public FilterRegistration.Dynamic install(ServletContext context, String... urlPatterns) {
-        return mapping.install(this, context, urlPatterns);
+        return install(context, true, urlPatterns);
+    }
+
+    /**
+     * Installs this filter like {@link #install(ServletContext, String...)}, for frameworks that order filters by themselves.
+     *
+     * @param context the application's, while it starts
+     * @param isMatchAfter whether the filter is behind those that the application declares, as in {@link
+     *     FilterRegistration#addMappingForUrlPatterns}
+     * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
+     * @return the filter's registration
+     * @throws IllegalArgumentException if a pattern is not a URL pattern
+     * @throws IllegalStateException if the application has started already, or if this filter was installed before
+     */
+    public FilterRegistration.Dynamic install(ServletContext context, boolean isMatchAfter, String... urlPatterns) {
+        return mapping.install(this, context, isMatchAfter, urlPatterns);
     }
 
     /**

@@ -1,0 +1,46 @@
+package io.idempotence.spring.server;
+
+import java.util.Collection;
+import org.springframework.beans.factory.ListableBeanFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.boot.web.servlet.AbstractFilterRegistrationBean;
+
+/** The check that no filter of this framework runs before Spring Security's. */
+final class FilterOrderCheck implements SmartInitializingSingleton {
+    private static final String SECURITY = "springSecurityFilterChain";
+
+    private final ListableBeanFactory beans;
+
+    FilterOrderCheck(ListableBeanFactory beans) {
+        this.beans = beans;
+    }
+
+    @Override
+    public void afterSingletonsInstantiated() {
+        Collection<AbstractFilterRegistrationBean<?>> registrations =
+                beans.<AbstractFilterRegistrationBean<?>>getBeansOfType(type()).values();
+        for (AbstractFilterRegistrationBean<?> one : registrations) {
+            if (one instanceof IdempotenceFilterRegistrationBean ours && ours.isEnabled() && !ours.isMatchAfter()) {
+                registrations.stream()
+                        .filter(other -> other.isEnabled() && SECURITY.equals(other.getFilterName()))
+                        .filter(security -> ours.getOrder() <= security.getOrder())
+                        .forEach(security -> refuse(ours, security));
+            }
+        }
+    }
+
+    private static void refuse(IdempotenceFilterRegistrationBean ours, AbstractFilterRegistrationBean<?> security) {
+        throw ServerSetUpException.of(
+                "The idempotence filter has the order " + ours.getOrder() + ", and Spring Security's filter has "
+                        + security.getOrder()
+                        + ": requests would be claimed and responses replayed before the caller is"
+                        + " authenticated and authorised.",
+                "Set idempotence.server.filter-order to more than " + security.getOrder()
+                        + ", or remove it: by default the filter is behind all others.");
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"}) // A class literal has no type arguments.
+    private static Class<AbstractFilterRegistrationBean<?>> type() {
+        return (Class) AbstractFilterRegistrationBean.class;
+    }
+}

@@ -1,0 +1,56 @@
+package io.idempotence.spring.server;
+
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterRegistration;
+import jakarta.servlet.ServletContext;
+import java.util.EnumSet;
+import java.util.List;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.core.Ordered;
+
+/**
+ * The registration of an {@link IdempotenceFilter} with Spring Boot. The filter sees every dispatch that it needs, as with {@link
+ * IdempotenceFilter#install}, and {@code MockMvc} applies it, too.
+ *
+ * <p>By default the filter is behind all others, so that authentication, authorisation and rate limits precede every claim and every
+ * replay. {@link #setOrder} puts it elsewhere.
+ *
+ * <p>An application that needs filters with different settings declares one such bean for each, on paths of its own.
+ */
+public class IdempotenceFilterRegistrationBean extends FilterRegistrationBean<IdempotenceFilter> {
+    /**
+     * A registration behind all other filters.
+     *
+     * @param filter the filter; each can be registered once
+     * @param urlPatterns what to protect, for example {@code /payments/*}; none protects everything
+     */
+    public IdempotenceFilterRegistrationBean(IdempotenceFilter filter, String... urlPatterns) {
+        super(filter);
+        setName("idempotence");
+        setUrlPatterns(urlPatterns.length == 0 ? List.of("/*") : List.of(urlPatterns));
+        setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR));
+        setOrder(Ordered.LOWEST_PRECEDENCE);
+    }
+
+    /**
+     * Sets the order among the filters of the application. The lowest precedence puts the filter behind all others, also behind those
+     * without an order.
+     *
+     * @param order greater than that of Spring Security's filter, which is -100 by default
+     */
+    @Override
+    public void setOrder(int order) {
+        super.setOrder(order);
+        setMatchAfter(order == Ordered.LOWEST_PRECEDENCE);
+    }
+
+    @Override
+    protected FilterRegistration.Dynamic addRegistration(String description, ServletContext context) {
+        return getFilter().install(context, isMatchAfter(), getUrlPatterns().toArray(String[]::new));
+    }
+
+    /** Does nothing: the filter has mapped itself. */
+    @Override
+    protected void configure(FilterRegistration.Dynamic registration) {}
+}

@@ -1,0 +1,120 @@
+package io.idempotence.spring.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+
+/**
+ * The check of the storage while the application starts. It runs beside the rest of the start, and writes and deletes one record, so that
+ * missing rights and tables are found. What only an operator can repair fails the start. A storage that is down does not: requests get 503
+ * until it is up.
+ */
+final class ServerStart implements SmartInitializingSingleton {
+    private static final Logger LOG = LoggerFactory.getLogger(ServerStart.class);
+    private static final Duration LONGEST = Duration.ofSeconds(3);
+    private static final Duration PROBE_LIVES = Duration.ofSeconds(10);
+    private static final Pattern DENIED = Pattern.compile("lacks the right|\\b(NOPERM|NOAUTH|WRONGPASS)\\b");
+
+    private volatile @Nullable Check check;
+
+    private record Check(String what, CompletableFuture<Void> result) {}
+
+    /** Begins the check. */
+    void begin(IdempotenceStorage storage, String what, String namespace) {
+        CompletableFuture<Void> result = new CompletableFuture<>();
+        check = new Check(what, result);
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        probe(storage, namespace);
+                        result.complete(null);
+                    } catch (Throwable e) {
+                        result.completeExceptionally(e);
+                    }
+                },
+                "idempotence-start");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @Override
+    public void afterSingletonsInstantiated() {
+        Check begun = check;
+        if (begun == null) {
+            return;
+        }
+        try {
+            begun.result().get(LONGEST.toMillis(), TimeUnit.MILLISECONDS);
+            LOG.info("Idempotence: {}", begun.what());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (TimeoutException e) {
+            down(begun.what(), "no response within " + LONGEST.toSeconds() + " s");
+        } catch (ExecutionException e) {
+            failed(begun.what(), Objects.requireNonNullElse(e.getCause(), e));
+        }
+    }
+
+    private static void failed(String what, Throwable fault) {
+        for (Throwable cause = fault; cause != null; cause = cause.getCause()) {
+            String message = String.valueOf(cause.getMessage());
+            if (DENIED.matcher(message).find()) {
+                throw ServerSetUpException.of(
+                        "The Redis user may not keep the records of the idempotence framework: " + fault.getMessage()
+                                + ".",
+                        "Check user and password (spring.data.redis.username, spring.data.redis.password), and grant"
+                                + " the user: ACL SETUSER <user> ~idem:* +evalsha +eval +get +getrange +exists +set +pexpire"
+                                + " +pttl +del +ping.",
+                        fault);
+            }
+            if (cause instanceof IllegalStateException || cause instanceof IllegalArgumentException) {
+                throw ServerSetUpException.of(
+                        "The database cannot keep the records of the idempotence framework: " + message,
+                        "Create the tables with the schema file of your database (io/idempotence/server/jdbc/ in"
+                                + " idempotence-server), or set idempotence.server.jdbc.create-if-missing to true.",
+                        fault);
+            }
+        }
+        down(what, String.valueOf(fault.getMessage()));
+    }
+
+    private static void down(String what, String why) {
+        LOG.warn(
+                "Idempotence: {}. The storage does not respond yet: {}. The application starts. Protected requests get 503"
+                        + " until the storage responds.",
+                what,
+                why);
+    }
+
+    /** Makes each kind of call once. */
+    private static void probe(IdempotenceStorage storage, String namespace) {
+        SecureRandom random = new SecureRandom();
+        StorageKey key = StorageKey.of(namespace, "", "probe", IdempotenceId.of(Long.toHexString(random.nextLong())));
+        ClaimRequest request =
+                new ClaimRequest(key, Fingerprint.NONE, Owner.random(random), PROBE_LIVES, PROBE_LIVES, false);
+        if (storage.claim(request) instanceof ClaimResult.Claimed claimed) {
+            Claim claim = claimed.claim();
+            storage.renew(claim, PROBE_LIVES);
+            storage.release(claim, PROBE_LIVES);
+        }
+        storage.find(key);
+        storage.delete(key);
+    }
+}

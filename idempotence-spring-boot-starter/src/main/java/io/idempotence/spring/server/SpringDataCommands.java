@@ -1,0 +1,112 @@
+package io.idempotence.spring.server;
+
+import io.idempotence.server.redis.RedisCommands;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.springframework.data.redis.connection.ClusterSlotHashUtil;
+import org.springframework.data.redis.connection.RedisClusterConnection;
+import org.springframework.data.redis.connection.RedisClusterNode;
+import org.springframework.data.redis.connection.RedisConnection;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.ReturnType;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.util.ClassUtils;
+
+/**
+ * Redis through the connections of Spring Data. Never part of a transaction of the application: its connections are borrowed here, not
+ * taken from the thread. In a Cluster, a cursor begins with the number of the primary.
+ */
+class SpringDataCommands implements RedisCommands {
+    private static final byte[] SCAN = bytes("return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])");
+    private static final String END = "0";
+
+    private final RedisConnectionFactory connections;
+
+    SpringDataCommands(RedisConnectionFactory connections) {
+        this.connections = connections;
+    }
+
+    /**
+     * Commands through the application's connections.
+     *
+     * @param timeout the longest time to wait for a reply, with Lettuce
+     */
+    static SpringDataCommands of(RedisConnectionFactory connections, Duration timeout) {
+        boolean isLettuce =
+                ClassUtils.isPresent("io.lettuce.core.RedisClient", SpringDataCommands.class.getClassLoader())
+                        && connections instanceof LettuceConnectionFactory;
+        return isLettuce ? new LettuceCommands(connections, timeout) : new SpringDataCommands(connections);
+    }
+
+    @Override
+    public Object evalsha(byte[] sha1, byte[] key, byte[]... arguments) {
+        return on(redis -> redis.scriptingCommands().evalSha(sha1, ReturnType.MULTI, 1, all(key, arguments)));
+    }
+
+    @Override
+    public Object eval(byte[] script, byte[] key, byte[]... arguments) {
+        return on(redis -> redis.scriptingCommands().eval(script, ReturnType.MULTI, 1, all(key, arguments)));
+    }
+
+    @Override
+    public Page scan(String cursor, String pattern, int count) {
+        List<byte[]> primaries = on(SpringDataCommands::keysOfPrimaries);
+        int colon = cursor.indexOf(':');
+        int primary = colon < 0 ? 0 : Integer.parseInt(cursor.substring(0, colon));
+        List<?> page = (List<?>) eval(
+                SCAN,
+                primaries.get(primary),
+                bytes(cursor.substring(colon + 1)),
+                bytes(pattern),
+                bytes(Integer.toString(count)));
+        String next = new String((byte[]) page.get(0), StandardCharsets.US_ASCII);
+        List<byte[]> keys = new ArrayList<>();
+        ((List<?>) page.get(1)).forEach(key -> keys.add((byte[]) key));
+        if (!next.equals(END)) {
+            return new Page(primary + ":" + next, keys);
+        }
+        return new Page(primary + 1 == primaries.size() ? END : (primary + 1) + ":" + END, keys);
+    }
+
+    /** For each primary some key that it has, always in the same order. */
+    private static List<byte[]> keysOfPrimaries(RedisConnection redis) {
+        if (!(redis instanceof RedisClusterConnection cluster)) {
+            return List.of(bytes("any"));
+        }
+        List<byte[]> keys = new ArrayList<>();
+        for (RedisClusterNode node : cluster.clusterGetNodes()) {
+            if (node.isMaster() && !node.getSlotRange().getSlots().isEmpty()) {
+                keys.add(keyOf(node));
+            }
+        }
+        return keys;
+    }
+
+    private static byte[] keyOf(RedisClusterNode node) {
+        int number = 0;
+        while (!node.servesSlot(ClusterSlotHashUtil.calculateSlot(Integer.toString(number)))) {
+            number++;
+        }
+        return bytes(Integer.toString(number));
+    }
+
+    <T> T on(Function<RedisConnection, T> work) {
+        try (RedisConnection redis = connections.getConnection()) {
+            return work.apply(redis);
+        }
+    }
+
+    static byte[][] all(byte[] key, byte[]... arguments) {
+        byte[][] all = new byte[arguments.length + 1][];
+        all[0] = key;
+        System.arraycopy(arguments, 0, all, 1, arguments.length);
+        return all;
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+}

@@ -1,0 +1,54 @@
+package io.idempotence.spring.server;
+
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
+import java.util.List;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.BeanFactoryUtils;
+import org.springframework.beans.factory.ListableBeanFactory;
+import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
+
+/**
+ * A kind of storage that uses a bean of the application.
+ *
+ * @param kind the value of {@code idempotence.server.storage}
+ * @param type the class of the bean
+ * @param open makes the storage
+ */
+record StorageSource<T>(Storage kind, Class<T> type, ListableBeanFactory beans, Function<T, IdempotenceStorage> open) {
+    List<String> names() {
+        return List.of(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type));
+    }
+
+    /** Returns the storage, or null if the application has no such bean. */
+    @Nullable
+    ChosenStorage find(String why) {
+        T bean;
+        try {
+            bean = beans.getBeanProvider(type).getIfAvailable();
+        } catch (NoUniqueBeanDefinitionException e) {
+            throw ServerSetUpException.of(
+                    "The records of the idempotence framework need one " + type.getSimpleName()
+                            + ", and the application has several: " + String.join(", ", names()) + ".",
+                    "Set idempotence.server.storage-bean to the name of one of them, or mark one as @Primary.",
+                    e);
+        }
+        if (bean == null) {
+            return null;
+        }
+        List<String> names = names();
+        return chosen(bean, names.size() == 1 ? "'" + names.get(0) + "'" : "that is primary", why);
+    }
+
+    ChosenStorage named(String name) {
+        return chosen(beans.getBean(name, type), "'" + name + "'", "as idempotence.server.storage-bean says");
+    }
+
+    private ChosenStorage chosen(T bean, String which, String why) {
+        return new ChosenStorage(
+                open.apply(bean),
+                IdempotenceServerProperties.text(kind),
+                "the " + type.getSimpleName() + " " + which + ", " + why);
+    }
+}

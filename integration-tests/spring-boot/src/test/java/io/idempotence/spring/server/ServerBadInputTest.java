@@ -1,0 +1,198 @@
+package io.idempotence.spring.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.server.storage.IdempotenceStorage;
+import javax.sql.DataSource;
+import org.h2.jdbcx.JdbcDataSource;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/** What is wrong at the start is said in Spring Boot's form: a description and an action. */
+@ExtendWith(OutputCaptureExtension.class)
+class ServerBadInputTest {
+    @Test
+    void anUnknownPropertyIsReportedWithItsNearestName(CapturedOutput output) {
+        failsToStart(WithServer.class, "--idempotence.server.policy.retension=7d");
+
+        assertThat(output)
+                .contains("idempotence.server.policy.retension = '7d'")
+                .contains("idempotence.server.policy.retention");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "idempotence.server.max-wait           | 11m      | maxWait must be 0 to 10 minutes, got 11m",
+                "idempotence.server.max-wait           | soon     | a duration, such as 500ms, 10s, 5m or 24h",
+                "idempotence.server.policy.lease       | 1ms      | lease must be 10ms to 24h, got 1ms",
+                "idempotence.server.policy.retention   | 5s       | must not be shorter than lease",
+                "idempotence.server.policy.on-abandoned| recover  | RECOVER needs a recovery rule",
+                "idempotence.server.policy.failure-rule| keep     | release-on-system-failure, release-if-nothing-took-effect",
+                "idempotence.server.storage            | mongo    | auto, redis, jedis, jdbc, memory",
+                "idempotence.server.namespace          | a b      | namespace must be 1 to 64 characters",
+                "idempotence.server.methods            | POST,GET | not GET, HEAD, OPTIONS or TRACE",
+                "idempotence.server.max-request-body   | 2GB      | maxRequestBody must be 0 to 1073741824 bytes",
+                "idempotence.server.max-memory         | 1KB      | maxMemory must be at least 1048576 bytes",
+                "idempotence.server.max-waiting        | -1       | maxWaiting must be 0 to 1000000",
+                "idempotence.server.max-waiting        | many     | a whole number",
+                "idempotence.server.require-id         | maybe    | true or false",
+                "idempotence.server.keep-headers       | Set-Cookie | keepHeaders cannot keep 'Set-Cookie'",
+                "idempotence.server.problem-base       | problems | problemBase must be an absolute URI",
+                "idempotence.server.header.max-length  | 300      | the length of an ID must lie within 1 to 255",
+                "idempotence.server.paths              | payments | is not a URL pattern",
+                "idempotence.server.redis.timeout      | 0s       | timeout must be 10ms to 1m, got 0s",
+            })
+    void aValueThatIsNotAllowedIsReportedWithWhatIs(
+            String property, String value, String allowed, CapturedOutput output) {
+        failsToStart(WithServer.class, "--" + property + "=" + value);
+
+        assertThat(output)
+                .contains("APPLICATION FAILED TO START")
+                .contains(property)
+                .contains("'" + value + "'")
+                .contains(allowed)
+                .contains("Action:");
+    }
+
+    @Test
+    void twoConnectionFactoriesNeedAChoice(CapturedOutput output) {
+        failsToStart(TwoRedis.class);
+
+        assertThat(output)
+                .contains("need one RedisConnectionFactory, and the application has several: one, two")
+                .contains("Set idempotence.server.storage-bean to the name of one of them, or mark one as @Primary.");
+    }
+
+    @Test
+    void twoStoragesNeedAChoice(CapturedOutput output) {
+        failsToStart(TwoStorages.class);
+
+        assertThat(output)
+                .contains("declares several beans of IdempotenceStorage: first, second")
+                .contains("Keep one, mark one as @Primary, or declare your own bean of Idempotence.");
+    }
+
+    @Test
+    void aStorageBeanAndAPropertyContradictEachOther(CapturedOutput output) {
+        failsToStart(OneStorage.class, "--idempotence.server.storage=redis");
+
+        assertThat(output)
+                .contains("its own bean of IdempotenceStorage, and idempotence.server.storage chooses another storage")
+                .contains("Remove the bean, or remove the property.");
+    }
+
+    @Test
+    void aDatabaseNeedsADataSource(CapturedOutput output) {
+        failsToStart(WithServer.class, "--idempotence.server.storage=jdbc");
+
+        assertThat(output)
+                .contains("idempotence.server.storage has the value 'jdbc', but the application has no bean of a DataSource")
+                .contains("Add spring-boot-starter-jdbc and set spring.datasource.url");
+    }
+
+    @Test
+    void redisNeedsAConnectionFactory(CapturedOutput output) {
+        failsToStart(WithServer.class, "--idempotence.server.storage=redis");
+
+        assertThat(output)
+                .contains("'redis', but the application has no bean of a RedisConnectionFactory")
+                .contains("Add spring-boot-starter-data-redis");
+    }
+
+    @Test
+    void aMissingTableIsReportedWithBothWaysToGetIt(CapturedOutput output) {
+        failsToStart(OneDatabase.class, "--idempotence.server.storage=jdbc");
+
+        assertThat(output)
+                .contains("The database cannot keep the records")
+                .contains("idempotence_record")
+                .contains("set idempotence.server.jdbc.create-if-missing to true");
+    }
+
+    @Test
+    void aNamedBeanMustExist(CapturedOutput output) {
+        failsToStart(TwoRedis.class, "--idempotence.server.storage-bean=three");
+
+        assertThat(output).contains("'three', but the beans that fit idempotence.server.storage are: one, two.");
+    }
+
+    @Test
+    void memoryIsRefusedInProduction(CapturedOutput output) {
+        failsToStart(WithServer.class, "--spring.profiles.active=production");
+
+        assertThat(output)
+                .contains("would keep its records in memory, because this application has no RedisConnectionFactory")
+                .contains("The profile 'production' is active, in which that is forbidden")
+                .contains("set idempotence.server.enabled to false");
+    }
+
+    private static void failsToStart(Class<?> application, String... arguments) {
+        assertThatThrownBy(() -> new SpringApplicationBuilder(application)
+                        .web(WebApplicationType.SERVLET)
+                        .properties("server.port=0", "spring.main.banner-mode=off")
+                        .run(arguments)
+                        .close())
+                .isNotNull();
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
+    static class WithServer extends WebServer {}
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
+    static class TwoRedis extends WebServer {
+        @Bean
+        RedisConnectionFactory one() {
+            return new LettuceConnectionFactory("127.0.0.1", 1);
+        }
+
+        @Bean
+        RedisConnectionFactory two() {
+            return new LettuceConnectionFactory("127.0.0.1", 1);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
+    static class OneStorage extends WebServer {
+        @Bean
+        IdempotenceStorage first() {
+            return IdempotenceStorage.inMemory();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
+    static class TwoStorages extends OneStorage {
+        @Bean
+        IdempotenceStorage second() {
+            return IdempotenceStorage.inMemory();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
+    static class OneDatabase extends WebServer {
+        @Bean
+        DataSource database() {
+            JdbcDataSource database = new JdbcDataSource();
+            database.setURL("jdbc:h2:mem:no-tables");
+            return database;
+        }
+    }
+}
