@@ -1,5 +1,6 @@
 package io.idempotence.examples.snippets;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -117,6 +118,19 @@ class ReadmeTest {
                         .contains(link.group(2));
             }
         }
+    }
+
+    @ParameterizedTest
+    @MethodSource("pages")
+    void noLineIsLongerThan160Bytes(Path page) throws IOException {
+        assertThat(text(page).lines())
+                .allSatisfy(line -> assertThat(line.getBytes(UTF_8)).hasSizeLessThanOrEqualTo(160));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"README.md", "README.zh-CN.md"})
+    void fitsOn150Lines(String readme) throws IOException {
+        assertThat(text(ROOT.resolve(readme)).lines()).hasSizeLessThanOrEqualTo(150);
     }
 
     static List<Path> pages() throws IOException {
