@@ -14,7 +14,7 @@ import redis.clients.jedis.params.SetParams;
 
 /**
  * The least that an ID in Redis can cost: a raw SET NX PX before the handler and a raw SET after it, with values as long as ours. No
- * fingerprint, no owner, no held answer: it protects nothing.
+ * fingerprint, no owner, no held response: it protects nothing.
  */
 final class FloorFilter implements Filter {
     private static final long RETENTION_MILLIS = 86_400_000;

@@ -21,7 +21,7 @@ final class HttpConnection implements ThreadedLoad.Caller {
     private final OutputStream out;
     private final byte[] request;
     private final int idEnd;
-    private final byte[] answer = new byte[4096];
+    private final byte[] response = new byte[4096];
 
     HttpConnection(int port, String path) throws IOException {
         socket = new Socket("127.0.0.1", port);
@@ -36,22 +36,22 @@ final class HttpConnection implements ThreadedLoad.Caller {
         idEnd = head.length();
     }
 
-    /** One request; the answer must be a 201 without a body. */
+    /** One request; the response must be a 201 without a body. */
     @Override
     public void call() throws IOException {
         Ids.writeNext(request, idEnd);
         out.write(request);
         int length = 0;
         do {
-            int read = in.read(answer, length, answer.length - length);
+            int read = in.read(response, length, response.length - length);
             if (read < 0) {
                 throw new IOException("the server closed the connection");
             }
             length += read;
         } while (!endsWithEmptyLine(length));
         for (int i = 0; i < CREATED.length; i++) {
-            if (answer[i] != CREATED[i]) {
-                throw new IOException(new String(answer, 0, length, StandardCharsets.US_ASCII));
+            if (response[i] != CREATED[i]) {
+                throw new IOException(new String(response, 0, length, StandardCharsets.US_ASCII));
             }
         }
     }
@@ -61,7 +61,7 @@ final class HttpConnection implements ThreadedLoad.Caller {
             return false;
         }
         for (int i = 1; i <= END.length; i++) {
-            if (answer[length - i] != END[END.length - i]) {
+            if (response[length - i] != END[END.length - i]) {
                 return false;
             }
         }

@@ -61,7 +61,7 @@ final class PaymentServer implements AutoCloseable {
         server.stop();
     }
 
-    /** Reads what it is sent and answers 201. */
+    /** Reads what it is sent and responds with 201. */
     private static final class PaymentServlet extends HttpServlet {
         private static final long serialVersionUID = 1L;
 

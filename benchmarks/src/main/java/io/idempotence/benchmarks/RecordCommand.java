@@ -48,7 +48,7 @@ final class RecordCommand implements Callable<Integer> {
 
             Report report = new Report(System.out);
             report.line(
-                    "Redis %s; key of %d bytes, value of %d bytes, of which the answer has %d.",
+                    "Redis %s; key of %d bytes, value of %d bytes, of which the result has %d.",
                     redis.version(), key.length(), value, result.length);
             report.table("", "bytes");
             report.row("claimed record, MEMORY USAGE", claimed);

@@ -23,7 +23,7 @@ import redis.clients.jedis.JedisPubSub;
 
 /**
  * Whether duplicates that wait for an execution in another process should be told by a message (publish and subscribe) instead of
- * looking: how late they get their answer, and what a message costs every first request, most of which nobody waits for.
+ * looking: how late they get their response, and what a message costs every first request, most of which nobody waits for.
  */
 @Command(name = "waiting", sortOptions = false, description = "Waiting for another process by looks, and by messages.")
 final class WaitingCommand implements Callable<Integer> {
@@ -69,7 +69,7 @@ final class WaitingCommand implements Callable<Integer> {
             report.line("%d times each; Redis %s.", times, redis.version());
             report.table(
                     "first attempt runs, ms",
-                    "answered after its end by looks, ms: p50",
+                    "woken after its end by looks, ms: p50",
                     "longest",
                     "by a message, ms: p50",
                     "longest");
@@ -102,13 +102,13 @@ final class WaitingCommand implements Callable<Integer> {
         IdempotentCall call = newCall();
         Decision.Run first = run(runs, call);
         Decision inProgress = waits.engine().claim(call, IdempotencePolicy.defaults());
-        CompletableFuture<Long> answered = waits.engine()
+        CompletableFuture<Long> responded = waits.engine()
                 .await(inProgress, call, IdempotencePolicy.defaults(), PATIENCE)
                 .thenApply(decision -> System.nanoTime());
         TimeUnit.MILLISECONDS.sleep(millis);
         first.execution().finish(Verdict.KEEP, Requests.CREATED);
         long end = System.nanoTime();
-        return Math.max(0, answered.get() - end);
+        return Math.max(0, responded.get() - end);
     }
 
     private long lateByMessage(Idempotence runs, Idempotence waits, Jedis sender, int millis) throws Exception {
@@ -116,7 +116,7 @@ final class WaitingCommand implements Callable<Integer> {
         Decision.Run first = run(runs, call);
         CompletableFuture<Void> message = new CompletableFuture<>();
         told.put(call.id().value(), message);
-        CompletableFuture<Long> answered = message.thenApply(ended -> {
+        CompletableFuture<Long> responded = message.thenApply(ended -> {
             waits.engine().claim(call, IdempotencePolicy.defaults());
             return System.nanoTime();
         });
@@ -124,7 +124,7 @@ final class WaitingCommand implements Callable<Integer> {
         first.execution().finish(Verdict.KEEP, Requests.CREATED);
         long end = System.nanoTime();
         sender.publish(CHANNEL, call.id().value());
-        return Math.max(0, answered.get() - end);
+        return Math.max(0, responded.get() - end);
     }
 
     private static IdempotentCall newCall() {

@@ -432,7 +432,7 @@ class OperatorToolTest {
     }
 
     @Test
-    void storageThatDoesNotAnswerIsThree() throws IOException {
+    void storageThatDoesNotRespondIsThree() throws IOException {
         environment.put("IDEMPOTENCE_CLI_REDIS", ClosedPort.address());
         assertThat(run("stats")).isEqualTo(3);
         assertThat(errors()).contains("cannot be used");

@@ -292,10 +292,10 @@ class IdempotenceScopeTest {
             first.sent();
             first.ended(false);
             assertThat(begin("x", () -> A).isInDoubt()).isFalse();
-            ScopeHistory.Call answered = begin("x", () -> A);
-            answered.sent();
-            answered.responded();
-            answered.ended(false);
+            ScopeHistory.Call responded = begin("x", () -> A);
+            responded.sent();
+            responded.responded();
+            responded.ended(false);
             assertThat(begin("x", () -> A).isInDoubt()).isTrue();
         });
     }

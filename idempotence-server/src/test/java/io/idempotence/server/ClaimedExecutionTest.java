@@ -381,7 +381,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T14: the page of a late owner never replaces the answer of the one that overtook it")
+    @DisplayName("T14: the page of a late owner never replaces the result of the one that overtook it")
     void theErrorPageOfALateOwnerReplacesNothing() {
         ClaimedExecution late = run();
         clock.advance(LEASE);
@@ -412,7 +412,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    void anAnswerThatIsTooLargeIsTold() {
+    void aResultThatIsTooLargeIsReported() {
         ClaimedExecution execution = run();
         told.clear();
         execution.oversize();
@@ -527,7 +527,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T21: a take-over whose answers get lost is given back as it was found")
+    @DisplayName("T21: a take-over whose replies get lost is given back as it was found")
     void aTakeOverInVainIsFollowedByATakeOver() {
         run();
         clock.advance(LEASE);
@@ -571,7 +571,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T14: a failure of a late owner gives way to what its successor came to, a success only to an answer")
+    @DisplayName("T14: a failure of a late owner gives way to what its successor came to, a success only to a result")
     void aLateFailureGivesWay() {
         ClaimedExecution late = overtaken();
         ClaimedExecution successor = run();
@@ -586,7 +586,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    void aLateSuccessGivesWayToAnAnswer() {
+    void aLateSuccessGivesWayToAResult() {
         ClaimedExecution late = overtaken();
         run().finish(Verdict.KEEP, OTHER);
         assertThat(late.finish(Verdict.KEEP, OWN))
@@ -609,8 +609,8 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T14: work that fails late gets its successor's answer; an error of the machine is not hidden by it")
-    void workThatFailsLateGetsTheAnswerOfItsSuccessor() throws Exception {
+    @DisplayName("T14: work that fails late gets its successor's result; an error of the machine is not hidden by it")
+    void workThatFailsLateGetsTheResultOfItsSuccessor() throws Exception {
         Idempotence other = Idempotence.builder(memory).policy(POLICY).build();
         assertThat(idempotence.execute(id, () -> {
                     clock.advance(LEASE);
@@ -629,8 +629,8 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T12: a release whose answer gets lost is no overlap: whoever runs since began after it")
-    void aReleaseWhoseAnswerGetsLostAlarmsNobody() {
+    @DisplayName("T12: a release whose reply gets lost is no overlap: whoever runs since began after it")
+    void aReleaseWhoseReplyGetsLostAlarmsNobody() {
         ClaimedExecution first = run();
         storage.after((call, which) -> {
             if (call == Call.RELEASE && storage.count(Call.RELEASE) == 1) {
@@ -646,7 +646,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T14: a release whose answer gets lost is an overlap if the lease was over when the handler ended")
+    @DisplayName("T14: a release whose reply gets lost is an overlap if the lease was over when the handler ended")
     void aLateReleaseWhoseCallGetsLostAlarms() {
         IdempotencePolicy brief = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(10))

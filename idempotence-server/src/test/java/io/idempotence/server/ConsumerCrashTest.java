@@ -70,10 +70,10 @@ class ConsumerCrashTest {
                 .build();
     }
 
-    private void consumeAsking(Applied answer) {
+    private void consumeAsking(Applied response) {
         consumeBy(IdempotencePolicy.builder().recover((call, fence) -> {
             asked.add(call.id().value() + " " + fence);
-            return answer;
+            return response;
         }));
     }
 

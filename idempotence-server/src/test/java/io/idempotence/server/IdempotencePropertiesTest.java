@@ -52,7 +52,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /**
- * Random histories of two processes that serve attempts at several IDs, over a storage that loses calls and answers. Each attempt
+ * Random histories of two processes that serve attempts at several IDs, over a storage that loses calls and replies. Each attempt
  * gets what the state table says of the record it meets, and so does each that waited. Whatever happens, each run of an ID has a
  * fence of its own, two run at once only if a lease ended between them, and a success runs nothing again and is never changed.
  */
@@ -61,7 +61,7 @@ class IdempotencePropertiesTest {
     enum Act {
         CLAIM,
         SUCCEED,
-        /** Its answer is too large. */
+        /** Its result is too large. */
         SUCCEED_WITHOUT_RESULT,
         FAIL,
         END_UNCERTAIN,
@@ -92,16 +92,16 @@ class IdempotencePropertiesTest {
     enum Wire {
         WORKS,
         LOSES_CALLS,
-        LOSES_ANSWERS,
-        LOSES_FIRST_ANSWER,
-        LOSES_SECOND_ANSWER;
+        LOSES_REPLIES,
+        LOSES_FIRST_REPLY,
+        LOSES_SECOND_REPLY;
 
         boolean losesFirst() {
-            return this == LOSES_CALLS || this == LOSES_ANSWERS || this == LOSES_FIRST_ANSWER;
+            return this == LOSES_CALLS || this == LOSES_REPLIES || this == LOSES_FIRST_REPLY;
         }
 
         boolean losesAll() {
-            return this == LOSES_CALLS || this == LOSES_ANSWERS;
+            return this == LOSES_CALLS || this == LOSES_REPLIES;
         }
     }
 
@@ -113,7 +113,7 @@ class IdempotencePropertiesTest {
 
     /** What the state table says: what an attempt gets, and what the record is afterwards. */
     private record Outcome(String said, Shown after) {
-        /** @param ended what a completed one is answered with */
+        /** @param ended what a completed one returns */
         static Outcome ofClaim(Shown before, String ended, Rule rule, Wire wire) {
             Outcome first = wire == Wire.LOSES_CALLS
                     ? new Outcome("", before)
@@ -135,8 +135,8 @@ class IdempotencePropertiesTest {
 
         private static Outcome recovered(Outcome first, Rule rule, Wire wire) {
             Shown before = first.after;
-            // The second answer is that of the decision, which stands.
-            boolean lost = wire == Wire.LOSES_SECOND_ANSWER;
+            // The second reply is that of the decision, which stands.
+            boolean lost = wire == Wire.LOSES_SECOND_REPLY;
             return switch (rule) {
                 case YES ->
                     new Outcome(
@@ -229,17 +229,17 @@ class IdempotencePropertiesTest {
         /** One call at a time; of each is kept who may run, and what may be told to those who wait. */
         private Object callInTurn(Method method, Object[] arguments) throws Throwable {
             synchronized (turn) {
-                Object answer;
+                Object reply;
                 try {
-                    answer = method.invoke(storage, arguments);
+                    reply = method.invoke(storage, arguments);
                 } catch (InvocationTargetException e) {
                     throw e.getCause();
                 }
-                if (answer instanceof ClaimResult.Claimed claimed) {
+                if (reply instanceof ClaimResult.Claimed claimed) {
                     claims.put(claimed.claim().key(), claimed.claim());
                 }
                 ids.forEach(this::noteTellable);
-                return answer;
+                return reply;
             }
         }
 
@@ -248,7 +248,7 @@ class IdempotencePropertiesTest {
                 steps.forEach(this::act);
                 awaitAllTold();
                 close();
-                assertAllAnswered();
+                assertAllReplied();
             } finally {
                 close();
             }
@@ -287,7 +287,7 @@ class IdempotencePropertiesTest {
 
         private void setWires(Wire wire) {
             Thread here = Thread.currentThread();
-            int[] answers = new int[1];
+            int[] replies = new int[1];
             for (Process process : processes) {
                 process.storage.before((call, key) -> {
                     if (Thread.currentThread() == here && wire == Wire.LOSES_CALLS) {
@@ -295,17 +295,17 @@ class IdempotencePropertiesTest {
                     }
                 });
                 process.storage.after((call, key) -> {
-                    if (Thread.currentThread() == here && isLost(wire, answers[0]++)) {
+                    if (Thread.currentThread() == here && isLost(wire, replies[0]++)) {
                         throw unavailable();
                     }
                 });
             }
         }
 
-        private static boolean isLost(Wire wire, int answer) {
-            return wire == Wire.LOSES_ANSWERS
-                    || (wire == Wire.LOSES_FIRST_ANSWER && answer == 0)
-                    || (wire == Wire.LOSES_SECOND_ANSWER && answer == 1);
+        private static boolean isLost(Wire wire, int reply) {
+            return wire == Wire.LOSES_REPLIES
+                    || (wire == Wire.LOSES_FIRST_REPLY && reply == 0)
+                    || (wire == Wire.LOSES_SECOND_REPLY && reply == 1);
         }
 
         private static StorageUnavailableException unavailable() {
@@ -375,9 +375,9 @@ class IdempotencePropertiesTest {
             boolean owns = before.fence == execution.fence()
                     && (before.state == RecordState.IN_PROGRESS || before.state == RecordState.ABANDONED);
             boolean arrives = step.wire != Wire.LOSES_CALLS;
-            boolean isAnswered = !step.wire.losesFirst();
+            boolean hasReply = !step.wire.losesFirst();
             String ended = ended(id);
-            boolean overtakenByAnswer = isAnswered
+            boolean overtakenByReply = hasReply
                     && before.state == RecordState.COMPLETED
                     && (verdict == Verdict.RELEASE || ended.startsWith("replay"));
             byte[] own =
@@ -393,14 +393,14 @@ class IdempotencePropertiesTest {
                 letPass.accept(MOMENT.multipliedBy(2));
             }
             RecordState after = abandons ? RecordState.ABANDONED : after(verdict);
-            assertThat(given).as("%s at %s", step, before).isEqualTo(overtakenByAnswer ? ended : "its own");
+            assertThat(given).as("%s at %s", step, before).isEqualTo(overtakenByReply ? ended : "its own");
             assertThat(shown(id))
                     .as("after %s at %s", step, before)
                     .isEqualTo(owns && arrives ? new Shown(after, before.fence) : before);
             if (owns && arrives && verdict == Verdict.KEEP) {
                 assertThat(ended(id)).isEqualTo(said(Decisions.ended(own)));
             }
-            if (!isAnswered) {
+            if (!hasReply) {
                 running.process.lostEnds.add(id);
             } else if (owns || before.state == RecordState.COMPLETED) {
                 assertThat(id.waiting)
@@ -528,8 +528,8 @@ class IdempotencePropertiesTest {
                     && !seenFrom.lostEnds.contains(id);
         }
 
-        /** When the processes are closed nobody is left without an answer. */
-        private void assertAllAnswered() {
+        /** When the processes are closed nobody is left without a reply. */
+        private void assertAllReplied() {
             for (Id id : ids) {
                 assertThat(id.waiting).allMatch(waiter -> waiter.decision.isDone());
                 id.tellable.add(Refusal.STORAGE_UNAVAILABLE.name());
@@ -581,9 +581,9 @@ class IdempotencePropertiesTest {
         Arbitrary<Wire> wires = Arbitraries.frequency(
                 Tuple.of(8, Wire.WORKS),
                 Tuple.of(1, Wire.LOSES_CALLS),
-                Tuple.of(1, Wire.LOSES_ANSWERS),
-                Tuple.of(2, Wire.LOSES_FIRST_ANSWER),
-                Tuple.of(1, Wire.LOSES_SECOND_ANSWER));
+                Tuple.of(1, Wire.LOSES_REPLIES),
+                Tuple.of(2, Wire.LOSES_FIRST_REPLY),
+                Tuple.of(1, Wire.LOSES_SECOND_REPLY));
         return Combinators.combine(
                         acts,
                         Arbitraries.integers().between(0, 1),

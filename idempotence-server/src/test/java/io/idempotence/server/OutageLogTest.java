@@ -56,7 +56,7 @@ class OutageLogTest {
     }
 
     @Test
-    void anAnswerAmongFailuresIsNoEnd() {
+    void aReplyAmongFailuresIsNoEnd() {
         fail(1);
         outage.responded();
         pass(Duration.ofMillis(900));

@@ -202,7 +202,7 @@ class RecoveryTest {
 
     @Test
     @DisplayName("P6: a rule that says nothing, not even that it does not know, lets nothing run")
-    void whoAnswersNullRefuses() {
+    void whoReturnsNullRefuses() {
         abandoned();
         assertRefused(recovering((which, fence) -> null), Refusal.OUTCOME_UNKNOWN);
         assertThat(runs).hasValue(0);
@@ -286,7 +286,7 @@ class RecoveryTest {
         Idempotence idempotence = with(keepingIo());
         assertThatThrownBy(() -> idempotence.execute(id, () -> {
                     runs.incrementAndGet();
-                    throw new IOException("no answer from the bank");
+                    throw new IOException("no response from the bank");
                 }))
                 .isInstanceOf(IOException.class);
 

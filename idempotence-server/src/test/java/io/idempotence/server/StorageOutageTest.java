@@ -121,11 +121,11 @@ class StorageOutageTest {
     @Test
     @DisplayName("what a healthy storage refuses, or a damaged record, is no outage")
     void refusalsOfAHealthyStorageOpenNothing() throws Exception {
-        List<RuntimeException> answers = List.of(
+        List<RuntimeException> replies = List.of(
                 StorageUnavailableException.refused("out of memory", null), new CorruptRecordException("damaged"));
-        for (RuntimeException answer : answers) {
+        for (RuntimeException reply : replies) {
             storage.before((call, which) -> {
-                throw answer;
+                throw reply;
             });
             for (int i = 0; i < 50; i++) {
                 assertThat(refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
@@ -247,7 +247,7 @@ class StorageOutageTest {
                 callers.submit(this::execute);
                 return hanging.get() >= 8;
             });
-            // The storage answers from here on; those eight, in a pool's queue say, wait still.
+            // The storage responds from here on; those eight, in a pool's queue say, wait still.
             works();
             await().atMost(Duration.ofSeconds(10)).until(() -> {
                 try {
@@ -285,7 +285,7 @@ class StorageOutageTest {
                 calls.add(callers.submit(() -> guard.call(() -> {
                     arrived.countDown();
                     hang(goOn);
-                    return "answered";
+                    return "responded";
                 })));
             }
             arrived.await();
@@ -297,7 +297,7 @@ class StorageOutageTest {
                             e -> assertThat(e.nothingWritten()).isTrue());
             goOn.countDown();
             for (Future<String> call : calls) {
-                assertThat(call.get()).isEqualTo("answered");
+                assertThat(call.get()).isEqualTo("responded");
             }
             assertThat(guard.call(() -> "back")).isEqualTo("back");
         } finally {

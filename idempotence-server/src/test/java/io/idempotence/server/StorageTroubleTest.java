@@ -39,7 +39,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of executions when single calls of the storage fail, or their answers get lost. */
+/** What becomes of executions when single calls of the storage fail, or their replies get lost. */
 class StorageTroubleTest {
     private static final IdempotencePolicy SHORT_LEASE = IdempotencePolicy.builder()
             .lease(Duration.ofMillis(60))
@@ -149,7 +149,7 @@ class StorageTroubleTest {
 
     @Test
     @DisplayName("T14, P4: those who wait are told the result of the one that overtook a late owner")
-    void theResultOfAFencedOwnerIsNobodysAnswer() {
+    void theResultOfAFencedOwnerIsNobodysResponse() {
         storage.withoutRenewals();
         Idempotence late = idempotence(SHORT_LEASE);
         Idempotence other = over(
@@ -206,18 +206,18 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("an ID that was saved although no answer came is not called seen: it is given back")
+    @DisplayName("an ID that was saved although no reply came is not called seen: it is given back")
     void anIdSavedInVainIsGivenBack() {
-        AtomicBoolean answersLost = new AtomicBoolean(true);
+        AtomicBoolean repliesLost = new AtomicBoolean(true);
         storage.after((call, which) -> {
-            if (call == Call.CLAIM && answersLost.get()) {
+            if (call == Call.CLAIM && repliesLost.get()) {
                 throw unavailable();
             }
         });
         Idempotence idempotence = idempotence();
         assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(StorageUnavailableException.class);
         assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
-        answersLost.set(false);
+        repliesLost.set(false);
         // A message that is delivered again: either not yet, or now; never "seen before".
         AtomicBoolean saved = new AtomicBoolean();
         await().until(() -> {
@@ -247,7 +247,7 @@ class StorageTroubleTest {
                 throw unavailable();
             }
             if (call == Call.CLAIM && Thread.currentThread().getName().equals("redelivery")) {
-                // The answer "it is there" is under way while the ID is given back.
+                // The reply "it is there" is under way while the ID is given back.
                 await().until(() -> memory.find(RecordKind.SAVE.key("default", IdempotentCall.of(id)))
                                 .map(IdempotenceRecord::state)
                                 .orElse(RecordState.RELEASED)
@@ -257,18 +257,18 @@ class StorageTroubleTest {
         });
         Idempotence idempotence = idempotence();
         assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(StorageUnavailableException.class);
-        CompletableFuture<Object> answer = new CompletableFuture<>();
+        CompletableFuture<Object> reply = new CompletableFuture<>();
         new Thread(
                         () -> {
                             try {
-                                answer.complete(idempotence.saveIfAbsent(id));
+                                reply.complete(idempotence.saveIfAbsent(id));
                             } catch (StorageUnavailableException e) {
-                                answer.complete(e);
+                                reply.complete(e);
                             }
                         },
                         "redelivery")
                 .start();
-        assertThat(answer.orTimeout(20, TimeUnit.SECONDS).join()).isNotEqualTo(false);
+        assertThat(reply.orTimeout(20, TimeUnit.SECONDS).join()).isNotEqualTo(false);
     }
 
     @Test
@@ -324,8 +324,8 @@ class StorageTroubleTest {
     // ---- claims
 
     @Test
-    @DisplayName("P2: a claim whose answer comes after its lease runs nothing if another one has taken over")
-    void aClaimWhoseAnswerIsTooLateIsAskedAgain() {
+    @DisplayName("P2: a claim whose reply comes after its lease runs nothing if another one has taken over")
+    void aClaimWhoseReplyIsTooLateIsAskedAgain() {
         CountDownLatch overtaken = new CountDownLatch(1);
         AtomicBoolean slow = new AtomicBoolean(true);
         storage.after((call, which) -> {
@@ -336,7 +336,7 @@ class StorageTroubleTest {
         Idempotence late = idempotence(SHORT_LEASE);
         IdempotentCall call = IdempotentCall.of(id);
         StorageKey requestKey = StorageKey.of("default", "", "", id);
-        CompletableFuture<Decision> answer =
+        CompletableFuture<Decision> reply =
                 CompletableFuture.supplyAsync(() -> late.engine().claim(call, SHORT_LEASE));
         await().until(() -> memory.find(requestKey)
                 .filter(record -> record.state() == RecordState.ABANDONED)
@@ -345,7 +345,7 @@ class StorageTroubleTest {
 
         overtaken.countDown();
 
-        assertThat(answer.orTimeout(20, TimeUnit.SECONDS).join())
+        assertThat(reply.orTimeout(20, TimeUnit.SECONDS).join())
                 .isInstanceOfSatisfying(
                         Decision.Refuse.class,
                         refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
@@ -353,8 +353,8 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T2: a claim whose answer comes after its lease runs under a new lease if it is its own still")
-    void aClaimWhoseAnswerIsTooLateRunsIfNobodyTookItOver() {
+    @DisplayName("T2: a claim whose reply comes after its lease runs under a new lease if it is its own still")
+    void aClaimWhoseReplyIsTooLateRunsIfNobodyTookItOver() {
         AtomicBoolean slow = new AtomicBoolean(true);
         storage.after((call, which) -> {
             if (call == Call.CLAIM && slow.getAndSet(false)) {
@@ -371,8 +371,8 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T7: a recovered execution is told so, also if the answer to its claim was too late")
-    void aRecoveredExecutionWhoseAnswerIsTooLateIsATakeOver() {
+    @DisplayName("T7: a recovered execution is told so, also if the reply to its claim was too late")
+    void aRecoveredExecutionWhoseReplyIsTooLateIsATakeOver() {
         IdempotencePolicy recovers = IdempotencePolicy.builder()
                 .lease(SHORT_LEASE.lease())
                 .recover((which, fence) -> IdempotencePolicy.Applied.NO)
@@ -400,8 +400,8 @@ class StorageTroubleTest {
 
     @Test
     @DisplayName(
-            "P6: a storage that answers every claim later than the lease lasts lets nothing run, and keeps nothing claimed")
-    void claimsWhoseAnswersAreAlwaysTooLateRunNothing() {
+            "P6: a storage that replies to every claim later than the lease lasts lets nothing run, and keeps nothing claimed")
+    void claimsWhoseRepliesAreAlwaysTooLateRunNothing() {
         AtomicInteger slow = new AtomicInteger(2);
         storage.after((call, which) -> {
             if (call == Call.CLAIM && slow.getAndDecrement() > 0) {
@@ -421,7 +421,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T9: an owner counts its lease from before its claim left, not from when the answer came")
+    @DisplayName("T9: an owner counts its lease from before its claim left, not from when the reply came")
     void theLeaseCountsFromBeforeTheClaim() {
         AtomicLong left = new AtomicLong();
         storage.before((call, which) -> left.set(System.nanoTime()));
@@ -526,7 +526,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T21: a claim whose answers get lost is given back, also while large completions wait")
+    @DisplayName("T21: a claim whose replies get lost is given back, also while large completions wait")
     void aLostClaimIsGivenBackWhileLargeCompletionsWait() throws Exception {
         Idempotence idempotence = idempotence();
         storage.before((call, which) -> {
@@ -624,7 +624,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T21: a claim whose answer was lost is given back although its second try was never sent")
+    @DisplayName("T21: a claim whose reply was lost is given back although its second try was never sent")
     void aClaimWhoseSecondTryWasNeverSentIsGivenBack() {
         AtomicInteger claims = new AtomicInteger();
         storage.before((call, which) -> {
@@ -646,7 +646,7 @@ class StorageTroubleTest {
     // ---- results
 
     @Test
-    @DisplayName("T14: whoever says that it was overtaken gives no answer of its own, even if it ends well")
+    @DisplayName("T14: whoever says that it was overtaken gives no result of its own, even if it ends well")
     void anOvertakenWorkThatEndsWellIsToldToAskAgain() {
         assertThatThrownBy(() -> idempotence().execute(id, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
                     execution.overtaken();

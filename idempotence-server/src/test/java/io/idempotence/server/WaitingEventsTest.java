@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The listener counts an answer to a duplicate that waited as it counts the same answer to one that did not. */
+/** The listener counts a response to a duplicate that waited as it counts the same response to one that did not. */
 @DisplayName("what is counted of waiting duplicates")
 class WaitingEventsTest {
     private static final Duration LONG = Duration.ofMinutes(5);
@@ -105,7 +105,7 @@ class WaitingEventsTest {
 
     @ParameterizedTest
     @EnumSource
-    void answersThatWereNotKept(Where where) {
+    void responsesThatWereNotKept(Where where) {
         ClaimedExecution execution = run(where);
         threeWait();
         execution.finish(Verdict.KEEP, StoredResult.unavailable());

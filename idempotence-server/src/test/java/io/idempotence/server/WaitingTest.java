@@ -77,7 +77,7 @@ class WaitingTest {
         return ((Decision.Run) idempotence.engine().claim(call, POLICY)).execution();
     }
 
-    private static byte[] answer() {
+    private static byte[] respond() {
         return StoredResult.value(new byte[] {42});
     }
 
@@ -89,7 +89,7 @@ class WaitingTest {
         assertThat(told(waiter))
                 .isInstanceOfSatisfying(
                         Decision.Replay.class,
-                        replay -> assertThat(replay.result()).isEqualTo(answer()));
+                        replay -> assertThat(replay.result()).isEqualTo(respond()));
     }
 
     private static void assertRefused(CompletableFuture<Decision> waiter, Refusal refusal) {
@@ -124,7 +124,7 @@ class WaitingTest {
         assertThat(waiters).noneMatch(CompletableFuture::isDone);
         // At most the thread of the polls and the JDK's one for timeouts.
         assertThat(Thread.activeCount()).isLessThanOrEqualTo(threads + 2);
-        execution.finish(Verdict.KEEP, answer());
+        execution.finish(Verdict.KEEP, respond());
 
         waiters.forEach(WaitingTest::assertReplays);
         assertThat(commands() - before).isBetween(1_001L, 1_002L); // a script that is new to the server is sent twice
@@ -142,10 +142,10 @@ class WaitingTest {
         List<CompletableFuture<Decision>> waiters = IntStream.range(0, 1_000)
                 .mapToObj(i -> Duplicates.claim(other, call, POLICY, LONG))
                 .toList();
-        execution.finish(Verdict.KEEP, answer());
+        execution.finish(Verdict.KEEP, respond());
 
         waiters.forEach(WaitingTest::assertReplays);
-        // The duplicates, the completion, the answer read once, and a few looks that become rarer.
+        // The duplicates, the completion, the response read once, and a few looks that become rarer.
         assertThat(commands() - before).isBetween(1_000L + 3, 1_000L + 40);
     }
 
@@ -178,7 +178,7 @@ class WaitingTest {
     }
 
     @Test
-    void whoWaitsForAnAnswerThatWasNotKeptIsTold() {
+    void whoWaitsForAResponseThatWasNotKeptIsTold() {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> here = Duplicates.claim(idempotence, call, POLICY, LONG);
@@ -202,7 +202,7 @@ class WaitingTest {
     }
 
     private void assertReplaysAfter(ClaimedExecution execution, Idempotence idempotence) {
-        execution.finish(Verdict.KEEP, answer());
+        execution.finish(Verdict.KEEP, respond());
         assertReplays(Duplicates.claim(idempotence, call, POLICY, LONG));
     }
 
@@ -218,14 +218,14 @@ class WaitingTest {
         first.cancel(false);
         CompletableFuture<Decision> third = Duplicates.claim(idempotence, call, POLICY, LONG);
         assertThat(third).isNotDone();
-        execution.finish(Verdict.KEEP, answer());
+        execution.finish(Verdict.KEEP, respond());
         assertReplays(second);
         assertReplays(third);
     }
 
     @Test
-    @DisplayName("P5: who waits for a request is not told the answer of another one that has its ID after a delete")
-    void anotherRequestsAnswerIsNotTold() {
+    @DisplayName("P5: who waits for a request is not told the response of another one that has its ID after a delete")
+    void anotherRequestsResponseIsNotTold() {
         Idempotence idempotence = idempotence();
         // Its next renewal shows that its record is another one's by now.
         idempotence
@@ -240,20 +240,20 @@ class WaitingTest {
         IdempotentCall other = IdempotentCall.of(call.id()).withFingerprint(fingerprint(2));
         ClaimedExecution execution = ((Decision.Run) idempotence.engine().claim(other, POLICY)).execution();
 
-        execution.finish(Verdict.KEEP, answer());
+        execution.finish(Verdict.KEEP, respond());
 
         assertRefused(waiter, Refusal.KEY_REUSED);
     }
 
     @Test
-    @DisplayName("T22: who waits is not told an answer that is not recorded yet")
-    void anAnswerThatIsNotRecordedIsNotTold() {
+    @DisplayName("T22: who waits is not told a response that is not recorded yet")
+    void aResponseThatIsNotRecordedIsNotTold() {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> waiter = Duplicates.claim(idempotence, call, POLICY, LONG);
         redis.kill();
 
-        execution.finish(Verdict.KEEP, answer());
+        execution.finish(Verdict.KEEP, respond());
         assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
         assertThat(waiter).isNotDone();
 
@@ -372,13 +372,13 @@ class WaitingTest {
         ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> waiter =
                 Duplicates.claim(idempotence, call, POLICY, ChronoUnit.FOREVER.getDuration());
-        execution.finish(Verdict.KEEP, answer());
+        execution.finish(Verdict.KEEP, respond());
         assertReplays(waiter);
     }
 
     @Test
-    @DisplayName("P4, T14: who waits is not told the answer of a late owner, which is nowhere recorded")
-    void theAnswerOfALateOwnerIsNotTold() {
+    @DisplayName("P4, T14: who waits is not told the response of a late owner, which is nowhere recorded")
+    void theResponseOfALateOwnerIsNotTold() {
         IdempotencePolicy shortLease = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(500))
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
@@ -398,7 +398,7 @@ class WaitingTest {
 
         late.finish(Verdict.KEEP, StoredResult.value(new byte[] {1}));
         assertThat(waiter).isNotDone();
-        ((Decision.Run) heir.get()).execution().finish(Verdict.KEEP, answer());
+        ((Decision.Run) heir.get()).execution().finish(Verdict.KEEP, respond());
 
         assertReplays(waiter);
     }

@@ -21,7 +21,7 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
-/** A Feign client whose HTTP client answers at once: what is left is Feign, and the client half. */
+/** A Feign client whose HTTP client responds at once: what is left is Feign, and the client half. */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -80,7 +80,7 @@ public class ServerBenchmark {
         return run(call(counter.id()), policy);
     }
 
-    /** A later request: the claim finds the answer. */
+    /** A later request: the claim finds the response. */
     @Benchmark
     public Decision replay() {
         return idempotence.engine().claim(known, policy);

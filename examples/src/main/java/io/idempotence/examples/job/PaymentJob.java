@@ -19,7 +19,7 @@ import org.slf4j.LoggerFactory;
  * Pays the orders of a book, each once. It may be killed at any moment and started again.
  *
  * <p>Killed before the ID is in the book: nothing was sent. Killed after that: the next run sends the same call under the same
- * ID, and the provider answers with the payment that was made, or makes it now.
+ * ID, and the provider responds with the payment that was made, or makes it now.
  */
 public final class PaymentJob {
     private static final Logger LOG = LoggerFactory.getLogger(PaymentJob.class);

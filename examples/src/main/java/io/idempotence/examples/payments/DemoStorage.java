@@ -57,7 +57,7 @@ final class DemoStorage implements AutoCloseable {
     /**
      * A Redis that is there already.
      *
-     * @throws DemoStorageException if the address is wrong or nobody answers there
+     * @throws DemoStorageException if the address is wrong or nothing responds there
      */
     static DemoStorage redis(String address) {
         return checked(

@@ -56,7 +56,7 @@ final class PaymentRun implements AutoCloseable {
     private final ExecutorService consumers = Executors.newFixedThreadPool(CONCURRENCY);
 
     private final ConcurrentHistogram micros = new ConcurrentHistogram(3);
-    private final Queue<Payment> answers = new ConcurrentLinkedQueue<>();
+    private final Queue<Payment> responses = new ConcurrentLinkedQueue<>();
     /** Orders whose consumer knows nothing, with the ID to ask again with, if there is one. */
     private final ConcurrentMap<Integer, Optional<IdempotenceId>> unknown = new ConcurrentHashMap<>();
 
@@ -113,7 +113,7 @@ final class PaymentRun implements AutoCloseable {
                 calls,
                 network.requests(),
                 ledger.payments(),
-                List.copyOf(answers),
+                List.copyOf(responses),
                 unknownOutcomes,
                 unknown.size(),
                 percentile(50),
@@ -151,7 +151,7 @@ final class PaymentRun implements AutoCloseable {
 
     private void pay(int order) {
         try {
-            answers.add(client.pay(new PaymentOrder(order, 100L + order)));
+            responses.add(client.pay(new PaymentOrder(order, 100L + order)));
         } catch (FeignOutcomeUnknownException e) {
             // What a consumer would store with its order.
             unknown.put(order, Optional.of(e.id()));

@@ -26,7 +26,7 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "payments",
         sortOptions = false,
-        description = "Pays orders over a network that loses answers: first with a plain retry, then with the pair.")
+        description = "Pays orders over a network that loses responses: first with a plain retry, then with the pair.")
 public final class PaymentsDemo implements Callable<Integer> {
     private static final int WARM_UP_CALLS = 200;
     private static final int MAX_CALLS = 100_000;
@@ -115,7 +115,7 @@ public final class PaymentsDemo implements Callable<Integer> {
         out.printf(
                 "%d providers; with the pair they remember IDs in %s.%n", PaymentRun.PROVIDERS, opened.description());
         out.printf(
-                "A call makes up to %d attempts, each waits %d ms for its answer.%n",
+                "A call makes up to %d attempts, each waits %d ms for its response.%n",
                 PaymentClients.MAX_ATTEMPTS, PaymentClients.READ_TIMEOUT.toMillis());
         out.printf(
                 "The network spoils %d of 100 requests: %s.%n%n",
@@ -129,8 +129,8 @@ public final class PaymentsDemo implements Callable<Integer> {
         out.println();
         out.println(Report.table(plain, pair));
         out.println(Report.explanation(plain, pair));
-        if (pair.unsettled() > 0 || pair.wrongAnswers() > 0) {
-            out.printf("never settled: %d, answered wrongly: %d%n", pair.unsettled(), pair.wrongAnswers());
+        if (pair.unsettled() > 0 || pair.wrongResponses() > 0) {
+            out.printf("never settled: %d, wrong responses: %d%n", pair.unsettled(), pair.wrongResponses());
         }
         out.println(Report.lastLine(pair));
         return pair.isFlawless() ? 0 : 1;

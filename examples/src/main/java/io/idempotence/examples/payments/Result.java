@@ -17,7 +17,7 @@ import java.util.Set;
  * @param lostPayments orders without any entry
  * @param unknownOutcomes calls that ended without telling their consumer whether the payment was made
  * @param unsettled orders whose consumer knows no more at the end, when the pair has asked again; of a plain retry, all unknown ones
- * @param wrongAnswers answers that name a payment which the ledger does not have for that order
+ * @param wrongResponses responses that name a payment which the ledger does not have for that order
  * @param p50 half of all calls took no longer
  * @param p99 99 of 100 calls took no longer
  */
@@ -30,7 +30,7 @@ record Result(
         int lostPayments,
         int unknownOutcomes,
         int unsettled,
-        int wrongAnswers,
+        int wrongResponses,
         Duration p50,
         Duration p99) {
 
@@ -40,7 +40,7 @@ record Result(
             int calls,
             int httpAttempts,
             List<Payment> ledger,
-            List<Payment> answers,
+            List<Payment> responses,
             int unknownOutcomes,
             int unsettled,
             Duration p50,
@@ -48,8 +48,9 @@ record Result(
         Set<Integer> paid = new HashSet<>();
         ledger.forEach(payment -> paid.add(payment.order()));
         Set<Payment> entries = Set.copyOf(ledger);
-        int wrong = (int)
-                answers.stream().filter(answer -> !entries.contains(answer)).count();
+        int wrong = (int) responses.stream()
+                .filter(response -> !entries.contains(response))
+                .count();
         return new Result(
                 mode,
                 calls,
@@ -66,6 +67,6 @@ record Result(
 
     /** Whether every order was paid exactly once and its consumer was told so. */
     boolean isFlawless() {
-        return doublePayments == 0 && lostPayments == 0 && unsettled == 0 && wrongAnswers == 0;
+        return doublePayments == 0 && lostPayments == 0 && unsettled == 0 && wrongResponses == 0;
     }
 }

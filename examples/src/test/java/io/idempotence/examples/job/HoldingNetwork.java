@@ -22,7 +22,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Carries requests to the provider, except that it holds those about one order, or their answers, until it is told to let
+ * Carries requests to the provider, except that it holds those about one order, or their responses, until it is told to let
  * everything pass.
  */
 final class HoldingNetwork implements AutoCloseable {
@@ -43,8 +43,8 @@ final class HoldingNetwork implements AutoCloseable {
     enum Where {
         /** The provider does not see the request: it pays nothing. */
         REQUEST,
-        /** The provider has paid; the consumer does not see the answer. */
-        ANSWER
+        /** The provider has paid; the consumer does not see the response. */
+        RESPONSE
     }
 
     HoldingNetwork(int heldOrder, Where where, int providerPort) throws IOException {
@@ -88,16 +88,16 @@ final class HoldingNetwork implements AutoCloseable {
                 hold();
                 return;
             }
-            HttpResponse<byte[]> answer = send(exchange, body);
+            HttpResponse<byte[]> response = send(exchange, body);
             if (held) {
                 hold();
                 return;
             }
-            CARRIED.forEach(name -> answer.headers()
+            CARRIED.forEach(name -> response.headers()
                     .firstValue(name)
                     .ifPresent(value -> exchange.getResponseHeaders().set(name, value)));
-            exchange.sendResponseHeaders(answer.statusCode(), answer.body().length);
-            exchange.getResponseBody().write(answer.body());
+            exchange.sendResponseHeaders(response.statusCode(), response.body().length);
+            exchange.getResponseBody().write(response.body());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

@@ -70,7 +70,7 @@ class PaymentJobTest {
             } finally {
                 killed.destroyForcibly().waitFor();
             }
-            assertThat(paidOrders()).containsExactlyElementsOf(where == Where.ANSWER ? List.of(1, 2) : List.of(1));
+            assertThat(paidOrders()).containsExactlyElementsOf(where == Where.RESPONSE ? List.of(1, 2) : List.of(1));
             assertThat(lines("paid")).containsExactly("paid 1 1");
             assertThat(lines("sends 2")).hasSize(1);
 

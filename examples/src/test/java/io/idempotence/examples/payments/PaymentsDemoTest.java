@@ -69,7 +69,7 @@ class PaymentsDemoTest {
     }
 
     @Test
-    void anotherRedisThatNobodyAnswersAtIsAnError() throws IOException {
+    void anotherRedisThatNobodyRespondsAtIsAnError() throws IOException {
         int port;
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
             port = taken.getLocalPort();

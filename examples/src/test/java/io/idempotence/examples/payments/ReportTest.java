@@ -27,9 +27,9 @@ class ReportTest {
     }
 
     @Test
-    void answerThatIsNotInTheLedgerIsWrong() {
+    void responseThatIsNotInTheLedgerIsWrong() {
         Result result = result(Mode.PAIR, List.of(FIRST, SECOND), List.of(FIRST, AGAIN), 0, 0);
-        assertThat(result.wrongAnswers()).isEqualTo(1);
+        assertThat(result.wrongResponses()).isEqualTo(1);
         assertThat(result.isFlawless()).isFalse();
     }
 
@@ -93,8 +93,8 @@ class ReportTest {
                 .replace(System.lineSeparator(), "\n");
     }
 
-    private static Result result(Mode mode, List<Payment> ledger, List<Payment> answers, int unknown, int unsettled) {
+    private static Result result(Mode mode, List<Payment> ledger, List<Payment> responses, int unknown, int unsettled) {
         return Result.of(
-                mode, 2, 3, ledger, answers, unknown, unsettled, Duration.ofMillis(12), Duration.ofMillis(1234));
+                mode, 2, 3, ledger, responses, unknown, unsettled, Duration.ofMillis(12), Duration.ofMillis(1234));
     }
 }

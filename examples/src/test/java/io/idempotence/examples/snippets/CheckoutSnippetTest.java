@@ -28,55 +28,55 @@ class CheckoutSnippetTest {
     private static final IdempotenceId FORM = IdempotenceId.of("form-7");
     private static final int LOST = 0;
 
-    private final Queue<Answer> answers = new ArrayDeque<>();
+    private final Queue<Reply> responses = new ArrayDeque<>();
     private final List<String> ids = new ArrayList<>();
     private final CheckoutSnippet checkout = new CheckoutSnippet(IdempotentFeign.install(
                     Feign.builder()
-                            .client(this::answer)
+                            .client(this::respond)
                             .encoder(new JacksonEncoder())
                             .decoder(new JacksonDecoder()),
                     IdempotenceClientConfig.builder().maxAttempts(1).build())
             .target(CheckoutSnippet.Payments.class, "https://payments.example"));
 
-    private record Answer(int status, String body) {}
+    private record Reply(int status, String body) {}
 
-    private Response answer(Request request, Request.Options options) throws IOException {
+    private Response respond(Request request, Request.Options options) throws IOException {
         ids.addAll(request.headers().getOrDefault("Idempotency-Key", List.of()));
-        Answer answer = answers.remove();
-        if (answer.status == LOST) {
+        Reply response = responses.remove();
+        if (response.status == LOST) {
             throw new SocketTimeoutException("read timed out");
         }
         return Response.builder()
-                .status(answer.status)
-                .headers(Map.of("Content-Length", List.of("" + answer.body.length())))
-                .body(answer.body, StandardCharsets.UTF_8)
+                .status(response.status)
+                .headers(Map.of("Content-Length", List.of("" + response.body.length())))
+                .body(response.body, StandardCharsets.UTF_8)
                 .request(request)
                 .build();
     }
 
-    private void answers(int status, String body) {
-        answers.add(new Answer(status, body));
+    private void responds(int status, String body) {
+        responses.add(new Reply(status, body));
     }
 
     @Test
-    void lostAnswerIsNotKnownUntilOneIsFound() {
-        answers(LOST, "");
+    void lostResponseIsNotKnownUntilOneIsFound() {
+        responds(LOST, "");
         assertThat(checkout.pay(ORDER, FORM)).startsWith("We do not know yet");
-        answers(200, "[]");
+        responds(200, "[]");
         assertThat(checkout.look(ORDER)).startsWith("We still do not know");
-        answers(200, "[{\"number\": 1, \"order\": 7}]");
+        responds(200, "[{\"number\": 1, \"order\": 7}]");
         assertThat(checkout.look(ORDER)).isEqualTo("Paid: payment 1");
     }
 
     @Test
-    void secondClickIsTheSameCallAndStaysUnknownWhateverALoginAnswers() {
-        answers(LOST, "");
+    void secondClickIsTheSameCallAndStaysUnknownWhateverALoginReturns() {
+        responds(LOST, "");
         checkout.pay(ORDER, FORM);
-        answers(401, "");
+        responds(401, "");
         assertThat(checkout.pay(ORDER, FORM)).startsWith("We still do not know");
-        answers(503, "");
+        responds(503, "");
         assertThat(checkout.sendAgain(ORDER)).startsWith("We still do not know");
-        answers(201, "{\"number\": 1, \"order\": 7}");
+        responds(201, "{\"number\": 1, \"order\": 7}");
         assertThat(checkout.sendAgain(ORDER)).isEqualTo("Paid: payment 1");
         assertThat(new HashSet<>(ids)).containsExactly("\"form-7\"");
         assertThat(ids).hasSize(4);
@@ -84,11 +84,11 @@ class CheckoutSnippetTest {
 
     @Test
     void providersOwnNoIsTold() {
-        answers(422, "");
+        responds(422, "");
         assertThat(checkout.pay(ORDER, FORM)).isEqualTo("Your payment was declined.");
-        answers(LOST, "");
+        responds(LOST, "");
         checkout.pay(ORDER, FORM);
-        answers(422, "");
+        responds(422, "");
         assertThat(checkout.sendAgain(ORDER)).isEqualTo("Your payment was declined.");
     }
 }

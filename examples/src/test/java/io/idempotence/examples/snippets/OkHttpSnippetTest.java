@@ -25,25 +25,25 @@ class OkHttpSnippetTest {
     private static final String ORDER = "{\"order\": 7}";
     private static final String PAYMENT = "{\"number\": 1}";
 
-    private final Queue<Answer> answers = new ConcurrentLinkedQueue<>();
+    private final Queue<Reply> responses = new ConcurrentLinkedQueue<>();
     private final List<String> ids = new CopyOnWriteArrayList<>();
     private HttpServer provider;
     private OkHttpSnippet consumer;
 
-    /** @param length that the head says; negative: there is no answer at all */
-    private record Answer(int status, String body, int length) {
-        static final Answer LOST = new Answer(0, "", -1);
-        static final Answer CUT = new Answer(200, PAYMENT, 1000);
+    /** @param length that the head says; negative: there is no response at all */
+    private record Reply(int status, String body, int length) {
+        static final Reply LOST = new Reply(0, "", -1);
+        static final Reply CUT = new Reply(200, PAYMENT, 1000);
 
-        static Answer of(int status, String body) {
-            return new Answer(status, body, body.length());
+        static Reply of(int status, String body) {
+            return new Reply(status, body, body.length());
         }
     }
 
     @BeforeEach
     void starts() throws IOException {
         provider = HttpServer.create(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0);
-        provider.createContext("/", this::answer);
+        provider.createContext("/", this::respond);
         provider.start();
         consumer = new OkHttpSnippet("http://127.0.0.1:" + provider.getAddress().getPort() + "/payments");
     }
@@ -53,29 +53,29 @@ class OkHttpSnippetTest {
         provider.stop(0);
     }
 
-    private void answer(HttpExchange exchange) throws IOException {
+    private void respond(HttpExchange exchange) throws IOException {
         try (exchange) {
             ids.add(exchange.getRequestHeaders().getFirst("Idempotency-Key"));
             exchange.getRequestBody().readAllBytes();
-            Answer answer = answers.remove();
-            if (answer.length >= 0) {
+            Reply response = responses.remove();
+            if (response.length >= 0) {
                 // OkHttp sends again by itself what is lost on a connection that was kept.
                 exchange.getResponseHeaders().set("Connection", "close");
-                exchange.sendResponseHeaders(answer.status, answer.length);
-                exchange.getResponseBody().write(answer.body.getBytes(StandardCharsets.UTF_8));
-                // Else, on JDK 25, the head of an answer that is cut may not leave.
+                exchange.sendResponseHeaders(response.status, response.length);
+                exchange.getResponseBody().write(response.body.getBytes(StandardCharsets.UTF_8));
+                // Else, on JDK 25, the head of a response that is cut may not leave.
                 exchange.getResponseBody().flush();
             }
         }
     }
 
-    private void answers(Answer... next) {
-        answers.addAll(List.of(next));
+    private void responds(Reply... next) {
+        responses.addAll(List.of(next));
     }
 
     @Test
     void providersOwnNoIsNoPayment() throws IOException {
-        answers(Answer.of(422, "no money"));
+        responds(Reply.of(422, "no money"));
         consumer.pay(ORDER);
         assertThat(consumer.endOf(ORDER)).hasValue("declined: no money");
         assertThat(ids).hasSize(1);
@@ -84,8 +84,8 @@ class OkHttpSnippetTest {
     @ParameterizedTest
     @ValueSource(ints = {401, 404, 503})
     void otherErrorIsNeitherAPaymentNorANo(int status) throws IOException {
-        Answer error = Answer.of(status, "no payment");
-        answers(error, error, error);
+        Reply error = Reply.of(status, "no payment");
+        responds(error, error, error);
         assertThatThrownBy(() -> consumer.pay(ORDER)).isInstanceOf(IOException.class);
         assertThat(consumer.endOf(ORDER)).isEmpty();
         assertPaidUnderTheSameId();
@@ -93,7 +93,7 @@ class OkHttpSnippetTest {
 
     @Test
     void bodyThatBreaksOffIsAskedForAgainUnderTheSameId() throws IOException {
-        answers(Answer.CUT);
+        responds(Reply.CUT);
         assertThatThrownBy(() -> consumer.pay(ORDER))
                 .isInstanceOf(IOException.class)
                 .isNotInstanceOf(OkHttpOutcomeUnknownException.class);
@@ -102,16 +102,16 @@ class OkHttpSnippetTest {
     }
 
     @Test
-    void lostAnswerIsAskedForAgainUnderTheSameId() throws IOException {
-        answers(Answer.LOST, Answer.LOST, Answer.LOST);
+    void lostResponseIsAskedForAgainUnderTheSameId() throws IOException {
+        responds(Reply.LOST, Reply.LOST, Reply.LOST);
         assertThatThrownBy(() -> consumer.pay(ORDER)).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(consumer.endOf(ORDER)).isEmpty();
         assertPaidUnderTheSameId();
     }
 
     private void assertPaidUnderTheSameId() throws IOException {
-        answers.clear();
-        answers(Answer.of(201, PAYMENT));
+        responses.clear();
+        responds(Reply.of(201, PAYMENT));
         consumer.pay(ORDER);
         assertThat(consumer.endOf(ORDER)).hasValue("paid: " + PAYMENT);
         assertThat(ids).hasSizeGreaterThan(1).containsOnly(ids.get(0));

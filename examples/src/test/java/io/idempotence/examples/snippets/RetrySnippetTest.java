@@ -54,7 +54,7 @@ class RetrySnippetTest {
     void starts() throws IOException {
         provider = HttpServer.create(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0);
         provider.setExecutor(threads);
-        provider.createContext("/", this::answer);
+        provider.createContext("/", this::respond);
         provider.start();
     }
 
@@ -65,8 +65,8 @@ class RetrySnippetTest {
         threads.shutdownNow();
     }
 
-    /** The first requests are taken and not answered, as many as are held. */
-    private void answer(HttpExchange exchange) throws IOException {
+    /** The first requests are taken and get no response, as many as are held. */
+    private void respond(HttpExchange exchange) throws IOException {
         try (exchange) {
             exchange.getRequestBody().readAllBytes();
             ids.add(exchange.getRequestHeaders().getFirst("Idempotency-Key"));
@@ -121,7 +121,7 @@ class RetrySnippetTest {
     }
 
     @Test
-    void callThatNeverGotAnAnswerHasItsIdInTheBook() throws Exception {
+    void callThatNeverGotAResponseHasItsIdInTheBook() throws Exception {
         held.set(3);
         RetrySnippet snippet = retrying();
         assertThatThrownBy(() -> snippet.pay(ORDER)).isInstanceOf(TimeoutException.class);

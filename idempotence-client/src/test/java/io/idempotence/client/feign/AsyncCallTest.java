@@ -126,7 +126,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void everyAttemptCarriesTheSameIdAndItsNumber() throws Exception {
-        server.answer(Reply.status(503), Reply.status(500));
+        server.respond(Reply.status(503), Reply.status(500));
         assertThat(get(async().create("x"))).isEqualTo("ok");
         assertThat(server.ids()).hasSize(3);
         assertThat(new HashSet<>(server.ids())).hasSize(1);
@@ -136,8 +136,8 @@ class AsyncCallTest extends FeignTestBase {
     }
 
     @Test
-    void readTimeoutThenStoredAnswer() throws Exception {
-        server.answer(Reply.hang(), Reply.ok("stored").header("Idempotent-Replayed", "true"));
+    void readTimeoutThenStoredResponse() throws Exception {
+        server.respond(Reply.hang(), Reply.ok("stored").header("Idempotent-Replayed", "true"));
         assertThat(get(async(fast().build(), b -> b.options(readTimeout(300))).tick()))
                 .isEqualTo("stored");
         assertEnd(REPLAYED, 2);
@@ -145,7 +145,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void executionInProgressIsPolledWithinTheAttempt() throws Exception {
-        server.answer(
+        server.respond(
                 Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
                 Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"));
         assertThat(get(async().create("x"))).isEqualTo("ok");
@@ -166,9 +166,9 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void usualExceptionsAndRefusalsComeInTheFuture() {
-        server.answer(Reply.status(404));
+        server.respond(Reply.status(404));
         assertThat(failure(async().create("x"))).isInstanceOf(FeignException.NotFound.class);
-        server.answer(Reply.refusal("key-reused", 422));
+        server.respond(Reply.refusal("key-reused", 422));
         assertThat(failure(async().create("x"))).isInstanceOf(FeignRequestRefusedException.class);
         AsyncOrders brokenEncoder = async(
                 fast().build(),
@@ -192,7 +192,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void feignsOwnRetryerDoesNotMultiply() {
-        server.answer(Reply.status(503), Reply.status(503), Reply.status(503), Reply.status(503));
+        server.respond(Reply.status(503), Reply.status(503), Reply.status(503), Reply.status(503));
         AsyncOrders orders = async(fast().build(), b -> b.retryer(new Retryer.Default()));
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(server.requests()).hasSize(3);
@@ -208,12 +208,12 @@ class AsyncCallTest extends FeignTestBase {
             out.countDown();
             return wire;
         };
-        CompletableFuture<String> answer =
+        CompletableFuture<String> response =
                 async(fast().build(), b -> b.client(client)).create("x");
         out.await();
-        assertThat(answer.cancel(true)).isTrue();
+        assertThat(response.cancel(true)).isTrue();
         assertThat(wire).isCancelled();
-        assertThatThrownBy(() -> get(answer)).isInstanceOf(CancellationException.class);
+        assertThatThrownBy(() -> get(response)).isInstanceOf(CancellationException.class);
         assertThat(sent).hasValue(1);
         // The operation may have been carried out, so the listener hears that nothing is certain.
         assertEnd(UNKNOWN, 1);
@@ -226,7 +226,7 @@ class AsyncCallTest extends FeignTestBase {
         CountDownLatch free = new CountDownLatch(1);
         CountDownLatch asked = new CountDownLatch(1);
         try {
-            server.answer(Reply.status(503));
+            server.respond(Reply.status(503));
             AsyncOrders orders = async(
                     fast().executor(attempt -> oneThread.execute(() -> {
                                 asked.countDown();
@@ -239,9 +239,9 @@ class AsyncCallTest extends FeignTestBase {
                             }))
                             .build(),
                     b -> b);
-            CompletableFuture<String> answer = orders.create("x");
+            CompletableFuture<String> response = orders.create("x");
             asked.await();
-            answer.cancel(false);
+            response.cancel(false);
             free.countDown();
             oneThread.submit(() -> {}).get();
             assertThat(server.requests()).hasSize(1);
@@ -252,7 +252,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void callersOwnTimeoutStopsTheRetries() throws Exception {
-        server.answer(Reply.hang());
+        server.respond(Reply.hang());
         AsyncOrders orders = async(
                 fast().listener(event -> {
                             events.add(event);
@@ -260,8 +260,8 @@ class AsyncCallTest extends FeignTestBase {
                         })
                         .build(),
                 b -> b);
-        CompletableFuture<String> answer = orders.create("x").orTimeout(200, TimeUnit.MILLISECONDS);
-        assertThat(failure(answer)).isInstanceOf(TimeoutException.class);
+        CompletableFuture<String> response = orders.create("x").orTimeout(200, TimeUnit.MILLISECONDS);
+        assertThat(failure(response)).isInstanceOf(TimeoutException.class);
         // Whoever waits for a future is woken before those who are told of its end.
         assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
         assertEnd(UNKNOWN, 1);
@@ -269,7 +269,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void rejectedLaterAttemptEndsTheCallAsIfAttemptsWereOver() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         AsyncOrders rejected = async(
                 fast().executor(attempt -> {
                             throw new RejectedExecutionException("full");
@@ -283,7 +283,7 @@ class AsyncCallTest extends FeignTestBase {
     /** The JVM has one thread for all timers, and a listener or a caller may block. */
     @Test
     void rejectedLaterAttemptDoesNotEndInTheThreadOfTheTimers() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         AtomicReference<String> thread = new AtomicReference<>();
         AsyncOrders rejected = async(
                 fast().listener(event -> thread.set(Thread.currentThread().getName()))
@@ -298,7 +298,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void attemptWhosePollIsRejectedIsTold() {
-        server.answer(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"));
+        server.respond(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"));
         AsyncOrders rejected = async(
                 fast().executor(attempt -> {
                             throw new RejectedExecutionException("full");
@@ -323,16 +323,16 @@ class AsyncCallTest extends FeignTestBase {
                         })
                         .build(),
                 b -> b.client(wire));
-        CompletableFuture<String> answer = orders.create("x");
+        CompletableFuture<String> response = orders.create("x");
         wire.fail(0, new SocketTimeoutException("read timed out"));
-        assertThat(failure(answer)).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat(failure(response)).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(events.get(0).id()).isPresent();
     }
 
     @Test
     void laterAttemptThatItsExecutorDropsEndsWithTheDeadline() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         AsyncOrders orders = async(
                 fast().deadline(Duration.ofMillis(300)).executor(attempt -> {}).build(), b -> b);
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
@@ -341,7 +341,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void laterAttemptThatItsExecutorBeginsTooLateIsNotSent() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         Duration deadline = Duration.ofMillis(300);
         Executor late = CompletableFuture.delayedExecutor(deadline.toMillis(), TimeUnit.MILLISECONDS);
         AsyncOrders orders = async(fast().deadline(deadline).executor(late).build(), b -> b);
@@ -369,10 +369,10 @@ class AsyncCallTest extends FeignTestBase {
     }
 
     @Test
-    void answerThatNeverEndsLeavesTheCallUnknownWhenTheDeadlineIsOver() {
+    void responseThatNeverEndsLeavesTheCallUnknownWhenTheDeadlineIsOver() {
         Wire wire = new Wire();
         AsyncOrders orders = async(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
-        CompletableFuture<String> answer = orders.create("x");
+        CompletableFuture<String> response = orders.create("x");
         InputStream endless = new InputStream() {
             @Override
             public int read() throws IOException {
@@ -392,7 +392,7 @@ class AsyncCallTest extends FeignTestBase {
                         .request(Request.create(Request.HttpMethod.POST, "/orders", Map.of(), null, null, null))
                         .body(endless, null)
                         .build()));
-        assertThat(failure(answer)).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat(failure(response)).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         ended.countDown();
     }
@@ -410,7 +410,7 @@ class AsyncCallTest extends FeignTestBase {
 
     /** A socket does not heed the interrupt that comes of it. */
     @Test
-    void answerThatComesAfterTheCallWasCancelledIsClosed() throws Exception {
+    void responseThatComesAfterTheCallWasCancelledIsClosed() throws Exception {
         CountDownLatch out = new CountDownLatch(1);
         CountDownLatch cancelled = new CountDownLatch(1);
         CountDownLatch closed = new CountDownLatch(1);
@@ -429,11 +429,11 @@ class AsyncCallTest extends FeignTestBase {
                     .body(new ClosingBody(response.body(), closed::countDown))
                     .build();
         };
-        CompletableFuture<String> answer = async(
+        CompletableFuture<String> response = async(
                         fast().build(), b -> b.client(new AsyncClient.Default<>(deaf, threads)))
                 .create("x");
         out.await();
-        answer.cancel(true);
+        response.cancel(true);
         cancelled.countDown();
         assertThat(closed.await(30, TimeUnit.SECONDS)).isTrue();
     }
@@ -465,7 +465,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void laterRequestOfFeignsOwnRetryerIsNoneOutsideOfTheCall() throws Exception {
-        server.answer(Reply.status(503).header("Retry-After", "0"));
+        server.respond(Reply.status(503).header("Retry-After", "0"));
         AsyncOrders orders = async(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 2)));
         assertThat(get(orders.list())).isEqualTo("ok");
         assertThat(server.requests()).hasSize(2);
@@ -497,21 +497,22 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void scopeHoldsForLaterAttemptsOnOtherThreads() throws Exception {
-        server.answer(Reply.status(503), Reply.status(503));
-        CompletableFuture<String> answer = IdempotenceScope.with(IdempotenceId.of("job-1"), () -> async().create("x"));
-        assertThat(get(answer)).isEqualTo("ok");
+        server.respond(Reply.status(503), Reply.status(503));
+        CompletableFuture<String> response =
+                IdempotenceScope.with(IdempotenceId.of("job-1"), () -> async().create("x"));
+        assertThat(get(response)).isEqualTo("ok");
         assertThat(server.ids()).containsOnly("\"job-1\"").hasSize(3);
     }
 
-    /** Answers as its test says, and when. */
+    /** Responds as its test says, and when. */
     private static final class Wire implements AsyncClient<Object> {
         final List<CompletableFuture<Response>> requests = new CopyOnWriteArrayList<>();
 
         @Override
         public CompletableFuture<Response> execute(Request request, Request.Options options, Optional<Object> context) {
-            CompletableFuture<Response> answer = new CompletableFuture<>();
-            requests.add(answer);
-            return answer;
+            CompletableFuture<Response> response = new CompletableFuture<>();
+            requests.add(response);
+            return response;
         }
 
         void fail(int request, IOException failure) {
@@ -566,9 +567,9 @@ class AsyncCallTest extends FeignTestBase {
         });
     }
 
-    /** The answer came when its caller did not wait for it any more. */
+    /** The response came when its caller did not wait for it any more. */
     @Test
-    void callThatWasAnsweredIsNotToldAsOneThatWasNotCarriedOut() throws Exception {
+    void callWithAResponseIsNotReportedAsOneThatWasNotExecuted() throws Exception {
         AtomicInteger requests = new AtomicInteger();
         AsyncClient<Object> sockets = new AsyncClient.Default<>(new Client.Default(null, null), threads);
         AsyncOrders orders = async(
@@ -585,7 +586,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void plainReturnTypesAndDefaultMethodsWorkAsWell() throws Exception {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         assertThat(async().now("x")).isEqualTo("ok");
         assertThat(server.ids()).hasSize(2);
         assertThat(new HashSet<>(server.ids())).hasSize(1);
@@ -595,14 +596,14 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void getCarriesNoIdAndIsNotRetried() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         assertThat(failure(async().list())).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(server.ids()).containsExactly("");
     }
 
     @Test
-    void responseReturnTypeGetsTheLastAnswer() throws Exception {
-        server.answer(Reply.status(503), Reply.ok("body"));
+    void responseReturnTypeGetsTheLastResponse() throws Exception {
+        server.respond(Reply.status(503), Reply.ok("body"));
         try (Response response = get(async().raw("x"))) {
             assertThat(response.status()).isEqualTo(200);
         }
@@ -611,7 +612,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void deadlineEndsTheAttempts() {
-        IntStream.range(0, 100).forEach(i -> server.answer(Reply.status(503)));
+        IntStream.range(0, 100).forEach(i -> server.respond(Reply.status(503)));
         IdempotenceClientConfig config = fast().maxAttempts(100)
                 .waitBound(Duration.ofMillis(100))
                 .maxWait(Duration.ofMillis(100))
@@ -626,18 +627,18 @@ class AsyncCallTest extends FeignTestBase {
     void builderWithoutClientGetsOne() throws Exception {
         AsyncOrders orders = IdempotentFeign.install(AsyncFeign.builder(), fast().build())
                 .target(new HardCodedTarget<>(AsyncOrders.class, "orders", server.url()));
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         assertThat(get(orders.create("x"))).isEqualTo("ok");
         assertThat(new HashSet<>(server.ids())).hasSize(1);
     }
 
     @Test
     void twoHundredConcurrentCallsHaveTwoHundredIds() {
-        IntStream.range(0, 50).forEach(i -> server.answer(Reply.status(503)));
+        IntStream.range(0, 50).forEach(i -> server.respond(Reply.status(503)));
         AsyncOrders orders = async(fast().maxAttempts(100).build(), b -> b);
-        List<CompletableFuture<String>> answers =
+        List<CompletableFuture<String>> responses =
                 IntStream.range(0, 200).mapToObj(i -> orders.create("x" + i)).toList();
-        answers.forEach(CompletableFuture::join);
+        responses.forEach(CompletableFuture::join);
         assertThat(new HashSet<>(server.ids())).hasSize(200);
         assertThat(events).hasSize(200);
     }
@@ -666,7 +667,7 @@ class AsyncCallTest extends FeignTestBase {
                         .build(),
                 b -> b);
         assertThatThrownBy(() -> orders.create("x")
-                        .thenApply(answer -> {
+                        .thenApply(response -> {
                             throw new IllegalArgumentException("callback");
                         })
                         .join())
@@ -699,7 +700,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void futureInDoubtWhoseNextRunALayerRefusesEndsInTheUnknown() {
-        server.answer(Reply.status(504), Reply.status(404));
+        server.respond(Reply.status(504), Reply.status(404));
         AsyncOrders orders =
                 async(fast().maxAttempts(1).build(), b -> b.invocationHandlerFactory(runsOnceAndRefusesTheSecondRun()));
         assertThat(failure(orders.create("x")))
@@ -748,7 +749,7 @@ class AsyncCallTest extends FeignTestBase {
     /** It was taken for one that waits: the next attempt did not await the one before, which ended in the unknown. */
     @Test
     void futureThatIsATypeArgumentOfTheInheritedInterfaceIsOne() throws Exception {
-        server.answer(Reply.status(503), Reply.status(503));
+        server.respond(Reply.status(503), Reply.status(503));
         Inheriting orders = installed().target(Inheriting.class, server.url());
         assertThat(get(orders.call())).isEqualTo("ok");
         assertThat(server.requests()).hasSize(3);
@@ -758,7 +759,7 @@ class AsyncCallTest extends FeignTestBase {
 
     @Test
     void methodInfoResolverOfTheBuilderDecidesWhatIsAFuture() throws Exception {
-        server.answer(Reply.status(503), Reply.status(503));
+        server.respond(Reply.status(503), Reply.status(503));
         Undeclared orders = installed()
                 .methodInfoResolver((type, method) -> new FutureOfString())
                 .target(Undeclared.class, server.url());

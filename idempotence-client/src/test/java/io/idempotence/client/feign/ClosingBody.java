@@ -6,11 +6,11 @@ import java.io.InputStream;
 import java.io.Reader;
 import java.nio.charset.Charset;
 
-/** The body of an answer that tells when it is let go. */
+/** The body of a response that tells when it is let go. */
 record ClosingBody(Response.Body body, Runnable closed) implements Response.Body {
     @Override
     public Integer length() {
-        // As of an answer in chunks, which Feign does not read ahead.
+        // As of a response in chunks, which Feign does not read ahead.
         return null;
     }
 

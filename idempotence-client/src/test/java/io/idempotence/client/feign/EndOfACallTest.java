@@ -57,7 +57,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Promise P7: every call ends in an answer, a typed refusal, or a typed unknown. */
+/** Promise P7: every call ends in a response, a typed refusal, or a typed unknown. */
 class EndOfACallTest extends FeignTestBase {
     private static final IdempotenceId JOB = IdempotenceId.of("job-1");
 
@@ -148,7 +148,7 @@ class EndOfACallTest extends FeignTestBase {
     static Stream<RuntimeException> exceptionsAfterSending() {
         return Stream.of(
                 new IllegalStateException("Timeout on blocking read for 1000 MILLISECONDS"),
-                new IllegalArgumentException("unexpected header in the answer"),
+                new IllegalArgumentException("unexpected header in the response"),
                 // It was taken for a refusal to send the first time.
                 new RejectedExecutionException("full"),
                 MaxRetriesExceededException.createMaxRetriesExceededException(Retry.ofDefaults("within")));
@@ -219,7 +219,7 @@ class EndOfACallTest extends FeignTestBase {
     /** It did not go there. */
     @Test
     void callThatWasRedirectedToAnotherOriginMayBeMadeAgainInItsScope() {
-        server.answer(Reply.status(307).header("Location", nobody() + "/orders"));
+        server.respond(Reply.status(307).header("Location", nobody() + "/orders"));
         Orders orders = orders();
         IdempotenceScope.with(JOB, () -> {
             assertThatThrownBy(() -> orders.create("x"))
@@ -251,9 +251,9 @@ class EndOfACallTest extends FeignTestBase {
         return catchThrowableOfType(FeignException.class, () -> orders.create("x"));
     }
 
-    /** Carried out, and the answer is there to be read again, by a client that can. */
+    /** Carried out, and the response is there to be read again, by a client that can. */
     @Test
-    void answerThatCouldNotBeDecodedIsAskedForAgainUnderTheIdOfItsException() {
+    void responseThatCouldNotBeDecodedIsAskedForAgainUnderTheIdOfItsException() {
         FeignException unreadable = endOf(orders(
                 fast().build(),
                 b -> b.decoder((response, type) -> {
@@ -270,7 +270,7 @@ class EndOfACallTest extends FeignTestBase {
     @ParameterizedTest
     @ValueSource(ints = {404, 503, 504})
     void exceptionOfAnErrorStatusTellsTheId(int status) {
-        server.answer(Reply.status(status), Reply.status(status), Reply.status(status));
+        server.respond(Reply.status(status), Reply.status(status), Reply.status(status));
         assertThat(IdempotentFeign.idOf(endOf(orders())))
                 .isPresent()
                 .isEqualTo(events.get(0).id());
@@ -305,7 +305,7 @@ class EndOfACallTest extends FeignTestBase {
     @ParameterizedTest
     @ValueSource(ints = {429, 500})
     void statusThatIsLeftOutOfThoseToRetryIsFinal(int status) {
-        server.answer(Reply.status(status));
+        server.respond(Reply.status(status));
         Orders orders = orders(fast().statuses(418, 503).build());
         assertThatThrownBy(() -> orders.create("x"))
                 .isInstanceOf(FeignException.class)
@@ -317,7 +317,7 @@ class EndOfACallTest extends FeignTestBase {
     @ParameterizedTest
     @ValueSource(ints = {502, 504, 520, 524, 598})
     void errorOfAGatewayIsInDoubtAlsoIfItIsNotRetried(int status) {
-        server.answer(Reply.status(status));
+        server.respond(Reply.status(status));
         Orders orders = orders(fast().statuses(418, 503).build());
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1, 1);
@@ -325,7 +325,7 @@ class EndOfACallTest extends FeignTestBase {
 
     @Test
     void errorOfAGatewaySettlesNoEarlierDoubt() {
-        server.answer(Reply.ok("lost"), Reply.status(520));
+        server.respond(Reply.ok("lost"), Reply.status(520));
         Orders orders = orders(fast().build(), b -> b.client(losing(new SocketTimeoutException())));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 2, 2);
@@ -333,21 +333,21 @@ class EndOfACallTest extends FeignTestBase {
 
     @Test
     void statusThatIsAddedToThoseToTryAgainIsTriedAgain() {
-        server.answer(Reply.status(418), Reply.status(503));
+        server.respond(Reply.status(418), Reply.status(503));
         assertThat(orders(fast().statuses(418, 503).build()).create("x")).isEqualTo("ok");
         assertEnd(SUCCEEDED, 3, 3);
     }
 
     @Test
     void refusalOfAnUnprotectedCallIsTheUsualException() {
-        server.answer(Reply.refusal("key-missing", 400));
+        server.respond(Reply.refusal("key-missing", 400));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.put("x")).isExactlyInstanceOf(FeignException.BadRequest.class);
     }
 
     @Test
     void refusalUnknownToThisVersionIsFinalByItsStatus() {
-        server.answer(Reply.refusal("from-the-future", 503));
+        server.respond(Reply.refusal("from-the-future", 503));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(server.requests()).hasSize(1);
@@ -375,20 +375,20 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void callerWhoReadsTheAnswerHimselfHasAllTheTimeHeLikes() throws Exception {
-        server.answer(Reply.ok("x".repeat(10_000)).drip(Duration.ofMillis(20)));
+    void callerWhoReadsTheResponseHimselfHasAllTheTimeHeLikes() throws Exception {
+        server.respond(Reply.ok("x".repeat(10_000)).drip(Duration.ofMillis(20)));
         Orders orders = orders(fast().deadline(Duration.ofMillis(500)).build());
         try (Response response = orders.raw("x")) {
             assertThat(response.body().asInputStream().readAllBytes()).hasSize(10_000);
         }
     }
 
-    /** An answer that is not read holds a connection: it goes before the wait, not after it. */
+    /** A response that is not read holds a connection: it goes before the wait, not after it. */
     @ParameterizedTest
     @CsvSource({"503, ''", "409, in-progress"})
-    void anAnswerIsLetGoBeforeTheWait(int status, String refusal) throws Exception {
+    void aResponseIsLetGoBeforeTheWait(int status, String refusal) throws Exception {
         Reply reply = refusal.isEmpty() ? Reply.status(status) : Reply.refusal(refusal, status);
-        server.answer(reply.header("Retry-After", "20").body("not now"));
+        server.respond(reply.header("Retry-After", "20").body("not now"));
         CountDownLatch closed = new CountDownLatch(1);
         Client client = (request, options) -> {
             Response response = sockets.execute(request, options);
@@ -436,7 +436,7 @@ class EndOfACallTest extends FeignTestBase {
                 throw new IllegalStateException(e);
             }
         });
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         Orders orders = orders(fast().retryRegistry(registry).deadline(deadline).build());
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(server.requests()).hasSize(1);
@@ -445,12 +445,12 @@ class EndOfACallTest extends FeignTestBase {
 
     /** A metrics library of the wrong version, say. */
     @Test
-    void errorOfAnEventConsumerOfTheRetryTakesNoAnswerAway() {
+    void errorOfAnEventConsumerOfTheRetryTakesNoResponseAway() {
         RetryRegistry registry = RetryRegistry.ofDefaults();
         registry.retry("orders").getEventPublisher().onSuccess(event -> {
             throw new NoSuchMethodError("consumer");
         });
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         assertThat(orders(fast().retryRegistry(registry).build()).create("x")).isEqualTo("ok");
         assertEnd(SUCCEEDED, 2, 2);
     }
@@ -482,7 +482,7 @@ class EndOfACallTest extends FeignTestBase {
 
     /** What attempts with this read timeout get of a deadline of 30 s, the second one 300 ms after the first. */
     private List<Integer> timeoutsOfTwoAttemptsFor(long readTimeoutMillis) {
-        server.answer(Reply.status(503).header("Retry-After-Ms", "300"));
+        server.respond(Reply.status(503).header("Retry-After-Ms", "300"));
         List<Integer> timeouts = new ArrayList<>();
         Client spy = (request, options) -> {
             timeouts.add(options.readTimeoutMillis());
@@ -494,7 +494,7 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void rawResponseIsRetriedAndTheLastAnswerReturned() throws IOException {
+    void rawResponseIsRetriedAndTheLastResponseReturned() throws IOException {
         AtomicInteger closed = new AtomicInteger();
         Client counting = (request, options) -> {
             Response response = sockets.execute(request, options);
@@ -505,7 +505,7 @@ class EndOfACallTest extends FeignTestBase {
                             .body(new ClosingBody(body, closed::incrementAndGet))
                             .build();
         };
-        server.answer(
+        server.respond(
                 Reply.status(503).body("a"),
                 Reply.status(503).body("b"),
                 Reply.status(503).body("c"));
@@ -522,7 +522,7 @@ class EndOfACallTest extends FeignTestBase {
 
     @Test
     void rawResponseOfAFinalErrorIsReturnedAndDoubtIsNot() {
-        server.answer(Reply.status(404), Reply.ok("lost"), Reply.status(401));
+        server.respond(Reply.status(404), Reply.ok("lost"), Reply.status(401));
         Orders orders = orders();
         try (Response response = orders.raw("x")) {
             assertThat(response.status()).isEqualTo(404);
@@ -569,7 +569,7 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(new HashSet<>(server.ids())).hasSize(1);
     }
 
-    static Stream<List<Reply>> answersThatSettleNothing() {
+    static Stream<List<Reply>> responsesThatSettleNothing() {
         return Stream.of(
                 List.of(Reply.status(503), Reply.status(503), Reply.status(503)),
                 List.of(Reply.status(401)),
@@ -580,16 +580,16 @@ class EndOfACallTest extends FeignTestBase {
 
     /** Asked again about a call that may have been carried out: what does not say what became of it, leaves that as it is. */
     @ParameterizedTest
-    @MethodSource("answersThatSettleNothing")
-    void resumedCallIsAsUnknownAsBeforeUnlessItsAnswerSettlesIt(List<Reply> answers) {
+    @MethodSource("responsesThatSettleNothing")
+    void resumedCallIsAsUnknownAsBeforeUnlessItsResponseSettlesIt(List<Reply> responses) {
         Instant sent = Instant.now().minusSeconds(3600);
-        server.answer(answers.toArray(Reply[]::new));
+        server.respond(responses.toArray(Reply[]::new));
         FeignOutcomeUnknownException unknown = catchThrowableOfType(
                 FeignOutcomeUnknownException.class,
                 () -> IdempotenceScope.resume(JOB, sent, () -> orders().create("x")));
         assertThat(unknown.id()).isEqualTo(JOB);
         assertThat(unknown.firstSentAt()).isEqualTo(sent);
-        assertEnd(UNKNOWN, answers.size(), answers.size());
+        assertEnd(UNKNOWN, responses.size(), responses.size());
     }
 
     @Test
@@ -603,13 +603,13 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void answerOfTheOperationSettlesAResumedCall() {
-        server.answer(Reply.status(400), Reply.status(404).header("Idempotent-Replayed", "true"));
+    void responseOfTheOperationSettlesAResumedCall() {
+        server.respond(Reply.status(400), Reply.status(404).header("Idempotent-Replayed", "true"));
         assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignException.BadRequest.class);
         assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignException.NotFound.class);
-        server.answer(Reply.refusal("result-unavailable", 409));
+        server.respond(Reply.refusal("result-unavailable", 409));
         assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> orders().create("x")))
                 .isInstanceOf(FeignRequestRefusedException.class);
     }
@@ -654,7 +654,7 @@ class EndOfACallTest extends FeignTestBase {
                 })));
     }
 
-    /** What fails on the way, such as a call for a token, could be taken for the operation's own answer. */
+    /** What fails on the way, such as a call for a token, could be taken for the operation's own response. */
     @ParameterizedTest
     @MethodSource("whatKeepsACallFromBeingMade")
     void resumedCallThatThisSideCannotMakeIsAsUnknownAsBefore(UnaryOperator<Feign.Builder> failing) {

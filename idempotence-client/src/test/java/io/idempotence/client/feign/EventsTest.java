@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 class EventsTest extends FeignTestBase {
     @Test
     void oneEventForEachAttemptAndOneForTheCall() {
-        server.answer(
+        server.respond(
                 Reply.status(503).header("Retry-After-Ms", "3"),
                 Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
                 Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
@@ -66,7 +66,7 @@ class EventsTest extends FeignTestBase {
     @Test
     void requestThatTheServerHoldsForAnEarlierAttemptIsATimeOfWaitingAndNoPoll() {
         Duration held = Duration.ofMillis(50);
-        server.answer(Reply.ok("stored")
+        server.respond(Reply.ok("stored")
                 .header("Idempotent-Replayed", "true")
                 .body("x".repeat(50))
                 .drip(held.dividedBy(50)));
@@ -78,7 +78,7 @@ class EventsTest extends FeignTestBase {
     /** The earlier attempt released the ID, so that this one ran: its own time is not one of waiting. */
     @Test
     void timeOfAnAttemptsOwnExecutionIsNotOneOfWaiting() {
-        server.answer(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"), Reply.ok("first"));
+        server.respond(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"), Reply.ok("first"));
         orders().create("x");
         assertThat(attempts.get(0).polls()).isEqualTo(1);
         assertThat(attempts.get(0).waited())
@@ -96,7 +96,7 @@ class EventsTest extends FeignTestBase {
         Orders nobody = refused(fast().maxAttempts(1).build());
         assertThatThrownBy(() -> lost.create("x")).isInstanceOf(FeignException.class);
         assertThatThrownBy(() -> nobody.create("x")).isInstanceOf(FeignException.class);
-        server.answer(
+        server.respond(
                 Reply.ok("ok"),
                 Reply.status(404),
                 Reply.refusal("key-reused", 422),
@@ -119,7 +119,7 @@ class EventsTest extends FeignTestBase {
 
     /** A metrics library of the wrong version, say. */
     @Test
-    void errorOfAListenerTakesNoAnswerAway() {
+    void errorOfAListenerTakesNoResponseAway() {
         Orders orders = orders(fast().listener(event -> {
                     throw new NoSuchMethodError("listener");
                 })
@@ -129,7 +129,7 @@ class EventsTest extends FeignTestBase {
 
     @Test
     void listenerThatThrowsChangesNothing() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         Orders orders = orders(fast().listener(new IdempotenceClientListener() {
                     @Override
                     public void onCall(IdempotenceClientEvent event) {
@@ -151,7 +151,7 @@ class EventsTest extends FeignTestBase {
         MeterRegistry registry = new SimpleMeterRegistry();
         Orders orders =
                 orders(fast().listener(IdempotenceClientMetrics.of(registry)).build());
-        server.answer(
+        server.respond(
                 Reply.status(503),
                 Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
                 Reply.ok("stored").header("Idempotent-Replayed", "true"));
@@ -235,7 +235,7 @@ class EventsTest extends FeignTestBase {
     void crowdThatAnOverloadedServerSentAwayDoesNotComeBackAtOnce() {
         int crowd = 64;
         for (int i = 0; i < crowd; i++) {
-            server.answer(Reply.status(503).header("Retry-After-Ms", "100"));
+            server.respond(Reply.status(503).header("Retry-After-Ms", "100"));
         }
         Orders orders = orders(fast().maxAttempts(10).build());
         ExecutorService threads = Executors.newFixedThreadPool(crowd);

@@ -103,7 +103,7 @@ class InheritedClientTest extends FeignTestBase {
     /** Without an argument there is no array of them to tell a call by. */
     @Test
     void inheritedMethodsWithoutArgumentsKeepTheirIdsOnEveryAttempt() {
-        server.answer(Reply.status(503), Reply.status(500), Reply.ok("ok"), Reply.status(503));
+        server.respond(Reply.status(503), Reply.status(500), Reply.ok("ok"), Reply.status(503));
         Plain plain = client(Plain.class);
         plain.post();
         plain.post();
@@ -114,7 +114,7 @@ class InheritedClientTest extends FeignTestBase {
 
     @Test
     void inheritedDefaultMethodIsNoCallAndItsCallsAre() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         assertThat(client(Protected.class).both()).isEqualTo("okok");
         assertThat(server.ids()).doesNotContain("").hasSize(3);
         assertThat(Set.copyOf(server.ids())).hasSize(2);

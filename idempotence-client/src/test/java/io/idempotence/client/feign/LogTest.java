@@ -51,7 +51,7 @@ class LogTest extends FeignTestBase {
     }
 
     private Throwable endOf(List<Reply> replies) {
-        server.answer(replies.toArray(Reply[]::new));
+        server.respond(replies.toArray(Reply[]::new));
         return catchThrowable(
                 () -> IdempotenceScope.with(ID, () -> orders(silent).create("x")));
     }
@@ -118,7 +118,7 @@ class LogTest extends FeignTestBase {
         String elsewhere = server.url().replace("localhost", "127.0.0.1");
         Orders orders = orders(silent);
         for (int i = 0; i < 2; i++) {
-            server.answer(Reply.status(307).header("Location", elsewhere + "/other"));
+            server.respond(Reply.status(307).header("Location", elsewhere + "/other"));
             IdempotenceScope.with(
                     ID, () -> assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.class));
         }

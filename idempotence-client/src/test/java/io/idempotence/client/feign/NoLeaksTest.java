@@ -18,7 +18,7 @@ class NoLeaksTest extends FeignTestBase {
         Orders orders = target(Feign.builder()
                 .requestInterceptor(new IdempotenceRequestInterceptor(installation))
                 .addCapability(new IdempotenceCapability(installation)));
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         for (int i = 0; i < 500; i++) {
             orders.create("x" + i);
             orders.tick();

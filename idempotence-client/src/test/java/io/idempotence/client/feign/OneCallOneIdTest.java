@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Test;
 class OneCallOneIdTest extends FeignTestBase {
     @Test
     void everyAttemptCarriesTheSameQuotedIdAndItsNumber() {
-        server.answer(Reply.status(503), Reply.status(500), Reply.ok("done"));
+        server.respond(Reply.status(503), Reply.status(500), Reply.ok("done"));
 
         assertThat(orders().create("x")).isEqualTo("done");
 
@@ -72,7 +72,7 @@ class OneCallOneIdTest extends FeignTestBase {
     @Test
     void bracesAndQuotesInAnIdAreNoTemplateExpressions() {
         Orders orders = orders();
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         IdempotenceScope.with(IdempotenceId.of("a{b}\"c"), () -> orders.create("x"));
         assertThat(server.ids()).containsExactly("\"a{b}\\\"c\"", "\"a{b}\\\"c\"");
     }
@@ -92,7 +92,7 @@ class OneCallOneIdTest extends FeignTestBase {
     @Test
     void nestedCallOfTheSameClientHasItsOwnIdAndTheOuterOneKeepsIts() {
         AtomicReference<Orders> self = new AtomicReference<>();
-        server.answer(Reply.ok("inner-1"), Reply.status(503), Reply.ok("inner-2"), Reply.ok("outer"));
+        server.respond(Reply.ok("inner-1"), Reply.status(503), Reply.ok("inner-2"), Reply.ok("outer"));
         Orders orders = orders(
                 fast().build(),
                 b -> b.requestInterceptor(t -> {
@@ -109,7 +109,7 @@ class OneCallOneIdTest extends FeignTestBase {
         assertThat(new HashSet<>(ids)).hasSize(3);
     }
 
-    /** A handler that sends a call twice at once, and takes the answer that comes first. */
+    /** A handler that sends a call twice at once, and takes the response that comes first. */
     private static InvocationHandler hedging(Map<Method, MethodHandler> dispatch, ExecutorService threads) {
         return (proxy, method, args) -> {
             CyclicBarrier together = new CyclicBarrier(2);

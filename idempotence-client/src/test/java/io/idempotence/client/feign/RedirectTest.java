@@ -135,7 +135,7 @@ class RedirectTest {
         "http://shop/a, orders:7,",
         "http://shop/a, b c,"
     })
-    void locationIsReadFromTheAddressThatAnswers(String base, String location, @Nullable String next) {
+    void locationIsReadFromTheAddressThatResponds(String base, String location, @Nullable String next) {
         Request request = post(base, Map.of());
         assertThat(redirect(request, redirecting(request, location))
                         .map(redirect -> redirect.request().url()))

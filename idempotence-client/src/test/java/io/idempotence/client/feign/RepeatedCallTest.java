@@ -18,12 +18,12 @@ class RepeatedCallTest extends FeignTestBase {
     private final Orders orders = orders();
 
     private void endsUnknown() {
-        server.answer(Reply.status(504), Reply.status(504), Reply.status(504));
+        server.respond(Reply.status(504), Reply.status(504), Reply.status(504));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
     }
 
     private void succeeds(String body) {
-        server.answer(Reply.ok("done"));
+        server.respond(Reply.ok("done"));
         orders.create(body);
     }
 

@@ -108,7 +108,7 @@ class ScopeCompositionTest extends FeignTestBase {
     @MethodSource("calls")
     void scopesComposeAsThePageSays(Call call) {
         // Of the first request of a call it says "no"; of a call in doubt it says nothing.
-        server.answer(Reply.status(401));
+        server.respond(Reply.status(401));
         Orders orders = orders(fast().build());
         Throwable end = catchThrowable(() -> inside(
                 call.outer,

@@ -42,7 +42,7 @@ class SetupTest extends FeignTestBase {
 
     @Test
     void feignsRetryerIsOffAndOnlyAnUnusualOneIsMentionedOnce() {
-        server.answer(Reply.status(503).header("Retry-After", "0"), Reply.status(503), Reply.status(503));
+        server.respond(Reply.status(503).header("Retry-After", "0"), Reply.status(503), Reply.status(503));
         Orders usual = orders(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 5)));
         assertThatThrownBy(() -> usual.create("x")).isInstanceOf(feign.FeignException.class);
         assertThat(server.requests()).hasSize(3);
@@ -94,7 +94,7 @@ class SetupTest extends FeignTestBase {
             }
         };
         Orders orders = orders(fast().build(), b -> b.invocationHandlerFactory(copying));
-        server.answer(Reply.status(400), Reply.ok("ok"), Reply.status(400));
+        server.respond(Reply.status(400), Reply.ok("ok"), Reply.status(400));
         io.idempotence.client.IdempotenceScope.with(io.idempotence.IdempotenceId.of("job"), () -> orders.create("x"));
         orders.tick();
         assertThat(server.ids().subList(0, 2)).containsExactly("\"job\"", "\"job\"");
@@ -105,11 +105,11 @@ class SetupTest extends FeignTestBase {
     @Test
     void handlerThatSplitsACallMakesSeveralCallsWithSeveralIds() {
         InvocationHandlerFactory splitting = (target, dispatch) -> (proxy, method, args) -> {
-            StringBuilder answers = new StringBuilder();
+            StringBuilder responses = new StringBuilder();
             for (String part : ((String) args[0]).split(",")) {
-                answers.append(dispatch.get(method).invoke(new Object[] {part}));
+                responses.append(dispatch.get(method).invoke(new Object[] {part}));
             }
-            return answers.toString();
+            return responses.toString();
         };
         orders(fast().build(), b -> b.invocationHandlerFactory(splitting)).create("a,b");
         assertThat(server.requests().stream().map(TestServer.Received::body)).containsExactly("a", "b");
@@ -118,7 +118,7 @@ class SetupTest extends FeignTestBase {
 
     @Test
     void handlerThatCopiesTheArgumentsOnAnotherThreadIsWarnedAboutAndTheIdHoldsWithinOurRetries() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         InvocationHandlerFactory copying = (target, dispatch) ->
                 (proxy, method, args) -> java.util.concurrent.CompletableFuture.supplyAsync(() -> {
                             try {
@@ -139,7 +139,7 @@ class SetupTest extends FeignTestBase {
     void handlerThatGivesUpWhileTheRequestIsOutEndsInTheUnknown() {
         ExecutorService threads = Executors.newCachedThreadPool();
         CountDownLatch received = new CountDownLatch(1);
-        server.answer(Reply.hang().before(received::countDown));
+        server.respond(Reply.hang().before(received::countDown));
         InvocationHandlerFactory impatient = (target, dispatch) -> (proxy, method, args) -> {
             threads.submit(() -> {
                 try {
@@ -162,7 +162,7 @@ class SetupTest extends FeignTestBase {
     }
 
     private Throwable endOf(UnaryOperator<Exception> replacing) {
-        server.answer(Reply.status(504));
+        server.respond(Reply.status(504));
         InvocationHandlerFactory replacingAll = (target, dispatch) -> (proxy, method, args) -> {
             try {
                 return dispatch.get(method).invoke(args);
@@ -185,8 +185,8 @@ class SetupTest extends FeignTestBase {
     }
 
     @Test
-    void handlerMayReplaceTheAnswerOfTheOperation() {
-        server.answer(Reply.status(422));
+    void handlerMayReplaceTheResponseOfTheOperation() {
+        server.respond(Reply.status(422));
         InvocationHandlerFactory mapping = (target, dispatch) -> (proxy, method, args) -> {
             try {
                 return dispatch.get(method).invoke(args);
@@ -235,7 +235,7 @@ class SetupTest extends FeignTestBase {
 
     @Test
     void clientThatTalksOnAnotherThreadIsStillObserved() {
-        server.answer(Reply.status(503), Reply.refusal("key-reused", 422));
+        server.respond(Reply.status(503), Reply.refusal("key-reused", 422));
         Orders orders =
                 target(IdempotentFeign.install(Feign.builder(), fast().build()).addCapability(new HoppingCapability()));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignRequestRefusedException.class);
@@ -266,7 +266,7 @@ class SetupTest extends FeignTestBase {
 
     @Test
     void settingsOfOneClientCount() {
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         Orders orders = orders(fast().client("orders", c -> c.maxAttempts(1)).build());
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(feign.FeignException.class);
         assertThat(server.requests()).hasSize(1);
@@ -282,7 +282,7 @@ class SetupTest extends FeignTestBase {
                         .maxAttempts(5)
                         .waitDuration(Duration.ofMillis(1))
                         .build());
-        server.answer(Reply.status(503), Reply.status(503), Reply.status(503), Reply.status(503));
+        server.respond(Reply.status(503), Reply.status(503), Reply.status(503), Reply.status(503));
         assertThat(orders.create("x")).isEqualTo("ok");
         assertThat(server.requests()).hasSize(5);
         assertThat(registry.retry("orders#create").getMetrics().getNumberOfSuccessfulCallsWithRetryAttempt())
@@ -291,7 +291,7 @@ class SetupTest extends FeignTestBase {
 
     @Test
     void resilience4jRetryAroundTheProxyIsANewCallEachTimeUnlessInAScope() throws Throwable {
-        server.answer(Reply.status(400), Reply.ok("ok"), Reply.status(400), Reply.ok("ok"));
+        server.respond(Reply.status(400), Reply.ok("ok"), Reply.status(400), Reply.ok("ok"));
         Orders orders = orders();
         Retry outer = Retry.of(
                 "outer", RetryConfig.custom().waitDuration(Duration.ofMillis(1)).build());
@@ -305,7 +305,7 @@ class SetupTest extends FeignTestBase {
     /** An outcome that is unknown was a RetryableException: a usual retry on that type paid again, under another ID. */
     @Test
     void retryOfFeignsRetryableExceptionsAroundTheProxyDoesNotRepeatACallInDoubt() {
-        server.answer(Reply.status(504), Reply.status(504), Reply.status(504));
+        server.respond(Reply.status(504), Reply.status(504), Reply.status(504));
         Orders orders = orders();
         Retry outer = Retry.of(
                 "outer",
@@ -323,7 +323,7 @@ class SetupTest extends FeignTestBase {
     void sameCallAfterOneInDoubtWithAnotherIdIsWarnedAboutOnceForAMethod() {
         Orders orders = orders(fast().maxAttempts(1).build());
         for (int i = 0; i < 2; i++) {
-            server.answer(Reply.status(504));
+            server.respond(Reply.status(504));
             assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
             orders.create("x");
         }
@@ -338,7 +338,7 @@ class SetupTest extends FeignTestBase {
     @Test
     void otherCallsAndTheSameUnderItsIdAreNotWarnedAbout() {
         Orders orders = orders(fast().maxAttempts(1).build());
-        server.answer(Reply.status(504));
+        server.respond(Reply.status(504));
         IdempotenceId id = catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"))
                 .id();
         orders.create("y");

@@ -20,7 +20,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
-/** An HTTP server that answers as told and remembers what it was asked. Without orders it answers 200 "ok". */
+/** An HTTP server that responds as told and records its requests. By default it responds with 200 "ok". */
 final class TestServer implements AutoCloseable {
     static {
         // Headers and body are two packets: without this the second one waits 40 ms for the caller's acknowledgement.
@@ -60,7 +60,7 @@ final class TestServer implements AutoCloseable {
         }
     }
 
-    /** An answer, or the lack of one. */
+    /** A response, or the lack of one. */
     static final class Reply {
         private final int status;
         private final Map<String, String> headers = new LinkedHashMap<>();
@@ -81,7 +81,7 @@ final class TestServer implements AutoCloseable {
             return status(200).body(body);
         }
 
-        /** Never answers. */
+        /** Never responds. */
         static Reply hang() {
             return status(0);
         }
@@ -117,7 +117,7 @@ final class TestServer implements AutoCloseable {
         }
     }
 
-    TestServer answer(Reply... next) {
+    TestServer respond(Reply... next) {
         replies.addAll(List.of(next));
         return this;
     }

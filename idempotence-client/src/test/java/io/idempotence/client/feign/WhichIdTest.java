@@ -64,7 +64,7 @@ class WhichIdTest extends FeignTestBase {
 
     @Test
     void derivedIdStaysOnEveryAttempt() {
-        server.answer(Reply.status(503), Reply.status(503));
+        server.respond(Reply.status(503), Reply.status(503));
         within(InboundRequest.of("inbound"), () -> orders().create("a"));
         assertThat(server.ids()).hasSize(3);
         assertThat(new HashSet<>(server.ids())).hasSize(1);
@@ -131,7 +131,7 @@ class WhichIdTest extends FeignTestBase {
     void scopeHoldsOnVirtualThreads() throws ReflectiveOperationException {
         Orders orders = orders();
         Executor threads = virtualThreads();
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         IdempotenceScope.with(
                 JOB,
                 () -> CompletableFuture.runAsync(
@@ -167,7 +167,7 @@ class WhichIdTest extends FeignTestBase {
     void idIsSavedBeforeTheFirstRequestAndResumedWithTheSameCall() {
         List<IdempotenceId> saved = new ArrayList<>();
         List<Integer> requestsWhenSaved = new ArrayList<>();
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         IdempotenceScope.saving(
                 id -> {
                     saved.add(id);
@@ -210,7 +210,7 @@ class WhichIdTest extends FeignTestBase {
         FeignOutcomeUnknownException unknown =
                 catchThrowableOfType(FeignOutcomeUnknownException.class, () -> losing.create("a"));
         assertThat(unknown.firstSentAt()).isBetween(before, Instant.now());
-        server.answer(Reply.ok("receipt").header("Idempotent-Replayed", "true"));
+        server.respond(Reply.ok("receipt").header("Idempotent-Replayed", "true"));
         assertThat(IdempotenceScope.resume(unknown.id(), unknown.firstSentAt(), () -> orders().create("a")))
                 .isEqualTo("receipt");
         assertThat(newIds()).containsExactly("\"" + unknown.id() + "\"");
@@ -242,7 +242,7 @@ class WhichIdTest extends FeignTestBase {
         Instant sent = Instant.now().minusSeconds(3600);
         assertThat(IdempotenceScope.resume(JOB, sent, () -> orders().createAs("job-1")))
                 .isEqualTo("ok");
-        server.answer(Reply.status(401));
+        server.respond(Reply.status(401));
         FeignOutcomeUnknownException unknown = catchThrowableOfType(
                 FeignOutcomeUnknownException.class,
                 () -> IdempotenceScope.resume(JOB, sent, () -> orders().createAs("job-1")));
@@ -273,10 +273,10 @@ class WhichIdTest extends FeignTestBase {
                 .client("orders#create", own -> own.maxAttempts(4))
                 .client("orders#put", own -> own.methods("PUT"))
                 .build());
-        server.answer(Reply.status(503), Reply.status(503), Reply.status(503));
+        server.respond(Reply.status(503), Reply.status(503), Reply.status(503));
         assertThat(orders.create("a")).isEqualTo("ok");
         assertThat(newIds()).hasSize(4);
-        server.answer(Reply.status(503));
+        server.respond(Reply.status(503));
         assertThatThrownBy(() -> orders.tick()).isInstanceOf(FeignException.ServiceUnavailable.class);
         newIds();
         orders.put("a");

@@ -72,7 +72,7 @@ class WrappedClientTest extends FeignTestBase {
     @ParameterizedTest
     @MethodSource("clientsThatDoNotFollow")
     void pageOfALoginIsNotTakenForTheResultOfAPost(Client client) {
-        server.answer(Reply.status(302).header("Location", "/login"), Reply.ok("please sign in"));
+        server.respond(Reply.status(302).header("Location", "/login"), Reply.ok("please sign in"));
         Orders orders = target(IdempotentFeign.install(Feign.builder().client(client), fast().build()));
         FeignException end = catchThrowableOfType(FeignException.class, () -> orders.create("x"));
         assertThat(end.status()).isEqualTo(302);
@@ -82,7 +82,7 @@ class WrappedClientTest extends FeignTestBase {
     /** HttpURLConnection follows with a GET where it held the body back. */
     @Test
     void redirectIsFollowedAsTheOnlyClientInsideDoes() {
-        server.answer(Reply.status(302).header("Location", "/created"));
+        server.respond(Reply.status(302).header("Location", "/created"));
         Client client = new Around(new Client.Default(null, null, false));
         Orders orders = target(IdempotentFeign.install(Feign.builder().client(client), fast().build()));
         assertThat(orders.create("x")).isEqualTo("ok");

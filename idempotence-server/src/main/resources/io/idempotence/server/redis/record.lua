@@ -6,12 +6,12 @@
 --   U     u64: how many ms were left to live when it became unknown
 --   C, D  the result
 
--- What is answered for a key that holds no string; any other error is answered as it is.
+-- The reply for a key that holds no string; any other error is returned as it is.
 local function unreadable(failed)
   return string.find(failed.err, 'WRONGTYPE', 1, true) and redis.error_reply('IDEMCORRUPT it is not a string') or failed
 end
 
--- What is answered for a string that is no record; nil for one that is. Of a completed one the first bytes are enough.
+-- The reply for a string that is no record; nil for one that is. Of a completed one the first bytes are enough.
 local function corrupt(record)
   local format, state = string.byte(record), string.sub(record, 2, 2)
   if format and format ~= 2 then

@@ -150,7 +150,7 @@ class JdbcInTransactionTest {
 
     @ParameterizedTest
     @EnumSource
-    void markedExecutionIsWaitedForAndItsAnswerIsReplayed(Databases databases) throws Exception {
+    void markedExecutionIsWaitedForAndItsResultIsReplayed(Databases databases) throws Exception {
         JdbcIdempotenceStorage storage = storage(databases);
         Claim claim = Claims.claim(storage, key);
         run(databases, storage, claim);
@@ -503,10 +503,10 @@ class JdbcInTransactionTest {
         assertThat(storage.complete(paused, new byte[] {1}, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
     }
 
-    /** Whatever became of the first transaction, the second one takes effect, and its answer is the answer. */
+    /** Whatever became of the first transaction, the second one takes effect, and its result is the response. */
     @ParameterizedTest
     @EnumSource
-    void transactionThatIsTriedAgainKeepsItsAnswer(Databases databases) throws Exception {
+    void transactionThatIsRetriedKeepsItsResult(Databases databases) throws Exception {
         storage(databases);
         SpyDataSource spy = new SpyDataSource(databases.pool());
         JdbcIdempotenceStorage storage =
@@ -535,7 +535,7 @@ class JdbcInTransactionTest {
     /** A transaction that began before the claim does not see it. */
     @ParameterizedTest
     @EnumSource
-    void executionThatWasRefusedItsMarkKeepsTheAnswerOfItsNextTransaction(Databases databases) throws Exception {
+    void executionThatWasRefusedItsMarkKeepsTheResultOfItsNextTransaction(Databases databases) throws Exception {
         JdbcIdempotenceStorage storage = storage(databases);
         IdempotenceId id = new IdempotenceId(UUID.randomUUID().toString());
         try (Idempotence idempotence = Idempotence.over(storage);

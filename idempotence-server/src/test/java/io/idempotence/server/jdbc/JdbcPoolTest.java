@@ -167,8 +167,8 @@ class JdbcPoolTest {
 
     @Test
     @DisplayName(
-            "T14: whoever is overtaken because no connection was free to renew is told so, and gives the other's answer")
-    void whoeverIsOvertakenForWantOfAConnectionGivesTheOthersAnswer() throws Exception {
+            "T14: whoever is overtaken because no connection was free to renew is told so, and gives the other's result")
+    void whoeverIsOvertakenForWantOfAConnectionGivesTheOthersResult() throws Exception {
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .lease(LEASE)
                 .onAbandoned(OnAbandoned.RE_EXECUTE)

@@ -43,7 +43,7 @@ class IdempotenceMetricsTest {
     }
 
     @Test
-    void theGaugeShowsWhetherTheStorageAnswers() {
+    void theGaugeShowsWhetherTheStorageResponds() {
         IdempotenceMetrics metrics = IdempotenceMetrics.of(registry);
         assertThat(available()).isEqualTo(1);
         metrics.onStorage(IdempotenceListener.StorageState.UNAVAILABLE);

@@ -23,7 +23,7 @@ public final class DelayProxy implements AutoCloseable {
     private final AtomicInteger accepted = new AtomicInteger();
     private final Object gate = new Object();
     private boolean requestsHeld;
-    private boolean answersHeld;
+    private boolean repliesHeld;
     private volatile boolean closed;
     private final Supplier<Tap> taps;
 
@@ -71,7 +71,7 @@ public final class DelayProxy implements AutoCloseable {
         hold(true, false);
     }
 
-    public void holdAnswers() {
+    public void holdReplies() {
         hold(false, true);
     }
 
@@ -79,10 +79,10 @@ public final class DelayProxy implements AutoCloseable {
         hold(false, false);
     }
 
-    private void hold(boolean requests, boolean answers) {
+    private void hold(boolean requests, boolean replies) {
         synchronized (gate) {
             requestsHeld = requests;
-            answersHeld = answers;
+            repliesHeld = replies;
             gate.notifyAll();
         }
     }
@@ -122,7 +122,7 @@ public final class DelayProxy implements AutoCloseable {
 
     private void awaitGate(boolean requests) {
         synchronized (gate) {
-            while (requests ? requestsHeld : answersHeld) {
+            while (requests ? requestsHeld : repliesHeld) {
                 try {
                     gate.wait();
                 } catch (InterruptedException e) {

@@ -57,7 +57,7 @@ public final class EmbeddedRedis implements AutoCloseable {
         return startWith(RedisBinary.VERSION_7_0.path(), List.of("--save", ""), options);
     }
 
-    /** Starts a server whose every write is on disk before it is answered. */
+    /** Starts a server whose every write is on disk before its reply. */
     public static EmbeddedRedis startPersistent(String... options) {
         return startWith(
                 RedisBinary.chosen(), List.of("--save", "", "--appendonly", "yes", "--appendfsync", "always"), options);
@@ -113,7 +113,7 @@ public final class EmbeddedRedis implements AutoCloseable {
                 int port = freePort();
                 Process process = launch(binary, directory, port, options);
                 EmbeddedRedis redis = new EmbeddedRedis(binary, directory, port, options, process);
-                if (redis.awaitAnswer()) {
+                if (redis.awaitReply()) {
                     return redis;
                 }
                 redis.kill();
@@ -170,7 +170,7 @@ public final class EmbeddedRedis implements AutoCloseable {
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
-            if (awaitAnswer()) {
+            if (awaitReply()) {
                 return;
             }
             kill();
@@ -178,7 +178,7 @@ public final class EmbeddedRedis implements AutoCloseable {
         throw new IllegalStateException("redis-server did not start again on port " + port + ": " + log());
     }
 
-    /** Stops the server answering while its connections stay open (SIGSTOP), until {@link #resume()}. */
+    /** Keeps the server from replying while its connections stay open (SIGSTOP), until {@link #resume()}. */
     public void pause() {
         signal("STOP");
     }
@@ -230,11 +230,11 @@ public final class EmbeddedRedis implements AutoCloseable {
         return process;
     }
 
-    private boolean awaitAnswer() {
+    private boolean awaitReply() {
         long deadline = System.nanoTime() + START_TIMEOUT.toNanos();
         while (process.isAlive() && System.nanoTime() < deadline) {
             try (Jedis jedis = jedis()) {
-                // Another server may have taken the port: the answer must be from our own process.
+                // Another server may have taken the port: the reply must be from our own process.
                 String info = jedis.info("server");
                 if (info.contains("process_id:" + process.pid() + "\r")) {
                     return true;

@@ -37,10 +37,10 @@ class RedisClusterFailoverTest {
 
             primary.kill();
 
-            // Until then it is refused, and whatever is answered first is right.
+            // Until then it is refused, and whichever reply comes first is right.
             assertThat(await().atMost(Duration.ofSeconds(30))
                             .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
-                            .until(() -> storage.claim(Claims.request(claimed)), answer -> true))
+                            .until(() -> storage.claim(Claims.request(claimed)), reply -> true))
                     .isInstanceOf(ClaimResult.InProgress.class);
             assertThat(unknownScripts(replica)).isPositive();
             assertThat(storage.claim(Claims.request(completed))).isInstanceOf(ClaimResult.Completed.class);

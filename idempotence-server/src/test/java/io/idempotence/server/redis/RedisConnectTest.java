@@ -89,7 +89,7 @@ class RedisConnectTest {
     }
 
     @Test
-    void addressWhereNothingAnswersFailsAtOnceAndLeavesNothingBehind() throws Exception {
+    void addressWhereNothingRespondsFailsAtOnceAndLeavesNothingBehind() throws Exception {
         String address = "127.0.0.1:" + EmbeddedRedis.freePort();
         long start = System.nanoTime();
 
@@ -99,7 +99,7 @@ class RedisConnectTest {
     }
 
     @Test
-    void clusterWhereNothingAnswersFailsAndLeavesNothingBehind() throws Exception {
+    void clusterWhereNothingRespondsFailsAndLeavesNothingBehind() throws Exception {
         String addresses = "127.0.0.1:" + EmbeddedRedis.freePort() + ";[::1]:" + EmbeddedRedis.freePort();
 
         assertFails(() -> RedisIdempotenceStorage.connect(addresses), "Redis Cluster at " + addresses);

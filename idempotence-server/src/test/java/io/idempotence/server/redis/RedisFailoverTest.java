@@ -145,13 +145,13 @@ class RedisFailoverTest {
     /** A demoted primary that serves no data, one that is loading, and one that nobody copies. */
     @ParameterizedTest
     @ValueSource(strings = {"MASTERDOWN", "NOREPLICAS"})
-    void connectionsToAPrimaryThatTakesNoWritesForAnotherReasonAreDroppedAsWell(String answer) {
+    void connectionsToAPrimaryThatTakesNoWritesForAnotherReasonAreDroppedAsWell(String reply) {
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(address.address());
                 Jedis jedis = former.jedis();
                 Jedis promoted = replica.jedis()) {
             Claims.claim(storage, Claims.newKey());
             promoted.replicaofNoOne();
-            if (answer.equals("MASTERDOWN")) {
+            if (reply.equals("MASTERDOWN")) {
                 jedis.configSet("replica-serve-stale-data", "no");
                 jedis.replicaof("127.0.0.1", 1);
             } else {
@@ -159,7 +159,7 @@ class RedisFailoverTest {
             }
             await().untilAsserted(() -> assertThatThrownBy(() -> storage.claim(Claims.request(Claims.newKey())))
                     .isInstanceOf(StorageUnavailableException.class)
-                    .hasMessageContaining(answer));
+                    .hasMessageContaining(reply));
 
             address.target(replica.port());
 

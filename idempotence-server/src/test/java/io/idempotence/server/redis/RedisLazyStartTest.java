@@ -66,7 +66,7 @@ class RedisLazyStartTest {
     }
 
     @Test
-    void aLazyStartSucceedsWhileRedisIsDownAndClaimsAreRefusedUntilItAnswers() {
+    void aLazyStartSucceedsWhileRedisIsDownAndClaimsAreRefusedUntilItResponds() {
         redis.kill();
         try (RedisIdempotenceStorage storage = builder().lazyStart().build()) {
             assertRefused(storage, "check that it runs");
@@ -137,11 +137,11 @@ class RedisLazyStartTest {
         }
     }
 
-    /** The port is taken by something that accepts and never answers. */
+    /** The port is taken by something that accepts and never responds. */
     @Test
     void aSilentServerAtTheFirstContactHoldsRequestsForOneCheckOnly() throws IOException {
         try (DelayProxy wire = new DelayProxy(redis.port())) {
-            wire.holdAnswers();
+            wire.holdReplies();
             try (RedisIdempotenceStorage storage =
                     RedisIdempotenceStorage.builder(wire.address()).lazyStart().build()) {
                 assertThatThrownBy(() -> storage.claim(Claims.request(key)))

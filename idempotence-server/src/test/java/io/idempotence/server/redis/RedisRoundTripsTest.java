@@ -97,7 +97,7 @@ class RedisRoundTripsTest extends RedisTestBase {
     void failureAndSuccess() throws Exception {
         try (Idempotence idempotence = Idempotence.over(counted)) {
             assertThatThrownBy(() -> idempotence.execute(id, () -> {
-                        throw new IOException("no answer");
+                        throw new IOException("no reply");
                     }))
                     .isInstanceOf(IOException.class);
             assertRoundTrips(2, "a failure");

@@ -91,7 +91,7 @@ class RedisSetUpTest {
         }
     }
 
-    /** Puts another version into the answer to {@code INFO}: there is no artifact of a server so old. */
+    /** Puts another version into the reply to {@code INFO}: there is no artifact of a server so old. */
     private static void say(String version, byte[] bytes, int length) {
         String name = "redis_version:";
         int at = new String(bytes, 0, length, StandardCharsets.ISO_8859_1).indexOf(name);

@@ -174,19 +174,19 @@ class RedisSlotsTest {
                 .toList();
         RedisIdempotenceStorage first = storage(replicated);
         RedisIdempotenceStorage second = storage(replicated);
-        Semaphore answers = new Semaphore(0);
+        Semaphore replies = new Semaphore(0);
         ExecutorService threads = Executors.newFixedThreadPool(5);
         try {
             Future<?> moves = threads.submit(() -> {
                 for (int move = 0; move < MOVES; move++) {
                     Stage.ENDED.reach(keys.get(0));
-                    answers.acquire(keys.size() / 2);
+                    replies.acquire(keys.size() / 2);
                 }
                 return null;
             });
             List<Future<Integer>> requests = new ArrayList<>();
             for (RedisIdempotenceStorage storage : List.of(first, second, first, second)) {
-                requests.add(threads.submit(() -> executions(storage, keys, answers)));
+                requests.add(threads.submit(() -> executions(storage, keys, replies)));
             }
             int executions = 0;
             for (Future<Integer> each : requests) {
@@ -198,31 +198,31 @@ class RedisSlotsTest {
             threads.shutdownNow();
         }
         for (StorageKey key : keys) {
-            assertThat(sentUntilAnswered(() -> first.claim(Claims.request(key))))
+            assertThat(sentUntilReplied(() -> first.claim(Claims.request(key))))
                     .isInstanceOf(ClaimResult.Completed.class);
         }
     }
 
     /** Claims, renews and completes every ID it can, and says how many. */
-    private static int executions(RedisIdempotenceStorage storage, List<StorageKey> keys, Semaphore answers) {
+    private static int executions(RedisIdempotenceStorage storage, List<StorageKey> keys, Semaphore replies) {
         int executed = 0;
         for (StorageKey key : keys) {
             ClaimRequest request = Claims.request(key);
-            if (sentUntilAnswered(() -> storage.claim(request)) instanceof ClaimResult.Claimed claimed) {
+            if (sentUntilReplied(() -> storage.claim(request)) instanceof ClaimResult.Claimed claimed) {
                 executed++;
                 Claim claim = claimed.claim();
-                assertThat(sentUntilAnswered(() -> storage.renew(claim, Claims.LEASE)))
+                assertThat(sentUntilReplied(() -> storage.renew(claim, Claims.LEASE)))
                         .isEqualTo(new WriteResult.Done());
-                assertThat(sentUntilAnswered(() -> storage.complete(claim, new byte[] {7}, Claims.RETENTION)))
+                assertThat(sentUntilReplied(() -> storage.complete(claim, new byte[] {7}, Claims.RETENTION)))
                         .isEqualTo(new WriteResult.Done());
             }
-            answers.release();
+            replies.release();
         }
         return executed;
     }
 
     /** A slot under way may be nobody's for longer than the driver is patient. That is a 503, and the same owner may ask again. */
-    private static <T> T sentUntilAnswered(Supplier<T> call) {
+    private static <T> T sentUntilReplied(Supplier<T> call) {
         while (true) {
             try {
                 return call.get();

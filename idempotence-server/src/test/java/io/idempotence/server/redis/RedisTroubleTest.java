@@ -124,9 +124,9 @@ class RedisTroubleTest {
     }
 
     @Test
-    @DisplayName("T21, P6: a claim whose answer comes too late runs nothing and is given back")
+    @DisplayName("T21, P6: a claim whose reply comes too late runs nothing and is given back")
     void slowFromTheServerAtTheClaim() throws Exception {
-        slowAtTheClaim(wire::holdAnswers);
+        slowAtTheClaim(wire::holdReplies);
     }
 
     private void slowAtTheEnd(Runnable slow) throws Exception {
@@ -152,9 +152,9 @@ class RedisTroubleTest {
     }
 
     @Test
-    @DisplayName("T11, T22: an end whose answer comes too late is recorded once")
+    @DisplayName("T11, T22: an end whose reply comes too late is recorded once")
     void slowFromTheServerAtTheEnd() throws Exception {
-        slowAtTheEnd(wire::holdAnswers);
+        slowAtTheEnd(wire::holdReplies);
     }
 
     private static Callable<String> first(Runnable trouble, Callable<String> work) {

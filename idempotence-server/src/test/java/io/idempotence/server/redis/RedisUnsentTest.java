@@ -65,7 +65,7 @@ class RedisUnsentTest {
     /** What is returned ends when the connection is free again. */
     private Future<?> holdTheOnlyConnection(RedisIdempotenceStorage storage) {
         storage.find(key);
-        wire.holdAnswers();
+        wire.holdReplies();
         Future<?> holder = threads.submit(() -> storage.find(key));
         await().until(() -> failure(storage, key).getMessage().contains("no free connection"));
         return holder;
@@ -132,11 +132,11 @@ class RedisUnsentTest {
     }
 
     @Test
-    void aClaimWhoseAnswerWasLostMayHaveBeenWritten() {
+    void aClaimWhoseReplyWasLostMayHaveBeenWritten() {
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(wire.address());
                 RedisIdempotenceStorage other = RedisIdempotenceStorage.connect(redis.address())) {
             Claims.claim(storage, Claims.newKey());
-            wire.holdAnswers();
+            wire.holdReplies();
             assertThat(failure(storage, key).nothingWritten()).isFalse();
             assertThat(other.find(key)).isPresent();
         }
@@ -144,11 +144,11 @@ class RedisUnsentTest {
 
     @ParameterizedTest
     @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
-    void aClaimWhoseAnswerTheApplicationsClientLostMayHaveBeenWritten(String type) {
+    void aClaimWhoseReplyTheApplicationsClientLostMayHaveBeenWritten(String type) {
         try (UnifiedJedis client = ApplicationsClients.oneServer(type, wire.port());
                 RedisIdempotenceStorage storage = RedisIdempotenceStorage.using(client)) {
             Claims.claim(storage, Claims.newKey());
-            wire.holdAnswers();
+            wire.holdReplies();
             assertThat(failure(storage, key).nothingWritten()).isFalse();
         }
     }

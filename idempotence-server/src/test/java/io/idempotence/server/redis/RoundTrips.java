@@ -3,7 +3,7 @@ package io.idempotence.server.redis;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
-/** Counts round trips to Redis, over all connections: a command that leaves while no answer is outstanding begins one. */
+/** Counts round trips to Redis, over all connections: a command that leaves while no reply is outstanding begins one. */
 final class RoundTrips implements Supplier<DelayProxy.Tap> {
     private final AtomicInteger count = new AtomicInteger();
 
@@ -19,13 +19,13 @@ final class RoundTrips implements Supplier<DelayProxy.Tap> {
 
     private final class OnOneConnection implements DelayProxy.Tap {
         private final RespValues commands = new RespValues();
-        private final RespValues answers = new RespValues();
+        private final RespValues replies = new RespValues();
         private int outstanding;
 
         @Override
         public synchronized void passes(boolean requests, byte[] bytes, int length) {
             if (!requests) {
-                outstanding -= answers.add(bytes, length);
+                outstanding -= replies.add(bytes, length);
                 return;
             }
             int more = commands.add(bytes, length);

@@ -31,7 +31,7 @@ final class SlotMigration {
         return JedisClusterCRC16.getSlot(key.value());
     }
 
-    /** Of the slot that a key is in: from now on its owner answers {@code ASK} for what it does not have. */
+    /** Of the slot that a key is in: from now on its owner replies {@code ASK} for what it does not have. */
     static SlotMigration begin(EmbeddedRedisCluster cluster, StorageKey key) {
         int slot = slotOf(key);
         EmbeddedRedis source = cluster.nodes().stream()
@@ -70,7 +70,7 @@ final class SlotMigration {
         }
     }
 
-    /** From now on its former owner answers {@code MOVED}, and all primaries agree. */
+    /** From now on its former owner replies {@code MOVED}, and all primaries agree. */
     void end() {
         try (Jedis to = target.jedis()) {
             String owner = to.clusterMyId();

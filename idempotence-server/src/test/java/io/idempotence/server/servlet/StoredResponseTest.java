@@ -89,7 +89,7 @@ class StoredResponseTest {
     }
 
     @Test
-    void aTypicalAnswerIsSmall() {
+    void aTypicalResponseIsSmall() {
         StoredResponse created = new StoredResponse(
                 Form.WRITTEN,
                 201,

@@ -5,7 +5,7 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Stream;
 
-/** A storage that works, between a caller and a wire on which things happen before a call arrives and before its answer does. */
+/** A storage that works, between a caller and a wire on which things happen before a call arrives and before its reply does. */
 public final class FaultyStorage implements IdempotenceStorage {
     /** A call of the storage. */
     public enum Call {
@@ -20,7 +20,7 @@ public final class FaultyStorage implements IdempotenceStorage {
         DELETE
     }
 
-    /** Happens on the wire; throws to lose the call, or its answer. */
+    /** Happens on the wire; throws to lose the call, or its reply. */
     @FunctionalInterface
     public interface Fault {
         void on(Call call, StorageKey key);
@@ -50,7 +50,7 @@ public final class FaultyStorage implements IdempotenceStorage {
         });
     }
 
-    /** What happens to answers. */
+    /** What happens to replies. */
     public FaultyStorage after(Fault fault) {
         after = fault;
         return this;
@@ -66,9 +66,9 @@ public final class FaultyStorage implements IdempotenceStorage {
         before.on(call, key);
     }
 
-    private <T> T back(Call call, StorageKey key, T answer) {
+    private <T> T back(Call call, StorageKey key, T reply) {
         after.on(call, key);
-        return answer;
+        return reply;
     }
 
     @Override

@@ -326,7 +326,7 @@ public abstract class IdempotenceStorageContract {
 
         assertThat(storage.complete(claim, OTHER_RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
         assertReplays(OTHER_RESULT);
-        // Also when its answer got lost and it is sent again.
+        // Also when its reply got lost and it is sent again.
         assertThat(storage.complete(claim, RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
         assertReplays(OTHER_RESULT);
         assertState(RecordState.COMPLETED, 1);
@@ -698,7 +698,7 @@ public abstract class IdempotenceStorageContract {
         assertThat(results).filteredOn(ClaimResult.InProgress.class::isInstance).hasSize(99);
     }
 
-    /** A claim is won by the storage's answer only. */
+    /** A claim is won by the storage's reply only. */
     @Test
     void ofManyConcurrentTakeOversExactlyOneRuns() throws Exception {
         claim(SHORT);

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whatever the threads do at once, and however time passes meanwhile, the answers are those of some order of the calls
+ * Whatever the threads do at once, and however time passes meanwhile, the replies are those of some order of the calls
  * (Lincheck). Two records fit in.
  */
 @Param(name = "id", gen = IntGen.class, conf = "0:2")
@@ -45,7 +45,7 @@ public @Tag("interleavings") class InMemoryInterleavingsTest {
     @Operation
     public String claim(int id, int owner) {
         // The third one may take over.
-        return answer(() -> {
+        return respond(() -> {
             ClaimResult result = storage.claim(new ClaimRequest(
                     KEYS.get(id), Fingerprint.NONE, new Owner(1, owner), LEASE, RETENTION, owner == 3));
             return result instanceof ClaimResult.Completed completed
@@ -56,17 +56,17 @@ public @Tag("interleavings") class InMemoryInterleavingsTest {
 
     @Operation
     public String complete(int id, int owner, int fence) {
-        return answer(() -> said(storage.complete(claimOf(id, owner, fence), new byte[] {(byte) owner}, RETENTION)));
+        return respond(() -> said(storage.complete(claimOf(id, owner, fence), new byte[] {(byte) owner}, RETENTION)));
     }
 
     @Operation
     public String release(int id, int owner, int fence) {
-        return answer(() -> said(storage.release(claimOf(id, owner, fence), RETENTION)));
+        return respond(() -> said(storage.release(claimOf(id, owner, fence), RETENTION)));
     }
 
     @Operation
     public String renew(int id, int owner, int fence) {
-        return answer(() -> said(storage.renew(claimOf(id, owner, fence), LEASE)));
+        return respond(() -> said(storage.renew(claimOf(id, owner, fence), LEASE)));
     }
 
     @Operation
@@ -94,7 +94,7 @@ public @Tag("interleavings") class InMemoryInterleavingsTest {
                 : result.toString();
     }
 
-    private static String answer(Supplier<String> call) {
+    private static String respond(Supplier<String> call) {
         try {
             return call.get();
         } catch (StorageUnavailableException e) {

@@ -20,7 +20,7 @@ import net.jqwik.api.Tuple;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Random histories of several IDs at once: owners claim, renew, complete, release, mark and crash in any order, calls and answers
+ * Random histories of several IDs at once: owners claim, renew, complete, release, mark and crash in any order, calls and replies
  * get lost and are sent again, leases and retention end, an operator decides. After each step the storage has said and shows what
  * {@link StorageModel} says. jqwik shrinks a history that fails to a short one. Extend it, as {@link IdempotenceStorageContract}.
  */
@@ -69,8 +69,8 @@ public abstract class StorageProperties {
         WORKS,
         /** The storage refuses, and nothing was done. */
         LOSES_CALL,
-        /** The storage fails after it was done, or its answer gets lost: the attempt does not learn what became of its call. */
-        LOSES_ANSWER
+        /** The storage fails after it was done, or its reply gets lost: the attempt does not learn what became of its call. */
+        LOSES_REPLY
     }
 
     /**
@@ -154,7 +154,7 @@ public abstract class StorageProperties {
         Arbitrary<Integer> ids = Arbitraries.frequency(Tuple.of(6, 0), Tuple.of(2, 1), Tuple.of(1, 2));
         Arbitrary<Boolean> seldom = Arbitraries.frequency(Tuple.of(9, false), Tuple.of(1, true));
         Arbitrary<Wire> wires = Arbitraries.frequency(
-                Tuple.of(6, Wire.WORKS), Tuple.of(1, Wire.LOSES_CALL), Tuple.of(2, Wire.LOSES_ANSWER));
+                Tuple.of(6, Wire.WORKS), Tuple.of(1, Wire.LOSES_CALL), Tuple.of(2, Wire.LOSES_REPLY));
         return Combinators.combine(
                         acts, ids, Arbitraries.integers().between(0, 5), seldom, Arbitraries.of(true, false), wires)
                 .as(Step::new)
@@ -175,7 +175,7 @@ public abstract class StorageProperties {
                 continue;
             }
             wire.before(step.wire == Wire.LOSES_CALL ? (call, key) -> lost() : (call, key) -> {});
-            wire.after(step.wire == Wire.LOSES_ANSWER ? (call, key) -> lost() : (call, key) -> {});
+            wire.after(step.wire == Wire.LOSES_REPLY ? (call, key) -> lost() : (call, key) -> {});
             act(wire, id, step, i);
             assertThat(shown(id)).as("after step %d, %s", i, step).isEqualTo(id.model.shown());
             id.assertInvariants();
@@ -238,7 +238,7 @@ public abstract class StorageProperties {
         }
     }
 
-    /** Both say the same; a call that got lost happened to neither, an answer that got lost was nobody's. */
+    /** Both say the same; a call that got lost happened to neither, a reply that got lost was nobody's. */
     private static void compare(Step step, Supplier<String> storage, Supplier<String> model) {
         String expected = step.wire == Wire.LOSES_CALL ? "" : model.get();
         if (step.wire == Wire.WORKS) {

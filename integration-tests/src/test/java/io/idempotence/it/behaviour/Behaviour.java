@@ -8,76 +8,76 @@ import java.io.IOException;
  */
 public enum Behaviour {
     // ---- statuses
-    OK(turn -> turn.answer("200 OK", "X-Twice: a", "X-Twice: b")),
+    OK(turn -> turn.respond("200 OK", "X-Twice: a", "X-Twice: b")),
     OK_WITHOUT_BODY(turn -> turn.raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")),
-    OK_WITHOUT_REASON(turn -> turn.answer("200")),
-    CREATED_WITH_LOCATION(turn -> turn.answer("201 Created", "Location: /orders/7")),
-    ACCEPTED(turn -> turn.answer("202 Accepted")),
+    OK_WITHOUT_REASON(turn -> turn.respond("200")),
+    CREATED_WITH_LOCATION(turn -> turn.respond("201 Created", "Location: /orders/7")),
+    ACCEPTED(turn -> turn.respond("202 Accepted")),
     NO_CONTENT(turn -> turn.raw("HTTP/1.1 204 No Content\r\n\r\n")),
     NO_CONTENT_WITH_A_LENGTH(turn -> turn.last("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n")),
     RESET_CONTENT(turn -> turn.raw("HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n")),
     NOT_MODIFIED(turn -> turn.raw("HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n")),
-    BAD_REQUEST(turn -> turn.answer("400 Bad Request")),
-    FORBIDDEN(turn -> turn.answer("403 Forbidden")),
-    NOT_FOUND(turn -> turn.answer("404 Not Found")),
-    CONFLICT(turn -> turn.answer("409 Conflict")),
-    TOO_LARGE(turn -> turn.answer("413 Content Too Large")),
-    MISDIRECTED(turn -> turn.answer("421 Misdirected Request")),
-    UNPROCESSABLE(turn -> turn.answer("422 Unprocessable Content")),
-    TOO_EARLY(turn -> turn.answer("425 Too Early")),
-    TOO_MANY(turn -> turn.answer("429 Too Many Requests", "Retry-After: 0")),
-    INTERNAL_ERROR(turn -> turn.answer("500 Internal Server Error")),
-    NOT_IMPLEMENTED(turn -> turn.answer("501 Not Implemented")),
-    BAD_GATEWAY(turn -> turn.answer("502 Bad Gateway")),
-    GATEWAY_TIMEOUT(turn -> turn.answer("504 Gateway Timeout")),
-    STATUS_BEYOND_THE_KNOWN(turn -> turn.answer("599 Odd")),
+    BAD_REQUEST(turn -> turn.respond("400 Bad Request")),
+    FORBIDDEN(turn -> turn.respond("403 Forbidden")),
+    NOT_FOUND(turn -> turn.respond("404 Not Found")),
+    CONFLICT(turn -> turn.respond("409 Conflict")),
+    TOO_LARGE(turn -> turn.respond("413 Content Too Large")),
+    MISDIRECTED(turn -> turn.respond("421 Misdirected Request")),
+    UNPROCESSABLE(turn -> turn.respond("422 Unprocessable Content")),
+    TOO_EARLY(turn -> turn.respond("425 Too Early")),
+    TOO_MANY(turn -> turn.respond("429 Too Many Requests", "Retry-After: 0")),
+    INTERNAL_ERROR(turn -> turn.respond("500 Internal Server Error")),
+    NOT_IMPLEMENTED(turn -> turn.respond("501 Not Implemented")),
+    BAD_GATEWAY(turn -> turn.respond("502 Bad Gateway")),
+    GATEWAY_TIMEOUT(turn -> turn.respond("504 Gateway Timeout")),
+    STATUS_BEYOND_THE_KNOWN(turn -> turn.respond("599 Odd")),
 
     // ---- what HTTP clients send again by themselves
-    REQUEST_TIMEOUT_ONCE(turn -> turn.answer(turn.number() == 1 ? "408 Request Timeout" : "200 OK")),
-    REQUEST_TIMEOUT_ALWAYS(turn -> turn.answer("408 Request Timeout")),
+    REQUEST_TIMEOUT_ONCE(turn -> turn.respond(turn.number() == 1 ? "408 Request Timeout" : "200 OK")),
+    REQUEST_TIMEOUT_ALWAYS(turn -> turn.respond("408 Request Timeout")),
     REQUEST_TIMEOUT_AND_CLOSE(turn -> {
-        turn.answer(turn.number() == 1 ? "408 Request Timeout" : "200 OK", "Connection: close");
+        turn.respond(turn.number() == 1 ? "408 Request Timeout" : "200 OK", "Connection: close");
         turn.close();
     }),
-    REQUEST_TIMEOUT_WITH_A_WAIT(turn -> turn.answer("408 Request Timeout", "Retry-After: 1")),
-    UNAVAILABLE(turn -> turn.answer("503 Service Unavailable")),
+    REQUEST_TIMEOUT_WITH_A_WAIT(turn -> turn.respond("408 Request Timeout", "Retry-After: 1")),
+    UNAVAILABLE(turn -> turn.respond("503 Service Unavailable")),
     UNAVAILABLE_AND_AT_ONCE_AGAIN(turn -> {
         if (turn.number() == 1) {
-            turn.answer("503 Service Unavailable", "Retry-After: 0");
+            turn.respond("503 Service Unavailable", "Retry-After: 0");
         } else {
-            turn.answer("200 OK");
+            turn.respond("200 OK");
         }
     }),
-    UNAVAILABLE_EACH_TIME(turn -> turn.answer("503 Service Unavailable", "Retry-After: 0")),
-    UNAVAILABLE_FOR_LONG(turn -> turn.answer("503 Service Unavailable", "Retry-After: 120")),
+    UNAVAILABLE_EACH_TIME(turn -> turn.respond("503 Service Unavailable", "Retry-After: 0")),
+    UNAVAILABLE_FOR_LONG(turn -> turn.respond("503 Service Unavailable", "Retry-After: 120")),
     UNAVAILABLE_WITH_AN_ABSURD_WAIT(
-            turn -> turn.answer("503 Service Unavailable", "Retry-After: 99999999999999999999")),
+            turn -> turn.respond("503 Service Unavailable", "Retry-After: 99999999999999999999")),
     DROPPED_AFTER_ONE_CALL(2, turn -> {
         if (turn.number() == 2) {
             turn.close();
         } else {
-            turn.answer("200 OK");
+            turn.respond("200 OK");
         }
     }),
     RESET_AFTER_ONE_CALL(2, turn -> {
         if (turn.number() == 2) {
             turn.reset();
         } else {
-            turn.answer("200 OK");
+            turn.respond("200 OK");
         }
     }),
     CLOSES_EACH_CONNECTION(2, turn -> {
-        turn.answer("200 OK", "Connection: close");
+        turn.respond("200 OK", "Connection: close");
         turn.close();
     }),
 
     // ---- marks of the server half, on a call that has no ID
-    REFUSED_FOR_NOW(turn -> turn.answer("409 Conflict", "Idempotency-Refusal: in-progress", "Retry-After-Ms: 1")),
-    REFUSED_FOR_GOOD(turn -> turn.answer("400 Bad Request", "Idempotency-Refusal: key-missing")),
-    REFUSED_AS_UNKNOWN(turn -> turn.answer("409 Conflict", "Idempotency-Refusal: outcome-unknown")),
+    REFUSED_FOR_NOW(turn -> turn.respond("409 Conflict", "Idempotency-Refusal: in-progress", "Retry-After-Ms: 1")),
+    REFUSED_FOR_GOOD(turn -> turn.respond("400 Bad Request", "Idempotency-Refusal: key-missing")),
+    REFUSED_AS_UNKNOWN(turn -> turn.respond("409 Conflict", "Idempotency-Refusal: outcome-unknown")),
     STORAGE_UNAVAILABLE(turn ->
-            turn.answer("503 Service Unavailable", "Idempotency-Refusal: storage-unavailable", "Retry-After-Ms: 1")),
-    REPLAYED(turn -> turn.answer("500 Internal Server Error", "Idempotent-Replayed: true")),
+            turn.respond("503 Service Unavailable", "Idempotency-Refusal: storage-unavailable", "Retry-After-Ms: 1")),
+    REPLAYED(turn -> turn.respond("500 Internal Server Error", "Idempotent-Replayed: true")),
 
     // ---- redirects
     MULTIPLE_CHOICES(turn -> turn.redirect("300 Multiple Choices", "/next")),
@@ -93,35 +93,35 @@ public enum Behaviour {
     PERMANENT_REDIRECT_ELSEWHERE(turn -> turn.redirect("308 Permanent Redirect", turn.otherOrigin() + "/next")),
     REDIRECT_TO_NOBODY(turn -> turn.redirect("307 Temporary Redirect", turn.nobody() + "/next")),
     REDIRECT_TO_TLS(turn -> turn.redirect("302 Found", turn.nobody().replace("http:", "https:") + "/next")),
-    REDIRECT_WITHOUT_LOCATION(turn -> turn.answer("302 Found")),
-    REDIRECT_TO_ANOTHER_SCHEME(turn -> turn.answer("302 Found", "Location: ftp://127.0.0.1/next")),
-    REDIRECT_IN_A_CIRCLE(turn -> turn.answer("302 Found", "Location: /start")),
+    REDIRECT_WITHOUT_LOCATION(turn -> turn.respond("302 Found")),
+    REDIRECT_TO_ANOTHER_SCHEME(turn -> turn.respond("302 Found", "Location: ftp://127.0.0.1/next")),
+    REDIRECT_IN_A_CIRCLE(turn -> turn.respond("302 Found", "Location: /start")),
     REDIRECT_TWICE(turn -> {
         switch (turn.number()) {
-            case 1 -> turn.answer("307 Temporary Redirect", "Location: " + turn.otherOrigin() + "/second");
-            case 2 -> turn.answer("308 Permanent Redirect", "Location: " + turn.origin() + "/third");
-            default -> turn.answer("200 OK");
+            case 1 -> turn.respond("307 Temporary Redirect", "Location: " + turn.otherOrigin() + "/second");
+            case 2 -> turn.respond("308 Permanent Redirect", "Location: " + turn.origin() + "/third");
+            default -> turn.respond("200 OK");
         }
     }),
     REDIRECT_TO_AN_ERROR(turn -> {
         if (turn.number() == 1) {
-            turn.answer("303 See Other", "Location: /next");
+            turn.respond("303 See Other", "Location: /next");
         } else {
-            turn.answer("503 Service Unavailable");
+            turn.respond("503 Service Unavailable");
         }
     }),
 
     // ---- logins and cookies
     CHALLENGE(turn -> {
         if (turn.request().header("Authorization") == null) {
-            turn.answer("401 Unauthorized", "WWW-Authenticate: Basic realm=\"orders\"");
+            turn.respond("401 Unauthorized", "WWW-Authenticate: Basic realm=\"orders\"");
         } else {
-            turn.answer("200 OK");
+            turn.respond("200 OK");
         }
     }),
-    CHALLENGE_ALWAYS(turn -> turn.answer("401 Unauthorized", "WWW-Authenticate: Basic realm=\"orders\"")),
-    UNAUTHORIZED_WITHOUT_CHALLENGE(turn -> turn.answer("401 Unauthorized")),
-    COOKIES(2, turn -> turn.answer("200 OK", "Set-Cookie: session=1; Path=/", "Set-Cookie: seen=" + turn.number())),
+    CHALLENGE_ALWAYS(turn -> turn.respond("401 Unauthorized", "WWW-Authenticate: Basic realm=\"orders\"")),
+    UNAUTHORIZED_WITHOUT_CHALLENGE(turn -> turn.respond("401 Unauthorized")),
+    COOKIES(2, turn -> turn.respond("200 OK", "Set-Cookie: session=1; Path=/", "Set-Cookie: seen=" + turn.number())),
 
     // ---- framing
     CHUNKED(turn -> turn.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")),
@@ -135,14 +135,14 @@ public enum Behaviour {
             "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n" + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")),
     GZIP(turn -> turn.gzip(0)),
     GZIP_TRUNCATED(turn -> turn.gzip(8)),
-    GZIP_THAT_IS_NONE(turn -> turn.answer("200 OK", "Content-Encoding: gzip")),
+    GZIP_THAT_IS_NONE(turn -> turn.respond("200 OK", "Content-Encoding: gzip")),
     LARGE_RESPONSE(turn -> turn.raw("HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n" + "r".repeat(3_000_000))),
-    LARGE_REQUEST(Kind.LARGE, turn -> turn.answer("200 OK")),
+    LARGE_REQUEST(Kind.LARGE, turn -> turn.respond("200 OK")),
     LARGE_REQUEST_AND_DROP(Kind.LARGE, Turn::close),
-    ANSWER_BEFORE_THE_BODY_WAS_READ(Kind.LARGE, new Server() {
+    RESPONSE_BEFORE_THE_BODY_WAS_READ(Kind.LARGE, new Server() {
         @Override
-        public void answer(Turn turn) throws IOException {
-            turn.answer("400 Bad Request", "Connection: close");
+        public void respond(Turn turn) throws IOException {
+            turn.respond("400 Bad Request", "Connection: close");
             turn.readBody();
             turn.close();
         }
@@ -157,8 +157,8 @@ public enum Behaviour {
     NOBODY_LISTENS(turn -> {
         throw new IllegalStateException("nobody listens there");
     }),
-    CLOSED_WITHOUT_AN_ANSWER(Turn::close),
-    RESET_WITHOUT_AN_ANSWER(Turn::reset),
+    CLOSED_WITHOUT_A_RESPONSE(Turn::close),
+    RESET_WITHOUT_A_RESPONSE(Turn::reset),
     STATUS_LINE_CUT(turn -> turn.last("HTTP/1.1 2")),
     STATUS_LINE_WITHOUT_END(turn -> turn.last("HTTP/1.1 200 OK")),
     HEADERS_CUT(turn -> turn.last("HTTP/1.1 200 OK\r\nContent-Le")),
@@ -174,7 +174,7 @@ public enum Behaviour {
     LENGTH_THAT_IS_NO_NUMBER(turn -> turn.last("HTTP/1.1 200 OK\r\nContent-Length: some\r\n\r\nok")),
 
     // ---- what takes too long: the client's read timeout is short
-    NO_ANSWER_IN_TIME(Kind.LATE, Turn::hang),
+    NO_RESPONSE_IN_TIME(Kind.LATE, Turn::hang),
     STATUS_LINE_IN_TIME_ONLY(Kind.LATE, turn -> {
         turn.raw("HTTP/1.1 200 OK\r\n");
         turn.hang();
@@ -183,18 +183,18 @@ public enum Behaviour {
         turn.raw("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhalf");
         turn.hang();
     }),
-    NO_ANSWER_IN_TIME_ON_A_USED_CONNECTION(2, Kind.LATE, turn -> {
+    NO_RESPONSE_IN_TIME_ON_A_USED_CONNECTION(2, Kind.LATE, turn -> {
         if (turn.number() == 2) {
             turn.hang();
         } else {
-            turn.answer("200 OK");
+            turn.respond("200 OK");
         }
     });
 
     /** What the server does with one request. */
     @FunctionalInterface
     public interface Server {
-        void answer(Turn turn) throws IOException;
+        void respond(Turn turn) throws IOException;
 
         default boolean readsBody() {
             return true;

@@ -107,7 +107,7 @@ public final class BehaviourServer implements AutoCloseable {
                 }
                 byte[] body = behaviour.server().readsBody() ? readBody(request, client.getInputStream()) : new byte[0];
                 turn = new Turn(this, client, note(request.head(), body), request);
-                behaviour.server().answer(turn);
+                behaviour.server().respond(turn);
             } while (!turn.isClosed());
         } catch (IOException e) {
             // the client went away

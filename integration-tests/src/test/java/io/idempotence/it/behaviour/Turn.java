@@ -47,20 +47,20 @@ public final class Turn {
         return server.nobody();
     }
 
-    /** A whole answer with a short body. */
-    public void answer(String status, String... headers) throws IOException {
+    /** A whole response with a short body. */
+    public void respond(String status, String... headers) throws IOException {
         String body = "this is " + status;
         raw("HTTP/1.1 " + status + "\r\n"
                 + Arrays.stream(headers).map(header -> header + "\r\n").reduce("", String::concat)
                 + "Content-Type: text/plain\r\nContent-Length: " + body.length() + "\r\n\r\n" + body);
     }
 
-    /** A redirect of the first request; the one that follows it is answered. */
+    /** A redirect of the first request; the one that follows it gets a response. */
     public void redirect(String status, String location) throws IOException {
         if (number == 1) {
-            answer(status, "Location: " + location);
+            respond(status, "Location: " + location);
         } else {
-            answer("200 OK");
+            respond("200 OK");
         }
     }
 

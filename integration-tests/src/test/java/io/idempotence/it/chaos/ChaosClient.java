@@ -81,7 +81,7 @@ final class ChaosClient {
                 .options(new Options(1, TimeUnit.SECONDS, READ_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS, true));
         Effects effects = IdempotentFeign.install(builder, config(generated, deadline))
                 .target(new HardCodedTarget<>(Effects.class, "effects", url));
-        return new ChaosClient(name, generated, work -> new Ending.Answered(effects.perform(work.body())));
+        return new ChaosClient(name, generated, work -> new Ending.Responded(effects.perform(work.body())));
     }
 
     static ChaosClient okHttp(String url, Duration deadline) {
@@ -132,7 +132,7 @@ final class ChaosClient {
             }
             return Optional.of(
                     switch (response.code()) {
-                        case 201 -> new Ending.Answered(body);
+                        case 201 -> new Ending.Responded(body);
                         case ChaosProvider.REJECTED -> new Ending.Rejected(body);
                         default -> new Ending.Failed("status " + response.code());
                     });

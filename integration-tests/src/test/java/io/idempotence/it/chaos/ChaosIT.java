@@ -24,10 +24,10 @@ class ChaosIT {
             ChaosRun.Report report = run.run(time);
 
             assertThat(report.violations()).as(report.toString()).isEmpty();
-            assertThat(report.count(Ending.Answered.class))
+            assertThat(report.count(Ending.Responded.class))
                     .as(report.toString())
                     .isGreaterThan(time.toSeconds());
-            assertThat(report.clientsAnswered())
+            assertThat(report.clientsWithAResponse())
                     .as(report.toString())
                     .containsExactlyInAnyOrder("feign-default", "feign-okhttp", "feign-hc5", "feign-java11", "okhttp");
             if (System.getProperty("chaos.seconds") != null) {

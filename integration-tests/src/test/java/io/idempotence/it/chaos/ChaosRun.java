@@ -99,9 +99,9 @@ final class ChaosRun implements AutoCloseable {
         }
 
         /** By which kinds of clients operations were executed. */
-        Set<String> clientsAnswered() {
+        Set<String> clientsWithAResponse() {
             return calls.stream()
-                    .filter(call -> call.ending() instanceof Ending.Answered)
+                    .filter(call -> call.ending() instanceof Ending.Responded)
                     .map(call -> call.name().substring(0, call.name().lastIndexOf('-')))
                     .collect(Collectors.toSet());
         }
@@ -123,7 +123,7 @@ final class ChaosRun implements AutoCloseable {
                                     .findFirst()
                                     .orElse(""))
                     .collect(Collectors.joining("\n"));
-            return "chaos.seed=" + seed + ": " + calls.size() + " calls, answered " + count(Ending.Answered.class)
+            return "chaos.seed=" + seed + ": " + calls.size() + " calls, responded " + count(Ending.Responded.class)
                     + ", rejected " + count(Ending.Rejected.class) + ", failed " + count(Ending.Failed.class)
                     + ", unknown "
                     + count(Ending.Unknown.class) + ", result unavailable " + count(Ending.ResultUnavailable.class)
@@ -331,7 +331,7 @@ final class ChaosRun implements AutoCloseable {
             String refusal = refusal(response);
             if (refusal == null) {
                 return response.statusCode() == 201
-                        ? new Ending.Answered(text(response))
+                        ? new Ending.Responded(text(response))
                         : response.statusCode() == ChaosProvider.REJECTED
                                 ? new Ending.Rejected(text(response))
                                 : new Ending.Unknown("status " + response.statusCode());

@@ -3,7 +3,7 @@ package io.idempotence.it.chaos;
 /** How a call ended, as its caller saw it. */
 sealed interface Ending {
     /** The operation's own response, which names the effect it had. */
-    record Answered(String effect) implements Ending {}
+    record Responded(String effect) implements Ending {}
 
     /** The operation's own refusal, which names the call: no effect. */
     record Rejected(String call) implements Ending {}

@@ -105,15 +105,16 @@ final class HistoryChecker {
 
     private static void checkEnding(
             Call call, Ending ending, List<Effect> effects, Map<String, Effect> byName, List<Violation> violations) {
-        if (ending instanceof Ending.Answered answered) {
-            Effect named = byName.get(answered.effect());
+        if (ending instanceof Ending.Responded responded) {
+            Effect named = byName.get(responded.effect());
             if (named == null) {
                 violations.add(new Violation(
                         Kind.LOST,
                         call.name(),
-                        "answered with effect " + answered.effect() + ", which is not in the ledger"));
+                        "its response has effect " + responded.effect() + ", which is not in the ledger"));
             } else if (!named.call().equals(call.name())) {
-                violations.add(new Violation(Kind.WRONG, call.name(), "answered with the effect of " + named.call()));
+                violations.add(
+                        new Violation(Kind.WRONG, call.name(), "its response has the effect of " + named.call()));
             }
         } else if (ending instanceof Ending.ResultUnavailable && effects.isEmpty()) {
             violations.add(new Violation(Kind.LOST, call.name(), "told that it took effect, and there is none"));

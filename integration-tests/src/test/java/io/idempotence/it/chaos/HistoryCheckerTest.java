@@ -37,10 +37,10 @@ class HistoryCheckerTest {
     void goodHistoryHasNoViolation() {
         assertThat(kinds(
                         List.of(
-                                call("a", new Ending.Answered("e1")),
+                                call("a", new Ending.Responded("e1")),
                                 call("b", new Ending.Rejected("b")),
                                 call("c", new Ending.Failed("storage-unavailable")),
-                                call("d", new Ending.Unknown("cut"), new Ending.Answered("e2")),
+                                call("d", new Ending.Unknown("cut"), new Ending.Responded("e2")),
                                 call("e", new Ending.Unknown("killed"), new Ending.ResultUnavailable())),
                         effect("e1", "a"),
                         effect("e2", "d"),
@@ -50,14 +50,14 @@ class HistoryCheckerTest {
 
     @Test
     void twoEffectsOfOneCallAreDouble() {
-        assertThat(kinds(List.of(call("a", new Ending.Answered("e1"))), effect("e1", "a"), effect("e2", "a")))
+        assertThat(kinds(List.of(call("a", new Ending.Responded("e1"))), effect("e1", "a"), effect("e2", "a")))
                 .containsExactly(Kind.DOUBLE);
     }
 
     @Test
     void twoEffectsOfACallWhoseOutcomeWasUnknownAreDouble() {
         assertThat(kinds(
-                        List.of(call("a", new Ending.Unknown("cut"), new Ending.Answered("e2"))),
+                        List.of(call("a", new Ending.Unknown("cut"), new Ending.Responded("e2"))),
                         effect("e1", "a"),
                         effect("e2", "a")))
                 .containsExactly(Kind.DOUBLE);
@@ -65,7 +65,7 @@ class HistoryCheckerTest {
 
     @Test
     void successWithoutItsEffectIsLost() {
-        assertThat(kinds(List.of(call("a", new Ending.Answered("e1"))))).containsExactly(Kind.LOST);
+        assertThat(kinds(List.of(call("a", new Ending.Responded("e1"))))).containsExactly(Kind.LOST);
         assertThat(kinds(List.of(call("a", new Ending.Unknown("cut"), new Ending.ResultUnavailable()))))
                 .containsExactly(Kind.LOST);
     }
@@ -81,7 +81,7 @@ class HistoryCheckerTest {
     @Test
     void responseOfAnotherCallIsWrong() {
         assertThat(kinds(
-                        List.of(call("a", new Ending.Answered("e2")), call("b", new Ending.Answered("e2"))),
+                        List.of(call("a", new Ending.Responded("e2")), call("b", new Ending.Responded("e2"))),
                         effect("e1", "a"),
                         effect("e2", "b")))
                 .containsExactly(Kind.WRONG);
@@ -98,8 +98,8 @@ class HistoryCheckerTest {
     @Test
     void unknownOutcomeIsStuckWithoutAnIncidentOrWhereItStays() {
         Ending unknown = new Ending.Unknown("cut");
-        Call early = new Call("a", List.of("id"), 0, SECOND, unknown, new Ending.Answered("e1"));
-        Call longAfter = new Call("b", List.of("id"), 14 * SECOND, 15 * SECOND, unknown, new Ending.Answered("e2"));
+        Call early = new Call("a", List.of("id"), 0, SECOND, unknown, new Ending.Responded("e1"));
+        Call longAfter = new Call("b", List.of("id"), 14 * SECOND, 15 * SECOND, unknown, new Ending.Responded("e2"));
         assertThat(kinds(List.of(early, longAfter), effect("e1", "a"), effect("e2", "b")))
                 .containsExactly(Kind.STUCK, Kind.STUCK);
         assertThat(kinds(List.of(call("a", unknown)))).containsExactly(Kind.STUCK);

@@ -18,7 +18,7 @@ class AsyncDefaultClientAttemptIT extends AttemptContract {
     }
 
     @Override
-    boolean interruptedCallersWaitForTheAnswer() {
+    boolean interruptedCallersWaitForTheResponse() {
         return false;
     }
 }

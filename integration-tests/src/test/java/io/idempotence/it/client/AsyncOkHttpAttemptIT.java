@@ -4,7 +4,7 @@ import feign.AsyncFeign;
 import feign.BaseBuilder;
 import java.util.concurrent.CancellationException;
 
-/** Feign's own client for OkHttp is one that answers later as well. */
+/** Feign's own client for OkHttp is one that responds later as well. */
 class AsyncOkHttpAttemptIT extends OkHttpAttemptContract {
     @Override
     BaseBuilder<?, ?> builder() {
@@ -18,7 +18,7 @@ class AsyncOkHttpAttemptIT extends OkHttpAttemptContract {
     }
 
     @Override
-    boolean interruptedCallersWaitForTheAnswer() {
+    boolean interruptedCallersWaitForTheResponse() {
         return false;
     }
 }

@@ -3,7 +3,7 @@ package io.idempotence.it.client;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 
-/** Feign's own client for OkHttp is one that answers later as well. */
+/** Feign's own client for OkHttp is one that responds later as well. */
 class AsyncOkHttpOneCallOneIdIT extends OneCallOneIdContract {
     @Override
     BaseBuilder<?, ?> builder() {

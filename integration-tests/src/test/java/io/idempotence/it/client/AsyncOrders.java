@@ -16,7 +16,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 
-/** {@link Orders} whose answers come later. */
+/** {@link Orders} whose responses come later. */
 interface AsyncOrders {
     @RequestLine("POST /orders")
     CompletableFuture<String> create(String body);
@@ -36,7 +36,7 @@ interface AsyncOrders {
 
     @RequestLine("POST /orders")
     @Headers({"Idempotent-Replayed: true", "Idempotency-Refusal: outcome-unknown", "Retry-After: 3600"})
-    CompletableFuture<String> createWithHeadersOfAnAnswer(String body);
+    CompletableFuture<String> createWithHeadersOfAResponse(String body);
 
     @RequestLine("PUT /orders/1")
     CompletableFuture<String> put(String body);
@@ -77,7 +77,7 @@ interface AsyncOrders {
         return create("a").thenCompose(first -> create("b").thenApply(second -> first + second));
     }
 
-    /** Waits for each answer, and cancels the call if the thread is interrupted. */
+    /** Waits for each response, and cancels the call if the thread is interrupted. */
     static Orders waitingFor(AsyncOrders orders) {
         return (Orders) Proxy.newProxyInstance(
                 Orders.class.getClassLoader(), new Class<?>[] {Orders.class}, new Waiting(orders));
@@ -93,24 +93,24 @@ interface AsyncOrders {
                         && Proxy.getInvocationHandler(args[0]) instanceof Waiting other
                         && orders.equals(other.orders);
             }
-            Object answer;
+            Object response;
             try {
                 Class<?> type = method.getDeclaringClass() == Object.class ? Object.class : AsyncOrders.class;
-                answer = type.getMethod(method.getName(), method.getParameterTypes())
+                response = type.getMethod(method.getName(), method.getParameterTypes())
                         .invoke(orders, args);
             } catch (InvocationTargetException e) {
                 throw e.getCause();
             }
-            return answer instanceof CompletionStage<?> stage ? await(stage.toCompletableFuture()) : answer;
+            return response instanceof CompletionStage<?> stage ? await(stage.toCompletableFuture()) : response;
         }
 
-        private static Object await(CompletableFuture<?> answer) throws Throwable {
+        private static Object await(CompletableFuture<?> response) throws Throwable {
             try {
-                return answer.get(60, TimeUnit.SECONDS);
+                return response.get(60, TimeUnit.SECONDS);
             } catch (ExecutionException e) {
                 throw e.getCause();
             } catch (InterruptedException e) {
-                answer.cancel(true);
+                response.cancel(true);
                 Thread.currentThread().interrupt();
                 throw new CancellationException();
             }

@@ -60,12 +60,12 @@ abstract class AttemptContract extends ClientContract {
         return FAILED;
     }
 
-    // ---- sent, and no answer
+    // ---- sent, and no response
 
     /** "retry only with an ID". */
     @ParameterizedTest
     @EnumSource
-    void lostAnswerOfACallWithoutAnIdIsTheUsualException(Fault fault) {
+    void lostResponseOfACallWithoutAnIdIsTheUsualException(Fault fault) {
         alwaysGet(aResponse().withFault(fault));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.unprotected("x"))
@@ -81,8 +81,8 @@ abstract class AttemptContract extends ClientContract {
         List<String> ids = new CopyOnWriteArrayList<>();
         try (RawServer server = RawServer.start((request, client) -> {
             ids.add(request.header("Idempotency-Key"));
-            String answer = request.header("Idempotency-Attempt").equals("1") ? CUT : WHOLE;
-            client.getOutputStream().write(answer.getBytes(StandardCharsets.ISO_8859_1));
+            String response = request.header("Idempotency-Attempt").equals("1") ? CUT : WHOLE;
+            client.getOutputStream().write(response.getBytes(StandardCharsets.ISO_8859_1));
         })) {
             assertThat(target(installed(fast()), server.url()).create("x")).isEqualTo("whole");
         }
@@ -101,11 +101,11 @@ abstract class AttemptContract extends ClientContract {
         assertEnd(UNKNOWN, 3);
     }
 
-    /** The exception of a lost body holds the request's headers where the answer's belong. */
+    /** The exception of a lost body holds the request's headers where the response's belong. */
     @Test
-    void headersOfTheRequestAreNotTakenForThoseOfTheAnswer() {
+    void headersOfTheRequestAreNotTakenForThoseOfTheResponse() {
         attemptsUpTo(2, aResponse().withFault(Fault.MALFORMED_RESPONSE_CHUNK));
-        assertThat(orders().createWithHeadersOfAnAnswer("x")).isEqualTo(OK);
+        assertThat(orders().createWithHeadersOfAResponse("x")).isEqualTo(OK);
         assertEnd(SUCCEEDED, 3);
     }
 
@@ -156,7 +156,7 @@ abstract class AttemptContract extends ClientContract {
         }
     }
 
-    /** OkHttp does not where it looks whether to try again by itself: it throws, and nobody sees the answer. */
+    /** OkHttp does not where it looks whether to try again by itself: it throws, and nobody sees the response. */
     boolean readsAbsurdSecondsBeside(int status) {
         return true;
     }
@@ -190,7 +190,7 @@ abstract class AttemptContract extends ClientContract {
 
     /** What keeps the next attempt from being sent says nothing about the one before. */
     @Test
-    void interceptorThatFailsAfterALostAnswerLeavesTheOutcomeUnknown() {
+    void interceptorThatFailsAfterALostResponseLeavesTheOutcomeUnknown() {
         attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         AtomicInteger tokens = new AtomicInteger();
         Orders orders = orders(builder -> builder.requestInterceptor(template -> {
@@ -215,11 +215,11 @@ abstract class AttemptContract extends ClientContract {
         assertThat(received()).isEmpty();
     }
 
-    // ---- what the layers above make of an answer
+    // ---- what the layers above make of a response
 
     /** Row "DecodeException"; but what Jackson throws is an IOException, of which Feign makes a plain exception. */
     @Test
-    void answerThatCannotBeDecodedIsFinal() {
+    void responseThatCannotBeDecodedIsFinal() {
         alwaysGet(ok().withBody("{ this is no json"));
         Orders orders = orders(builder -> builder.decoder(new JacksonDecoder()));
         assertThatThrownBy(() -> orders.number("x"))
@@ -322,7 +322,7 @@ abstract class AttemptContract extends ClientContract {
     }
 
     @Test
-    void rawResponseOfALostAnswerIsUnknown() {
+    void rawResponseOfALostResponseIsUnknown() {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.raw("x")).isInstanceOf(FeignOutcomeUnknownException.class);
@@ -373,7 +373,7 @@ abstract class AttemptContract extends ClientContract {
             InterruptedCaller caller = new InterruptedCaller(() -> orders.create("x"));
             awaitLatch(arrived);
             caller.interrupt();
-            if (interruptedCallersWaitForTheAnswer()) {
+            if (interruptedCallersWaitForTheResponse()) {
                 interrupted.countDown();
             }
             assertThat(caller.thrown()).isInstanceOf(whatInterruptedCallersSee());
@@ -388,8 +388,8 @@ abstract class AttemptContract extends ClientContract {
         return FeignException.class;
     }
 
-    /** Or may: of who does not, an answer in the meantime could find the call still going on. */
-    boolean interruptedCallersWaitForTheAnswer() {
+    /** Or may: of who does not, a response in the meantime could find the call still going on. */
+    boolean interruptedCallersWaitForTheResponse() {
         return true;
     }
 

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.TestFactory;
 class CallsWithoutAnIdIT {
     /** The client itself is a race: whether it sees the response or the reset of a connection that was closed with bytes unread. */
     private static final Set<Behaviour> RACES =
-            EnumSet.of(Behaviour.LARGE_REQUEST_AND_DROP, Behaviour.ANSWER_BEFORE_THE_BODY_WAS_READ);
+            EnumSet.of(Behaviour.LARGE_REQUEST_AND_DROP, Behaviour.RESPONSE_BEFORE_THE_BODY_WAS_READ);
 
     /** HttpURLConnection and java.net.http wait for more after these. */
     private static final Set<Behaviour> INTERIM = EnumSet.of(Behaviour.PROCESSING_FIRST, Behaviour.EARLY_HINTS_FIRST);

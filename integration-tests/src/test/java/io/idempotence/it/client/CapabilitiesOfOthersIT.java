@@ -151,7 +151,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertUnknown(FeignDecorators.builder().withBulkhead(bulkhead).withRetry(filling), 3);
     }
 
-    /** The layer in between has thrown the answer away: the caller knows neither it nor that there was one. */
+    /** The layer in between has thrown the response away: the caller knows neither it nor that there was one. */
     @Test
     void executedCallWhoseNextRunTheRateLimiterRefusesEndsInTheUnknown() {
         RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
@@ -165,7 +165,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
     }
 
     @Test
-    void callThatWasAnsweredNoAndIsRefusedByTheBreakerKeepsTheBreakersException() {
+    void callThatGotA404AndIsThenRefusedByTheLimiterKeepsTheLimitersException() {
         alwaysGet(status(404));
         RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
         Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(FeignDecorators.builder()
@@ -379,9 +379,9 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertThat(Set.copyOf(ids())).hasSize(2);
     }
 
-    /** What measures hands no cancellation down: the request goes on, and its answer is let go. */
+    /** What measures hands no cancellation down: the request goes on, and its response is let go. */
     @Test
-    void answerOfACancelledCallThatMetersKeepFromCancellingIsLetGo() {
+    void responseOfACancelledCallThatMetersKeepFromCancellingIsLetGo() {
         CompletableFuture<Response> request = new CompletableFuture<>();
         CountDownLatch closed = new CountDownLatch(1);
         AsyncOrders orders = IdempotentFeign.install(
@@ -390,8 +390,8 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
                                 .addCapability(new MicrometerCapability(meters)),
                         fast().build())
                 .target(new HardCodedTarget<>(AsyncOrders.class, "orders", provider.baseUrl()));
-        CompletableFuture<String> answer = orders.create("x");
-        answer.cancel(true);
+        CompletableFuture<String> response = orders.create("x");
+        response.cancel(true);
         assertThat(request).isNotDone();
         request.complete(Response.builder()
                 .status(200)

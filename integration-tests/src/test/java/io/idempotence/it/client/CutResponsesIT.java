@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * A response that breaks off, at each of its bytes. Whatever the HTTP client makes of it, a call with an ID ends with what the
- * operation answered, or with the next attempt.
+ * operation responded, or with the next attempt.
  */
 class CutResponsesIT {
     private static final String RESULT = "{\"order\":17,\"total\":42}";

@@ -25,7 +25,7 @@ class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
         return Feign.builder().client(new Client.Default(null, null));
     }
 
-    private Orders ordersWhoseAnswersMeet(Runnable after, IdempotenceClientConfig.Builder config) {
+    private Orders ordersWhoseResponsesMeet(Runnable after, IdempotenceClientConfig.Builder config) {
         Client client = new Client.Default(null, null);
         return target(install(
                 Feign.builder().client((request, options) -> {
@@ -39,7 +39,7 @@ class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
     @Test
     void redirectOfAnInterruptedCallerIsNotFollowed() throws Exception {
         alwaysGet(status(307).withHeader("Location", "/v2"));
-        Orders orders = ordersWhoseAnswersMeet(() -> Thread.currentThread().interrupt(), fast());
+        Orders orders = ordersWhoseResponsesMeet(() -> Thread.currentThread().interrupt(), fast());
         InterruptedCaller caller = new InterruptedCaller(() -> orders.create("x"));
         assertThat(caller.thrown()).isInstanceOf(FeignException.class);
         assertThat(caller.keptItsFlag()).isTrue();
@@ -51,8 +51,8 @@ class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
     @ValueSource(ints = {307, 303})
     void redirectAfterTheDeadlineIsNotFollowed(int status) {
         alwaysGet(status(status).withHeader("Location", "/v2"));
-        Orders orders =
-                ordersWhoseAnswersMeet(() -> await().pollDelay(DEADLINE).until(() -> true), fast().deadline(DEADLINE));
+        Orders orders = ordersWhoseResponsesMeet(
+                () -> await().pollDelay(DEADLINE).until(() -> true), fast().deadline(DEADLINE));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
         assertEnd(Result.UNKNOWN, 1);
         assertThat(received()).hasSize(1);

@@ -55,7 +55,7 @@ class FeignHttp2IT extends WireMockTestBase {
     })
     void resetStreamIsAskedForAgainWithTheSameIdAndIsUnknownAtTheEnd(ErrorCode error, boolean later) {
         try (Http2Server server = Http2Server.start(
-                headers -> headers.get("Idempotency-Attempt").equals("1") ? error.code : Http2Server.ANSWER)) {
+                headers -> headers.get("Idempotency-Attempt").equals("1") ? error.code : Http2Server.RESPOND)) {
             orders(server, later).create("x");
             assertThat(server.values("Idempotency-Key")).hasSize(1).doesNotContain("null");
             assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2");

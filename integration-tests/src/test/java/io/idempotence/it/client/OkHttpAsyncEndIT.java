@@ -46,9 +46,9 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     @Test
     void callerWhoGoesAwayLeavesNoConnectionBehind() {
         alwaysGet(ok().withFixedDelay(500));
-        CompletableFuture<String> answer = async().create("x");
+        CompletableFuture<String> response = async().create("x");
         await().until(() -> received().size() == 1);
-        assertThat(answer.cancel(true)).isTrue();
+        assertThat(response.cancel(true)).isTrue();
         await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
         awaitNoConnectionInUse();
         assertThat(received()).hasSize(1);
@@ -63,9 +63,9 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     @Test
     void redirectThatComesAfterTheCallerWentAwayIsNotFollowed() {
         alwaysGet(status(307).withHeader("Location", "/v2").withFixedDelay(500));
-        CompletableFuture<String> answer = async().create("x");
+        CompletableFuture<String> response = async().create("x");
         await().until(() -> received().size() == 1);
-        assertThat(answer.cancel(true)).isTrue();
+        assertThat(response.cancel(true)).isTrue();
         // What follows is enqueued before the call that it follows ends.
         awaitNoConnectionInUse();
         assertThat(received()).hasSize(1);
@@ -75,9 +75,9 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     void callThatIsCancelledWhileItWaitsSendsNothingMore() {
         alwaysGet(status(503).withHeader("Retry-After-Ms", "300"));
         AsyncOrders orders = async();
-        CompletableFuture<String> answer = orders.create("cancelled");
+        CompletableFuture<String> response = orders.create("cancelled");
         await().until(() -> okHttp.connectionPool().idleConnectionCount() == 1);
-        assertThat(answer.cancel(true)).isTrue();
+        assertThat(response.cancel(true)).isTrue();
         // The other call waits as long as the first one would have.
         assertThatThrownBy(() -> orders.create("not").get(20, TimeUnit.SECONDS)).hasMessageContaining("503");
         assertThat(bodies()).containsExactly("cancelled", "not", "not", "not");
@@ -86,8 +86,8 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     @Test
     void callersTimeoutEndsThePolling() {
         alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
-        CompletableFuture<String> answer = async().create("x").orTimeout(500, TimeUnit.MILLISECONDS);
-        assertThatThrownBy(() -> answer.get(20, TimeUnit.SECONDS)).hasCauseInstanceOf(TimeoutException.class);
+        CompletableFuture<String> response = async().create("x").orTimeout(500, TimeUnit.MILLISECONDS);
+        assertThatThrownBy(() -> response.get(20, TimeUnit.SECONDS)).hasCauseInstanceOf(TimeoutException.class);
         await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
     }
 
@@ -104,7 +104,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
         assertEnd(FAILED, 3);
     }
 
-    /** As read by its caller: each answer that is not the last was closed. */
+    /** As read by its caller: each response that is not the last was closed. */
     @Test
     void responsesThatAreTriedAgainAreClosed() throws Exception {
         attemptsUpTo(2, status(503));

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the client half makes of an attempt where OkHttp has a way of its own; {@link OkHttpInterceptorContractIT} has the rest. */
 class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
-    // ---- sent, and no answer
+    // ---- sent, and no response
 
     /** The caller reads it, after the call: nothing of ours can try again by then. */
     @Test
@@ -61,7 +61,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(events.get(0).requests()).isEqualTo(2);
     }
 
-    /** The first of two requests of one attempt may have been carried out; a login's answer to the second does not settle that. */
+    /** The first of two requests of one attempt may have been carried out; a login's response to the second does not settle that. */
     @Test
     void requestThatOkHttpRepeatsByItselfLeavesItsDoubt() throws IOException {
         OkHttpClient client = installed();
@@ -117,13 +117,13 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
                     .hasCauseInstanceOf(NumberFormatException.class);
             assertEnd(UNKNOWN, 1);
         } else {
-            assertAnswerOrUnknown(client, status);
+            assertResponseOrUnknown(client, status);
         }
         assertThat(received()).hasSize(1);
     }
 
-    /** The answer after one attempt, unless a gateway gave it. */
-    private void assertAnswerOrUnknown(OkHttpClient client, int status) throws IOException {
+    /** The response after one attempt, unless a gateway gave it. */
+    private void assertResponseOrUnknown(OkHttpClient client, int status) throws IOException {
         if (status == 502 || status == 504) {
             assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 1);
@@ -155,7 +155,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(waited.totalTime(TimeUnit.MILLISECONDS)).isGreaterThanOrEqualTo(20);
     }
 
-    /** Nothing is known of a request that was answered and then could not be sent again. */
+    /** Nothing is known of a request that got a response and then could not be sent again. */
     @Test
     void requestThatOkHttpSentBeforeIsNotTakenForNotSent() throws IOException {
         AtomicInteger lookups = new AtomicInteger();
@@ -274,7 +274,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(writes).hasValue(0);
     }
 
-    /** An answer that is not closed holds its connection. */
+    /** A response that is not closed holds its connection. */
     private static void assertNothingIsHeld(OkHttpClient client) {
         assertThat(client.connectionPool().idleConnectionCount())
                 .isEqualTo(client.connectionPool().connectionCount());

@@ -45,7 +45,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     // ---- enqueue
 
     @Test
-    void enqueuedCallIsTriedAgainAndAnswered() throws Exception {
+    void enqueuedCallIsRetriedAndGetsItsResponse() throws Exception {
         attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         attempt(2, status(503));
         try (Response response = enqueue(installed().newCall(order().build())).get(SOON, TimeUnit.SECONDS)) {
@@ -89,7 +89,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
 
     /** The earlier call may have been carried out, whatever keeps this one from being told. */
     @Test
-    void resumedCallIsAsUnknownAsBeforeUnlessItsAnswerSettlesIt() throws IOException {
+    void resumedCallIsAsUnknownAsBeforeUnlessItsResponseSettlesIt() throws IOException {
         IdempotenceId id = IdempotenceId.of("job-1");
         Instant sent = Instant.now().minusSeconds(3600);
         OkHttpClient client = installed();
@@ -158,10 +158,10 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         })) {
             Call call = installed(fast(), builder -> builder.readTimeout(Duration.ofMinutes(1)))
                     .newCall(to(server.url()).build());
-            CompletableFuture<Response> answer = enqueue(call);
+            CompletableFuture<Response> response = enqueue(call);
             awaitLatch(arrived);
             call.cancel();
-            assertThat(failure(answer)).isInstanceOf(OkHttpOutcomeUnknownException.class);
+            assertThat(failure(response)).isInstanceOf(OkHttpOutcomeUnknownException.class);
             end.countDown();
         }
         assertEnd(UNKNOWN, 1);
@@ -172,10 +172,10 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     void callThatIsCancelledWhileItWaitsEndsAtOnce() {
         alwaysGet(status(503).withHeader("Retry-After", "25"));
         Call call = installed().newCall(order().build());
-        CompletableFuture<Response> answer = enqueue(call);
+        CompletableFuture<Response> response = enqueue(call);
         await().until(() -> attemptEvents.size() == 1);
         call.cancel();
-        assertThat(failure(answer)).isInstanceOf(IOException.class).hasMessage("Canceled");
+        assertThat(failure(response)).isInstanceOf(IOException.class).hasMessage("Canceled");
         assertThat(received()).hasSize(1);
     }
 
@@ -306,10 +306,10 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         assertOneId();
     }
 
-    private static Throwable failure(CompletableFuture<Response> answer) {
+    private static Throwable failure(CompletableFuture<Response> response) {
         try {
-            answer.get(SOON, TimeUnit.SECONDS).close();
-            throw new AssertionError("there was an answer");
+            response.get(SOON, TimeUnit.SECONDS).close();
+            throw new AssertionError("there was a response");
         } catch (ExecutionException e) {
             return e.getCause();
         } catch (Exception e) {

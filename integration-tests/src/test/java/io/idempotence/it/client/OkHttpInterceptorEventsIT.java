@@ -178,8 +178,8 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
         return built(IdempotentOkHttp.install(plain(), config, "orders"));
     }
 
-    private static ResponseDefinitionBuilder[] thrice(ResponseDefinitionBuilder answer) {
-        return new ResponseDefinitionBuilder[] {answer, answer, answer};
+    private static ResponseDefinitionBuilder[] thrice(ResponseDefinitionBuilder response) {
+        return new ResponseDefinitionBuilder[] {response, response, response};
     }
 
     static Stream<List<ResponseDefinitionBuilder>> ends() {
@@ -193,31 +193,31 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
                 List.of(status(503), stored()));
     }
 
-    /** The exception of a call that gets these answers, or null. */
-    private Throwable endOf(List<ResponseDefinitionBuilder> answers) {
+    /** The exception of a call that gets these responses, or null. */
+    private Throwable endOf(List<ResponseDefinitionBuilder> responses) {
         provider.resetAll();
         everythingIsFine();
-        requestsGet(answers.toArray(ResponseDefinitionBuilder[]::new));
+        requestsGet(responses.toArray(ResponseDefinitionBuilder[]::new));
         OkHttpClient client = silent();
         return catchThrowable(() -> IdempotenceScope.<Integer, IOException>with(ID, () -> status(client, order())));
     }
 
     @ParameterizedTest
     @MethodSource("ends")
-    void idIsInNoLineAboveDebugAndInNoMessageOfAnException(List<ResponseDefinitionBuilder> answers) {
+    void idIsInNoLineAboveDebugAndInNoMessageOfAnException(List<ResponseDefinitionBuilder> responses) {
         List<ILoggingEvent> lines = logged("io.idempotence.client", Level.DEBUG, () -> {
-            for (Throwable end = endOf(answers); end != null; end = end.getCause()) {
+            for (Throwable end = endOf(responses); end != null; end = end.getCause()) {
                 assertThat(String.valueOf(end.getMessage())).doesNotContain(ID.value());
             }
         });
-        assertThat(ids()).hasSize(answers.size()).containsOnly("\"" + ID + "\"");
+        assertThat(ids()).hasSize(responses.size()).containsOnly("\"" + ID + "\"");
         assertThat(lines)
                 .filteredOn(line -> line.getLevel() != Level.DEBUG)
                 .allSatisfy(line -> assertThat(line.getFormattedMessage()).doesNotContain(ID.value()));
         // One for each attempt, one for the call.
         assertThat(lines)
                 .filteredOn(line -> line.getLevel() == Level.DEBUG)
-                .hasSize(answers.size() + 1)
+                .hasSize(responses.size() + 1)
                 .allSatisfy(line -> assertThat(line.getFormattedMessage()).contains(ID.value()));
     }
 

@@ -30,7 +30,7 @@ class OkHttpInterceptorHttp2IT extends OkHttpInterceptorTestBase {
     @EnumSource(names = {"REFUSED_STREAM_ERROR", "CANCEL_STREAM_ERROR", "INTERNAL_ERROR"})
     void resetStreamIsAskedForAgainWithTheSameId(ErrorCode error) throws IOException {
         try (Http2Server server = Http2Server.start(
-                headers -> headers.get("Idempotency-Attempt").equals("1") ? error.code : Http2Server.ANSWER)) {
+                headers -> headers.get("Idempotency-Attempt").equals("1") ? error.code : Http2Server.RESPOND)) {
             assertThat(status(http2(), to(server.url()))).isEqualTo(200);
             assertThat(server.values("Idempotency-Key")).hasSize(1).doesNotContain("null");
             assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2");

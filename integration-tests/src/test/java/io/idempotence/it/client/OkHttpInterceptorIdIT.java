@@ -59,7 +59,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void answerTellsTheIdOfItsCall() throws IOException {
+    void responseTellsTheIdOfItsCall() throws IOException {
         try (Response response = send(installed(), order())) {
             assertThat(ids()).containsExactly(response.request().header("Idempotency-Key"));
         }
@@ -218,8 +218,9 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     void callThatIsEnqueuedInsideAScopeCarriesItsId() throws Exception {
         attempt(1, status(500));
         OkHttpClient client = installed();
-        CompletableFuture<Response> answer = IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())));
-        assertThat(answer.get(20, TimeUnit.SECONDS).code()).isEqualTo(200);
+        CompletableFuture<Response> response =
+                IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())));
+        assertThat(response.get(20, TimeUnit.SECONDS).code()).isEqualTo(200);
         // The same thread of the dispatcher, perhaps: it keeps nothing.
         assertThat(enqueue(client.newCall(order().build()))
                         .get(20, TimeUnit.SECONDS)
@@ -333,13 +334,13 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
         OkHttpClient client = installed(fast().budget(500, 0, 1));
         client.dispatcher().setMaxRequests(20);
         client.dispatcher().setMaxRequestsPerHost(20);
-        List<CompletableFuture<Response>> answers = new ArrayList<>();
+        List<CompletableFuture<Response>> responses = new ArrayList<>();
         for (int i = 0; i < 200; i++) {
-            answers.add(enqueue(client.newCall(
+            responses.add(enqueue(client.newCall(
                     order().post(RequestBody.create("order " + i, TEXT)).build())));
         }
-        for (CompletableFuture<Response> answer : answers) {
-            try (Response response = answer.get(60, TimeUnit.SECONDS)) {
+        for (CompletableFuture<Response> pending : responses) {
+            try (Response response = pending.get(60, TimeUnit.SECONDS)) {
                 assertThat(response.code()).isEqualTo(200);
             }
         }

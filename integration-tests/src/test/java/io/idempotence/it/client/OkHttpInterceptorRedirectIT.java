@@ -45,7 +45,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         });
     }
 
-    private static RawServer.Handler answering(String statusLine) {
+    private static RawServer.Handler responding(String statusLine) {
         return (RawRequest request, Socket client) -> client.getOutputStream()
                 .write(("HTTP/1.1 " + statusLine + "\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
                         .getBytes(StandardCharsets.ISO_8859_1));
@@ -60,15 +60,15 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         return "http://localhost:" + provider.port() + path;
     }
 
-    private static void path(String path, ResponseDefinitionBuilder answer) {
-        provider.stubFor(any(urlEqualTo(path)).atPriority(1).willReturn(answer));
+    private static void path(String path, ResponseDefinitionBuilder response) {
+        provider.stubFor(any(urlEqualTo(path)).atPriority(1).willReturn(response));
     }
 
     /** The 3xx is the response, as if the client followed no redirects. */
     @ParameterizedTest
     @ValueSource(ints = {300, 301, 302, 303, 307, 308})
     void redirectToAnotherOriginIsTheResponse(int status) throws IOException {
-        try (RawServer other = elsewhere(answering("200 OK"))) {
+        try (RawServer other = elsewhere(responding("200 OK"))) {
             redirects(status, other.url() + "/orders");
             try (Response response = send(installed(), order())) {
                 assertThat(response.code()).isEqualTo(status);
@@ -143,7 +143,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     @Test
     void tokenThatAnInterceptorFetchesOnTheWayIsNoRedirect() throws IOException {
         attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
-        try (RawServer auth = elsewhere(answering("200 OK"))) {
+        try (RawServer auth = elsewhere(responding("200 OK"))) {
             Request token = to(auth.url() + "/token").build();
             OkHttpClient client = installed(
                     fast(),
@@ -167,7 +167,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     @ParameterizedTest
     @ValueSource(ints = {307, 308})
     void callInDoubtIsNotSentToAnotherOrigin(int status) {
-        try (RawServer other = elsewhere(answering("200 OK"))) {
+        try (RawServer other = elsewhere(responding("200 OK"))) {
             attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
             attempt(2, status(status).withHeader("Location", other.url() + "/orders"));
             OkHttpClient client = installed();
@@ -179,7 +179,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
 
     @Test
     void resumedCallIsNotSentToAnotherOrigin() {
-        try (RawServer other = elsewhere(answering("200 OK"))) {
+        try (RawServer other = elsewhere(responding("200 OK"))) {
             path("/orders", status(307).withHeader("Location", other.url() + "/orders"));
             OkHttpClient client = installed();
             assertThatThrownBy(() -> IdempotenceScope.resume(
@@ -213,7 +213,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(ok(client, order())).isEqualTo(OK);
     }
 
-    /** Nobody goes there, so what the server half had stored is the answer. */
+    /** Nobody goes there, so what the server half had stored is the response. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void storedRedirectThatNobodyFollowsSettlesADoubt(boolean followsOthers) throws IOException {
@@ -240,7 +240,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     /** A call without an ID has none to lose; it is judged as ever. */
     @Test
     void callWithoutAnIdIsRedirectedAsEver() throws IOException {
-        try (RawServer other = elsewhere(answering("503 Error"))) {
+        try (RawServer other = elsewhere(responding("503 Error"))) {
             redirects(307, other.url() + "/orders");
             assertThat(status(installed(), order().put(RequestBody.create("x", TEXT))))
                     .isEqualTo(503);
@@ -248,7 +248,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(elsewhere).hasSize(1);
     }
 
-    /** The answer of the POST is the redirect; what follows is a GET, which never carries an ID. */
+    /** The response of the POST is the redirect; what follows is a GET, which never carries an ID. */
     @ParameterizedTest
     @ValueSource(ints = {301, 302, 303})
     void idIsTakenOffWhereThePostBecomesAGet(int status) throws IOException {
@@ -291,7 +291,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         });
     }
 
-    /** That nobody answered the GET does not mean that nothing was sent. */
+    /** That nothing responded to the GET does not mean that nothing was sent. */
     @Test
     void postWhoseGetIsLostIsUnknown() {
         redirects(303, "/orders/7");

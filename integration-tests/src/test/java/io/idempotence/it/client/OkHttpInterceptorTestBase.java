@@ -124,7 +124,7 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
             }
 
             @Override
-            public void onResponse(Call answered, Response response) {
+            public void onResponse(Call ended, Response response) {
                 result.complete(response);
             }
         });

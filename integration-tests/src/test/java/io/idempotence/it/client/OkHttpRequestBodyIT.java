@@ -340,10 +340,10 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         CountDownLatch begun = new CountDownLatch(1);
         AtomicBoolean whole = new AtomicBoolean();
         Call call = installed().newCall(order().post(slow(length, begun, whole)).build());
-        CompletableFuture<Response> answer = enqueue(call);
+        CompletableFuture<Response> response = enqueue(call);
         awaitLatch(begun);
         call.cancel();
-        assertThatThrownBy(() -> answer.get(20, TimeUnit.SECONDS))
+        assertThatThrownBy(() -> response.get(20, TimeUnit.SECONDS))
                 .hasCauseInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(whole).isFalse();
         assertThat(received()).isEmpty();
@@ -445,7 +445,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
         CountDownLatch arrived = new CountDownLatch(1);
         try (Http2Server server = Http2Server.start(headers -> {
             arrived.countDown();
-            return Http2Server.ANSWER;
+            return Http2Server.RESPOND;
         })) {
             OkHttpClient client = installed(fast(), builder -> builder.protocols(List.of(Protocol.H2_PRIOR_KNOWLEDGE)));
             assertThatThrownBy(() -> send(client, to(server.url()).post(compressedAndBroken(-1))))

@@ -153,7 +153,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         assertThat(orders.create("x")).isEqualTo(OK);
     }
 
-    /** That nobody answered the GET does not mean that nothing was sent. */
+    /** That nothing responded to the GET does not mean that nothing was sent. */
     @Test
     void postWhoseGetIsLostBelowFeignIsUnknown() {
         provider.stubFor(
@@ -189,7 +189,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         return feignOver((Request request, Request.Options options) -> below.execute(request, readTimeout(20_000)));
     }
 
-    /** Its answers come on threads of OkHttp, its requests leave in that of the caller or of the config's executor. */
+    /** Its responses come on threads of OkHttp, its requests leave in that of the caller or of the config's executor. */
     @Test
     void futureOfFeignsOwnClientForOkHttpIsFeignsCall() {
         alwaysGet(status(503));

@@ -129,7 +129,7 @@ class OkHttpWithoutIdIT {
             }
 
             @Override
-            public void onResponse(Call answered, Response response) {
+            public void onResponse(Call ended, Response response) {
                 try (response) {
                     ending.complete(ending(response));
                 }

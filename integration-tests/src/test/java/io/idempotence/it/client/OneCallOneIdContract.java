@@ -646,7 +646,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     }
 
     @Test
-    void redirectIsTheAnswerWhereTheOptionsSayNotToFollow() {
+    void redirectIsTheResponseWhereTheOptionsSayNotToFollow() {
         alwaysGet(aResponse().withStatus(307).withHeader("Location", "/elsewhere"));
         Request.Options options = new Request.Options(5, TimeUnit.SECONDS, 5, TimeUnit.SECONDS, false);
         FeignException end = catchThrowableOfType(
@@ -658,7 +658,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"ftp://x/", "::", "mailto:x"})
-    void redirectThatCannotBeFollowedIsTheAnswer(String location) {
+    void redirectThatCannotBeFollowedIsTheResponse(String location) {
         alwaysGet(aResponse().withStatus(307).withHeader("Location", location));
         FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
         assertThat(end.status()).isEqualTo(307);
@@ -679,7 +679,7 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
     /** An empty address is the one that was asked. */
     @ParameterizedTest
     @ValueSource(strings = {"", "/orders"})
-    void redirectToTheSameRequestIsTheAnswer(String location) {
+    void redirectToTheSameRequestIsTheResponse(String location) {
         alwaysGet(aResponse().withStatus(307).withHeader("Location", location));
         FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
         assertThat(end.status()).isEqualTo(307);
@@ -715,23 +715,23 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         }
 
         private static Object attempt(MethodHandler handler, Object[] args, int left) throws Throwable {
-            Object answer;
+            Object response;
             try {
-                answer = handler.invoke(args);
+                response = handler.invoke(args);
             } catch (FeignException e) {
                 if (left == 1) {
                     throw e;
                 }
                 return attempt(handler, args, left - 1);
             }
-            return answer instanceof CompletableFuture<?> later ? later(later, handler, args, left) : answer;
+            return response instanceof CompletableFuture<?> later ? later(later, handler, args, left) : response;
         }
 
         private static CompletableFuture<?> later(
-                CompletableFuture<?> answer, MethodHandler handler, Object[] args, int left) {
-            return answer.handle((value, thrown) -> {
+                CompletableFuture<?> response, MethodHandler handler, Object[] args, int left) {
+            return response.handle((value, thrown) -> {
                         if (!(thrown instanceof FeignException) || left == 1) {
-                            return answer;
+                            return response;
                         }
                         try {
                             return (CompletableFuture<?>) attempt(handler, args, left - 1);
@@ -752,11 +752,11 @@ abstract class OneCallOneIdContract extends WireMockTestBase {
         public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
             return (target, dispatch) -> (proxy, method, args) -> {
                 try {
-                    Object answer = dispatch.get(method).invoke(args);
-                    if (answer instanceof CompletableFuture<?> later) {
+                    Object response = dispatch.get(method).invoke(args);
+                    if (response instanceof CompletableFuture<?> later) {
                         return later.handle((value, thrown) -> counted(value, thrown));
                     }
-                    return counted(answer, null);
+                    return counted(response, null);
                 } catch (FeignException e) {
                     return counted(null, e);
                 }

@@ -27,7 +27,7 @@ interface Orders {
 
     @RequestLine("POST /orders")
     @Headers({"Idempotent-Replayed: true", "Idempotency-Refusal: outcome-unknown", "Retry-After: 3600"})
-    String createWithHeadersOfAnAnswer(String body);
+    String createWithHeadersOfAResponse(String body);
 
     @RequestLine("PUT /orders/1")
     String put(String body);

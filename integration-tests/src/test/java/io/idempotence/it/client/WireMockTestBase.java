@@ -42,7 +42,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 
 /**
- * WireMock as the provider, whose journal tells what went over the wire. Answers are tied to the number of the attempt and not to
+ * WireMock as the provider, whose journal tells what went over the wire. Responses are tied to the number of the attempt and not to
  * the count of requests where it matters, because HTTP clients repeat requests by themselves.
  */
 abstract class WireMockTestBase {
@@ -133,36 +133,36 @@ abstract class WireMockTestBase {
     }
 
     /** Attempts 1 to {@code last} get this; a protected call is fine after that. */
-    static void attemptsUpTo(int last, ResponseDefinitionBuilder answer) {
+    static void attemptsUpTo(int last, ResponseDefinitionBuilder response) {
         for (int attempt = 1; attempt <= last; attempt++) {
-            attempt(attempt, answer);
+            attempt(attempt, response);
         }
     }
 
-    static void attempt(int attempt, ResponseDefinitionBuilder answer) {
+    static void attempt(int attempt, ResponseDefinitionBuilder response) {
         provider.stubFor(any(anyUrl())
                 .atPriority(1)
                 .withHeader("Idempotency-Attempt", equalTo(Integer.toString(attempt)))
-                .willReturn(answer));
+                .willReturn(response));
     }
 
     /** The first requests get these, one each; all is fine after that. */
-    static void requestsGet(ResponseDefinitionBuilder... answers) {
+    static void requestsGet(ResponseDefinitionBuilder... responses) {
         String state = Scenario.STARTED;
-        for (int i = 0; i < answers.length; i++) {
+        for (int i = 0; i < responses.length; i++) {
             String next = "after " + (i + 1);
             provider.stubFor(any(anyUrl())
                     .atPriority(1)
                     .inScenario("in turn")
                     .whenScenarioStateIs(state)
-                    .willReturn(answers[i])
+                    .willReturn(responses[i])
                     .willSetStateTo(next));
             state = next;
         }
     }
 
-    static void alwaysGet(ResponseDefinitionBuilder answer) {
-        provider.stubFor(any(anyUrl()).atPriority(1).willReturn(answer));
+    static void alwaysGet(ResponseDefinitionBuilder response) {
+        provider.stubFor(any(anyUrl()).atPriority(1).willReturn(response));
     }
 
     /** Short waits, and time enough that only tests about the deadline meet it. */

@@ -71,9 +71,9 @@ public final class Http {
             socket.setSoTimeout(20_000);
             socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
             socket.getOutputStream().flush();
-            ByteArrayOutputStream answer = new ByteArrayOutputStream();
-            socket.getInputStream().transferTo(answer);
-            return answer.toString(StandardCharsets.ISO_8859_1);
+            ByteArrayOutputStream response = new ByteArrayOutputStream();
+            socket.getInputStream().transferTo(response);
+            return response.toString(StandardCharsets.ISO_8859_1);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

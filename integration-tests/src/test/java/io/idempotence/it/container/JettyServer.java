@@ -67,7 +67,7 @@ public final class JettyServer implements ServletServer {
         return new JettyServer(setup, errorPage, false);
     }
 
-    /** Starts one that compresses each answer of some length for callers that take gzip. */
+    /** Starts one that compresses each response of some length for callers that take gzip. */
     public static ServletServer startCompressing(Consumer<ServletContext> setup, String errorPage) {
         return new JettyServer(setup, errorPage, true);
     }

@@ -47,7 +47,7 @@ public final class TomcatServer implements ServletServer {
         return start(setup, errorPage, false);
     }
 
-    /** Starts one that compresses each answer of some length for callers that take gzip. */
+    /** Starts one that compresses each response of some length for callers that take gzip. */
     public static ServletServer startCompressing(Consumer<ServletContext> setup, String errorPage) {
         return start(setup, errorPage, true);
     }

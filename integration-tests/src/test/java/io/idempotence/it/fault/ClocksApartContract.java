@@ -113,7 +113,7 @@ abstract class ClocksApartContract {
     }
 
     @Test
-    void anAnswerIsReplayedUntilItsRetentionIsOver() {
+    void aResponseIsReplayedUntilItsRetentionIsOver() {
         String id = newId();
         String other = newId();
         assertThat(ahead.pay(id).statusCode()).isEqualTo(201);
@@ -125,7 +125,7 @@ abstract class ClocksApartContract {
         await().atMost(Duration.ofSeconds(30)).until(() -> isNew(ahead.pay(other)));
     }
 
-    private static boolean isNew(HttpResponse<byte[]> answer) {
-        return answer.statusCode() == 201 && !replayed(answer);
+    private static boolean isNew(HttpResponse<byte[]> response) {
+        return response.statusCode() == 201 && !replayed(response);
     }
 }

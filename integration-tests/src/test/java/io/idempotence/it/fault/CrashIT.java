@@ -46,10 +46,10 @@ class CrashIT {
     void killedAroundThePaymentTheRetryIsToldThatTheOutcomeIsUnknown(String when) throws Exception {
         try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.REFUSE)) {
             killWhile(when, OnAbandoned.REFUSE);
-            HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
-            assertThat(answer.statusCode()).isEqualTo(409);
-            assertThat(refusal(answer)).isEqualTo("outcome-unknown");
-            assertThat(text(answer)).contains("\"retryable\":false", "\"safeNewId\":false");
+            HttpResponse<byte[]> response = other.payWhenNotInProgress(id);
+            assertThat(response.statusCode()).isEqualTo(409);
+            assertThat(refusal(response)).isEqualTo("outcome-unknown");
+            assertThat(text(response)).contains("\"retryable\":false", "\"safeNewId\":false");
         }
         assertThat(Files.readAllLines(ledger)).hasSize(when.equals("before") ? 0 : 1);
     }
@@ -59,37 +59,37 @@ class CrashIT {
     void killedAroundThePaymentTheRetryRunsAgainWhereTheOperationAllowsIt(String when) throws Exception {
         try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.RE_EXECUTE)) {
             killWhile(when, OnAbandoned.RE_EXECUTE);
-            HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
-            assertThat(answer.statusCode()).isEqualTo(201);
-            assertThat(text(answer)).isEqualTo("paid, taken over");
+            HttpResponse<byte[]> response = other.payWhenNotInProgress(id);
+            assertThat(response.statusCode()).isEqualTo(201);
+            assertThat(text(response)).isEqualTo("paid, taken over");
         }
         assertThat(Files.readAllLines(ledger)).hasSize(1);
     }
 
     @Test
-    void killedAfterTheAnswerTheRetryGetsItAgain() throws Exception {
+    void killedAfterTheResponseTheRetryGetsItAgain() throws Exception {
         try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.REFUSE)) {
             try (ProviderProcess first = ProviderProcess.start(redis.address(), ledger, OnAbandoned.REFUSE)) {
                 assertThat(first.pay(id).statusCode()).isEqualTo(201);
                 first.kill();
             }
-            HttpResponse<byte[]> answer = other.pay(id);
-            assertThat(Http.replayed(answer)).isTrue();
-            assertThat(text(answer)).isEqualTo("paid");
+            HttpResponse<byte[]> response = other.pay(id);
+            assertThat(Http.replayed(response)).isTrue();
+            assertThat(text(response)).isEqualTo("paid");
         }
         assertThat(Files.readAllLines(ledger)).hasSize(1);
     }
 
     /** SIGSTOP: neither the handler nor its renewals go on, so another instance takes over. */
     @Test
-    void stalledPastItsLeaseTheLateOwnerWritesNothingAndItsCallerGetsTheOthersAnswer() throws Exception {
+    void stalledPastItsLeaseTheLateOwnerWritesNothingAndItsCallerGetsTheOthersResponse() throws Exception {
         try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.RE_EXECUTE);
                 ProviderProcess late = ProviderProcess.start(redis.address(), ledger, OnAbandoned.RE_EXECUTE)) {
             CompletableFuture<HttpResponse<byte[]>> first = late.payAndHold(id, "after-first");
             late.pause();
 
-            HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
-            assertThat(text(answer)).isEqualTo("paid, taken over");
+            HttpResponse<byte[]> response = other.payWhenNotInProgress(id);
+            assertThat(text(response)).isEqualTo("paid, taken over");
             late.resume();
 
             assertThat(text(first.get(30, TimeUnit.SECONDS))).isEqualTo("paid, taken over");

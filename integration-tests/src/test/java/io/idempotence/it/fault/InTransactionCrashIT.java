@@ -48,9 +48,9 @@ class InTransactionCrashIT {
     void killedBeforeTheCommitTheRetryPays(String step) throws Exception {
         killAt(step);
 
-        HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
-        assertThat(answer.statusCode()).isEqualTo(201);
-        assertThat(replayed(answer)).isFalse();
+        HttpResponse<byte[]> response = other.payWhenNotInProgress(id);
+        assertThat(response.statusCode()).isEqualTo(201);
+        assertThat(replayed(response)).isFalse();
         assertThat(replayed(other.pay(id))).isTrue();
         assertThat(payments()).isEqualTo(1);
     }
@@ -60,21 +60,21 @@ class InTransactionCrashIT {
         killAt("committed");
         assertThat(payments()).isEqualTo(1);
 
-        HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
-        assertThat(answer.statusCode()).isEqualTo(409);
-        assertThat(refusal(answer)).isEqualTo("result-unavailable");
-        assertThat(text(answer)).contains("\"retryable\":false", "\"safeNewId\":false");
+        HttpResponse<byte[]> response = other.payWhenNotInProgress(id);
+        assertThat(response.statusCode()).isEqualTo(409);
+        assertThat(refusal(response)).isEqualTo("result-unavailable");
+        assertThat(text(response)).contains("\"retryable\":false", "\"safeNewId\":false");
         assertThat(payments()).isEqualTo(1);
     }
 
     @Test
-    void stalledPastItsLeaseTheLateOwnerPaysNothingAndItsRetryGetsTheAnswer() throws Exception {
+    void stalledPastItsLeaseTheLateOwnerPaysNothingAndItsRetryGetsTheResponse() throws Exception {
         try (ProviderProcess late = provider()) {
             CompletableFuture<HttpResponse<byte[]>> first = late.payAndHold(id, "claimed");
             late.pause();
 
-            HttpResponse<byte[]> answer = other.payWhenNotInProgress(id);
-            assertThat(answer.statusCode()).isEqualTo(201);
+            HttpResponse<byte[]> response = other.payWhenNotInProgress(id);
+            assertThat(response.statusCode()).isEqualTo(201);
             late.resume();
 
             assertThat(first.get().statusCode()).isEqualTo(201);

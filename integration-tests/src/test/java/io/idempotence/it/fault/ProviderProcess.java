@@ -91,20 +91,20 @@ public final class ProviderProcess implements AutoCloseable {
 
     /** Attempts until none is under way any more. */
     HttpResponse<byte[]> payWhenNotInProgress(String id) {
-        AtomicReference<HttpResponse<byte[]>> answer = new AtomicReference<>();
+        AtomicReference<HttpResponse<byte[]>> response = new AtomicReference<>();
         await().atMost(Duration.ofSeconds(30)).until(() -> {
-            answer.set(pay(id));
-            return !"in-progress".equals(refusal(answer.get()));
+            response.set(pay(id));
+            return !"in-progress".equals(refusal(response.get()));
         });
-        return answer.get();
+        return response.get();
     }
 
     /** An attempt that has come to where it holds. */
     CompletableFuture<HttpResponse<byte[]>> payAndHold(String id, String where) throws IOException {
-        CompletableFuture<HttpResponse<byte[]>> answer =
+        CompletableFuture<HttpResponse<byte[]>> response =
                 sendAsync(request("POST", uri("/payments"), id, PAYMENT, "X-Hold", where));
         awaitHold();
-        return answer;
+        return response;
     }
 
     public void awaitHold() throws IOException {

@@ -41,7 +41,7 @@ class RecordedBeforeSentIT {
     private final AtomicInteger unrecorded = new AtomicInteger();
     private final AtomicInteger refused = new AtomicInteger();
 
-    /** Posts at a rate that does not depend on the answers, and looks for the record of each response when it has arrived. */
+    /** Posts at a rate that does not depend on the responses, and looks for the record of each response when it has arrived. */
     private void send(int requests, Duration every, Duration latency, int status) throws Exception {
         String namespace = "t-" + UUID.randomUUID();
         try (IdempotenceStorage real = redis.connect();

@@ -85,7 +85,7 @@ class StorageFailureIT {
     }
 
     @Test
-    void killedBetweenClaimAndCompletionTheRealAnswerGoesOutAndIsReplayedLater() {
+    void killedBetweenClaimAndCompletionTheRealResponseGoesOutAndIsReplayedLater() {
         beforePayment.set(redis::kill);
         HttpResponse<byte[]> first = pay();
         assertThat(first.statusCode()).isEqualTo(201);
@@ -98,7 +98,7 @@ class StorageFailureIT {
     }
 
     @Test
-    void restartedEmptyBetweenClaimAndCompletionTheAnswerIsStoredAnew() {
+    void restartedEmptyBetweenClaimAndCompletionTheResponseIsStoredAnew() {
         beforePayment.set(() -> {
             redis.restart();
             try (var jedis = redis.jedis()) {
@@ -106,7 +106,7 @@ class StorageFailureIT {
             }
         });
         assertThat(text(pay())).isEqualTo("payment 1");
-        // Until the answer is stored anew, this Redis knows nothing of the payment.
+        // Until the response is stored anew, this Redis knows nothing of the payment.
         await().until(() -> {
             try (var jedis = redis.jedis()) {
                 return jedis.dbSize() > 0;
@@ -117,7 +117,7 @@ class StorageFailureIT {
     }
 
     @Test
-    void restartedAfterCompletionTheAnswerIsStillThere() {
+    void restartedAfterCompletionTheResponseIsStillThere() {
         assertThat(text(pay())).isEqualTo("payment 1");
         redis.restart();
         awaitReplayOf("payment 1");
@@ -126,7 +126,7 @@ class StorageFailureIT {
 
     /** Under noeviction. */
     @Test
-    void fullBetweenClaimAndCompletionTheAnswerIsRecordedAndNothingNewRuns() {
+    void fullBetweenClaimAndCompletionTheResponseIsRecordedAndNothingNewRuns() {
         String another = UUID.randomUUID().toString();
         beforePayment.set(() -> {
             maxMemory("1");

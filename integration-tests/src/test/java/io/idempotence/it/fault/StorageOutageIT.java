@@ -29,7 +29,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** A storage that takes connections and never answers, behind a Tomcat with its default of 200 threads. */
+/** A storage that takes connections and never responds, behind a Tomcat with its default of 200 threads. */
 @DisplayName("An outage of the storage")
 class StorageOutageIT {
     @RegisterExtension
@@ -95,7 +95,7 @@ class StorageOutageIT {
     private static CompletableFuture<Duration> ping(ServletServer server) {
         long start = System.nanoTime();
         return Http.sendAsync(Http.request("GET", server.uri("/ping"), null, ""))
-                .thenApply(answer -> Duration.ofNanos(System.nanoTime() - start));
+                .thenApply(response -> Duration.ofNanos(System.nanoTime() - start));
     }
 
     /** Does something a number of times, at a rate that does not depend on how long it takes. */

@@ -1,8 +1,8 @@
 package io.idempotence.it.pair;
 
-import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
 import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
 import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_BEFORE_FORWARDING;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESPONSE_LOST;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
@@ -72,7 +72,7 @@ class OkHttpInterceptorPairIT extends RedisPairTestBase {
 
     @ParameterizedTest
     @EnumSource
-    void faultAfterFaultAndThereIsOnePaymentAndItsAnswer(Fault fault) throws IOException {
+    void faultAfterFaultAndThereIsOnePaymentAndItsResponse(Fault fault) throws IOException {
         between((request, n) -> n <= 3 ? fault : NONE);
         assertThat(pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
@@ -83,8 +83,8 @@ class OkHttpInterceptorPairIT extends RedisPairTestBase {
     }
 
     @Test
-    void answerAskedForAgainIsTheStoredOne() throws IOException {
-        between((request, n) -> n == 1 ? ANSWER_LOST : NONE);
+    void responseAskedForAgainIsTheStoredOne() throws IOException {
+        between((request, n) -> n == 1 ? RESPONSE_LOST : NONE);
         pay("order-1");
         assertThat(events.get(0).result()).isEqualTo(Result.REPLAYED);
     }
@@ -92,7 +92,7 @@ class OkHttpInterceptorPairIT extends RedisPairTestBase {
     @Test
     void callThatEndedInDoubtIsMadeAgainUnderItsId() throws IOException {
         client = client(fast().maxAttempts(2).deadline(Duration.ofSeconds(20)));
-        between((request, n) -> n <= 4 ? ANSWER_LOST : NONE);
+        between((request, n) -> n <= 4 ? RESPONSE_LOST : NONE);
         OkHttpOutcomeUnknownException unknown =
                 catchThrowableOfType(OkHttpOutcomeUnknownException.class, () -> pay("order-1"));
         String receipt = null;
@@ -123,9 +123,9 @@ class OkHttpInterceptorPairIT extends RedisPairTestBase {
         Random random = new Random(17);
         between((request, n) -> {
             int dice = n > 4 ? 9 : random.nextInt(6);
-            return dice == 0 ? RESET_BEFORE_FORWARDING : dice == 1 ? ANSWER_LOST : NONE;
+            return dice == 0 ? RESET_BEFORE_FORWARDING : dice == 1 ? RESPONSE_LOST : NONE;
         });
-        Map<String, String> answers = concurrently(30, number -> {
+        Map<String, String> responses = concurrently(30, number -> {
             try {
                 return pay("order-" + number);
             } catch (IOException e) {
@@ -135,7 +135,7 @@ class OkHttpInterceptorPairIT extends RedisPairTestBase {
         Map<String, Integer> once = new TreeMap<>();
         for (int i = 0; i < 30; i++) {
             once.put("order-" + i, 1);
-            assertThat(answers.get(Integer.toString(i))).endsWith(" for order-" + i);
+            assertThat(responses.get(Integer.toString(i))).endsWith(" for order-" + i);
         }
         assertThat(ledger.payments()).isEqualTo(once);
     }

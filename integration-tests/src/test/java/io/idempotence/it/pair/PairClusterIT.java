@@ -1,8 +1,8 @@
 package io.idempotence.it.pair;
 
-import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
 import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
 import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_AFTER_FORWARDING;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESPONSE_LOST;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.server.Idempotence;
@@ -83,13 +83,13 @@ class PairClusterIT extends PairTestBase {
 
     private void assertEachOrderIsPaidOnce() throws Exception {
         Payments payments = through(
-                (request, n) -> n > 1 ? NONE : request.text().endsWith("7") ? RESET_AFTER_FORWARDING : ANSWER_LOST,
+                (request, n) -> n > 1 ? NONE : request.text().endsWith("7") ? RESET_AFTER_FORWARDING : RESPONSE_LOST,
                 fast(),
                 okHttp(),
                 20_000,
                 instances());
-        Map<String, String> answers = concurrently(ORDERS, i -> payments.pay("order-" + i));
-        answers.forEach((number, answer) -> assertThat(answer).endsWith(" for order-" + number));
+        Map<String, String> responses = concurrently(ORDERS, i -> payments.pay("order-" + i));
+        responses.forEach((number, response) -> assertThat(response).endsWith(" for order-" + number));
         assertThat(ledger.payments())
                 .isEqualTo(Ledger.onceEach(
                         IntStream.range(0, ORDERS).mapToObj(i -> "order-" + i).collect(Collectors.toSet())));

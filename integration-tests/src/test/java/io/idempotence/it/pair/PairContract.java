@@ -2,11 +2,11 @@ package io.idempotence.it.pair;
 
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
-import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LATE;
-import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
 import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
 import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_AFTER_FORWARDING;
 import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_BEFORE_FORWARDING;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESPONSE_LATE;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESPONSE_LOST;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -59,7 +59,7 @@ abstract class PairContract extends RedisPairTestBase {
 
     @ParameterizedTest
     @EnumSource
-    void oneFaultOnTheWayAndThereIsOnePaymentAndItsAnswer(Fault fault) {
+    void oneFaultOnTheWayAndThereIsOnePaymentAndItsResponse(Fault fault) {
         Payments payments = pair((request, n) -> n == 1 ? fault : NONE);
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
@@ -68,7 +68,7 @@ abstract class PairContract extends RedisPairTestBase {
 
     @ParameterizedTest
     @EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
-    void faultAfterFaultOnBothInstancesAndThereIsOnePaymentAndItsAnswer(Fault fault) {
+    void faultAfterFaultOnBothInstancesAndThereIsOnePaymentAndItsResponse(Fault fault) {
         Payments payments = pair((request, n) -> n <= 3 ? fault : NONE);
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
@@ -76,12 +76,12 @@ abstract class PairContract extends RedisPairTestBase {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"ANSWER_LOST", "ANSWER_LATE"})
-    void answerAskedForAgainIsTheStoredOne(Fault fault) {
+    @EnumSource(names = {"RESPONSE_LOST", "RESPONSE_LATE"})
+    void responseAskedForAgainIsTheStoredOne(Fault fault) {
         Payments payments = pair((request, n) -> n == 1 ? fault : NONE);
         payments.pay("order-1");
         assertThat(events).hasSize(1);
-        // A client that repeats the request by itself gets the stored answer within its first attempt.
+        // A client that repeats the request by itself gets the stored response within its first attempt.
         assertThat(events.get(0).result()).isEqualTo(Result.REPLAYED);
     }
 
@@ -92,13 +92,13 @@ abstract class PairContract extends RedisPairTestBase {
             // Slow until the client has asked three times, at the least two read timeouts long.
             await().pollDelay(Duration.ofMillis(2 * READ_TIMEOUT_MILLIS + 100))
                     .until(() -> proxy.requests().size() >= 3);
-            answer(response, 201, ledger.pay(order));
+            respond(response, 201, ledger.pay(order));
         });
         Payments payments = pair((request, n) -> NONE);
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
         assertOneId();
-        assertThat(proxy.answers()).anyMatch(line -> line.contains(" 409"));
+        assertThat(proxy.statusLines()).anyMatch(line -> line.contains(" 409"));
     }
 
     @Test
@@ -109,7 +109,7 @@ abstract class PairContract extends RedisPairTestBase {
             String order = order(request);
             started.countDown();
             awaitLatch(polled);
-            answer(response, 201, ledger.pay(order));
+            respond(response, 201, ledger.pay(order));
         });
         Payments payments = pair((request, n) -> {
             if (n > 1) {
@@ -144,7 +144,7 @@ abstract class PairContract extends RedisPairTestBase {
                 // Some are asked for again while they run, some are not.
                 awaitForAMoment(askedAgain.get(order));
             }
-            answer(response, 201, ledger.pay(order));
+            respond(response, 201, ledger.pay(order));
         });
         Payments payments = through(
                 (request, n) -> {
@@ -158,10 +158,10 @@ abstract class PairContract extends RedisPairTestBase {
                 client(),
                 3 * READ_TIMEOUT_MILLIS,
                 instances());
-        Map<String, String> answers = concurrently(orders, i -> payments.pay("order-" + i));
+        Map<String, String> responses = concurrently(orders, i -> payments.pay("order-" + i));
         assertThat(ledger.payments()).isEqualTo(Ledger.onceEach(plans.keySet()));
-        answers.forEach((call, answer) -> assertThat(answer).endsWith(" for order-" + call));
-        assertThat(Set.copyOf(answers.values())).hasSize(orders);
+        responses.forEach((call, response) -> assertThat(response).endsWith(" for order-" + call));
+        assertThat(Set.copyOf(responses.values())).hasSize(orders);
         assertThat(proxy.requests().stream()
                         .map(request -> request.header("Idempotency-Key") + " " + request.text())
                         .distinct())
@@ -171,12 +171,12 @@ abstract class PairContract extends RedisPairTestBase {
         assertThat(plans.values().stream().flatMap(List::stream))
                 .as("faults, one of each kind at the least")
                 .hasSizeGreaterThan(orders)
-                .contains(ANSWER_LOST, ANSWER_LATE, RESET_BEFORE_FORWARDING, RESET_AFTER_FORWARDING);
+                .contains(RESPONSE_LOST, RESPONSE_LATE, RESET_BEFORE_FORWARDING, RESET_AFTER_FORWARDING);
     }
 
     /** None to three faults. */
     private static List<Fault> plan(Random random) {
-        List<Fault> kinds = List.of(ANSWER_LOST, ANSWER_LATE, RESET_BEFORE_FORWARDING, RESET_AFTER_FORWARDING);
+        List<Fault> kinds = List.of(RESPONSE_LOST, RESPONSE_LATE, RESET_BEFORE_FORWARDING, RESET_AFTER_FORWARDING);
         List<Fault> plan = new ArrayList<>();
         int faults = random.nextInt(4);
         for (int i = 0; i < faults; i++) {
@@ -187,12 +187,12 @@ abstract class PairContract extends RedisPairTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"scope", "header"})
-    void hundredDuplicatesOfOneIdAreOnePaymentAndHundredEqualAnswers(String how) throws Exception {
+    void hundredDuplicatesOfOneIdAreOnePaymentAndHundredEqualResponses(String how) throws Exception {
         AtomicInteger arrived = new AtomicInteger();
         handler.set((request, response) -> {
             String order = order(request);
             await().until(() -> arrived.get() >= 100);
-            answer(response, 201, ledger.pay(order));
+            respond(response, 201, ledger.pay(order));
         });
         Payments payments = through(
                 (request, n) -> {
@@ -204,13 +204,13 @@ abstract class PairContract extends RedisPairTestBase {
                 20_000,
                 instances());
         String id = UUID.randomUUID().toString();
-        Map<String, String> answers = concurrently(
+        Map<String, String> responses = concurrently(
                 100,
                 i -> how.equals("scope")
                         ? IdempotenceScope.with(IdempotenceId.of(id), () -> payments.pay("order-1"))
                         : payments.payAs(id, "order-1"));
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
-        assertThat(answers.values()).hasSize(100).containsOnly("receipt 1 for order-1");
+        assertThat(responses.values()).hasSize(100).containsOnly("receipt 1 for order-1");
         // Waiting for the first one costs no attempt.
         assertThat(events).hasSize(100).allMatch(event -> event.attempts() == 1);
         assertThat(events.stream().filter(event -> event.result() == SUCCEEDED)).hasSize(1);
@@ -222,7 +222,7 @@ abstract class PairContract extends RedisPairTestBase {
     @ValueSource(ints = {404, 422})
     void businessFailureIsNotTriedAgainAndAManualRetryGetsTheSameOne(int status) {
         AtomicInteger runs = new AtomicInteger();
-        handler.set((request, response) -> answer(response, status, "no funds, run " + runs.incrementAndGet()));
+        handler.set((request, response) -> respond(response, status, "no funds, run " + runs.incrementAndGet()));
         Payments payments = pair((request, n) -> NONE);
         IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
         for (int i = 0; i < 2; i++) {
@@ -237,10 +237,10 @@ abstract class PairContract extends RedisPairTestBase {
     }
 
     @Test
-    void businessFailureWhoseAnswerWasLostReachesItsCaller() {
+    void businessFailureWhoseResponseWasLostReachesItsCaller() {
         AtomicInteger runs = new AtomicInteger();
-        handler.set((request, response) -> answer(response, 422, "no funds, run " + runs.incrementAndGet()));
-        Payments payments = pair((request, n) -> n <= 2 ? ANSWER_LOST : NONE);
+        handler.set((request, response) -> respond(response, 422, "no funds, run " + runs.incrementAndGet()));
+        Payments payments = pair((request, n) -> n <= 2 ? RESPONSE_LOST : NONE);
         FeignException failure = catchThrowableOfType(FeignException.class, () -> payments.pay("order-1"));
         assertThat(failure).isInstanceOf(FeignException.UnprocessableEntity.class);
         assertThat(failure.contentUTF8()).isEqualTo("no funds, run 1");
@@ -253,9 +253,9 @@ abstract class PairContract extends RedisPairTestBase {
         AtomicInteger runs = new AtomicInteger();
         handler.set((request, response) -> {
             if (runs.incrementAndGet() == 1) {
-                answer(response, status, "not now");
+                respond(response, status, "not now");
             } else {
-                answer(response, 201, ledger.pay(order(request)));
+                respond(response, 201, ledger.pay(order(request)));
             }
         });
         Payments payments = pair((request, n) -> NONE);
@@ -266,15 +266,15 @@ abstract class PairContract extends RedisPairTestBase {
     }
 
     @Test
-    void systemFailureWhoseAnswerWasLostIsTriedAgainAndPays() {
+    void systemFailureWhoseResponseWasLostIsTriedAgainAndPays() {
         AtomicInteger runs = new AtomicInteger();
         handler.set((request, response) -> {
             if (runs.incrementAndGet() == 1) {
                 throw new IllegalStateException("the database is away");
             }
-            answer(response, 201, ledger.pay(order(request)));
+            respond(response, 201, ledger.pay(order(request)));
         });
-        Payments payments = pair((request, n) -> n == 1 ? ANSWER_LOST : NONE);
+        Payments payments = pair((request, n) -> n == 1 ? RESPONSE_LOST : NONE);
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
         assertThat(runs).hasValue(2);
@@ -297,7 +297,7 @@ abstract class PairContract extends RedisPairTestBase {
     void bodyEncodedAnewForEachAttemptIsOneRequestToTheServer() {
         AtomicInteger encoded = new AtomicInteger();
         Payments payments = through(
-                (request, n) -> n <= 2 ? ANSWER_LOST : NONE,
+                (request, n) -> n <= 2 ? RESPONSE_LOST : NONE,
                 fast(),
                 feign(client(), READ_TIMEOUT_MILLIS)
                         .encoder((object, type, template) ->
@@ -309,7 +309,7 @@ abstract class PairContract extends RedisPairTestBase {
 
     @ParameterizedTest
     @EnumSource
-    void clientThatSpellsTheIdAnotherWayGetsTheStoredAnswer(Style style) {
+    void clientThatSpellsTheIdAnotherWayGetsTheStoredResponse(Style style) {
         IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
         Payments first = through((request, n) -> NONE, fast().headerStyle(style), client(), 20_000, instances());
         assertThat(IdempotenceScope.with(id, () -> first.pay("order-1"))).isEqualTo("receipt 1 for order-1");
@@ -320,12 +320,13 @@ abstract class PairContract extends RedisPairTestBase {
     }
 
     @Test
-    void lostAnswerThatWasTooLargeToKeepIsTypedAndNotPaidForAgain() {
+    void lostResponseThatWasTooLargeToKeepIsTypedAndNotPaidForAgain() {
         handler.set((request, response) -> {
             String receipt = ledger.pay(order(request));
-            answer(response, 201, receipt + " ".repeat(2 << 20));
+            respond(response, 201, receipt + " ".repeat(2 << 20));
         });
-        Payments payments = through((request, n) -> n == 1 ? ANSWER_LOST : NONE, fast(), client(), 20_000, instances());
+        Payments payments =
+                through((request, n) -> n == 1 ? RESPONSE_LOST : NONE, fast(), client(), 20_000, instances());
         FeignRequestRefusedException refused =
                 catchThrowableOfType(FeignRequestRefusedException.class, () -> payments.pay("order-1"));
         assertThat(refused.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE);
@@ -341,7 +342,7 @@ abstract class PairContract extends RedisPairTestBase {
         handler.set((request, response) -> {
             ledger.pay(order(request));
             IdempotenceFilter.execution(request).orElseThrow().markUnknown();
-            answer(response, 500, "the bank did not answer");
+            respond(response, 500, "the bank did not respond");
         });
         Payments payments = pair((request, n) -> NONE);
         FeignOutcomeUnknownException unknown =
@@ -352,7 +353,7 @@ abstract class PairContract extends RedisPairTestBase {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"ANSWER_LOST", "RESET_AFTER_FORWARDING", "ANSWER_LATE"})
+    @EnumSource(names = {"RESPONSE_LOST", "RESET_AFTER_FORWARDING", "RESPONSE_LATE"})
     void unknownOutcomeAskedForLaterUnderItsIdIsTheFirstOne(Fault fault) throws Exception {
         AtomicInteger requests = new AtomicInteger();
         AtomicInteger broken = new AtomicInteger(1);

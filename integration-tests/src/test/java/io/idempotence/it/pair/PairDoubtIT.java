@@ -1,7 +1,7 @@
 package io.idempotence.it.pair;
 
-import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
 import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESPONSE_LOST;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
@@ -82,7 +82,7 @@ class PairDoubtIT extends PairTestBase {
         handler.set((request, response) -> {
             String order = order(request);
             ServerTime.letPass(redis, policy.lease().multipliedBy(3));
-            answer(response, 201, ledger.pay(order));
+            respond(response, 201, ledger.pay(order));
         });
         Payments payments = through((request, n) -> NONE, fast(), okHttp(), 500, instances());
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
@@ -90,9 +90,9 @@ class PairDoubtIT extends PairTestBase {
     }
 
     @Test
-    void keyReusedAfterALostAnswerIsUnknownAndNotSafeForANewId() {
+    void keyReusedAfterALostResponseIsUnknownAndNotSafeForANewId() {
         provider();
-        through((request, n) -> n == 1 ? ANSWER_LOST : NONE);
+        through((request, n) -> n == 1 ? RESPONSE_LOST : NONE);
         AtomicInteger iv = new AtomicInteger();
         Feign.Builder builder = IdempotentFeign.install(Feign.builder().client(okHttp()), fast().build())
                 .requestInterceptor(template -> template.query("ts", Integer.toString(iv.incrementAndGet())));
@@ -103,7 +103,7 @@ class PairDoubtIT extends PairTestBase {
     }
 
     @Test
-    void answerThatCouldNotBeDecodedIsReadLaterUnderTheIdOfItsException() {
+    void responseThatCouldNotBeDecodedIsReadLaterUnderTheIdOfItsException() {
         provider();
         Feign.Builder unable = feign(okHttp(), READ_TIMEOUT_MILLIS).decoder((response, type) -> {
             throw new IllegalStateException("not yet able to read this");
@@ -122,7 +122,7 @@ class PairDoubtIT extends PairTestBase {
     @Test
     void putThatCarriesAnIdIsNotRunTwiceSilently() {
         provider();
-        through((request, n) -> n == 1 ? ANSWER_LOST : NONE);
+        through((request, n) -> n == 1 ? RESPONSE_LOST : NONE);
         Puts puts = IdempotentFeign.install(Feign.builder().client(okHttp()), fast().build())
                 .target(new HardCodedTarget<>(Puts.class, "payments", proxy.url()));
         assertThat(puts.put("order-1")).isEqualTo("receipt 1 for order-1");

@@ -1,7 +1,7 @@
 package io.idempotence.it.pair;
 
-import static io.idempotence.it.wire.FaultyProxy.Fault.ANSWER_LOST;
 import static io.idempotence.it.wire.FaultyProxy.Fault.NONE;
+import static io.idempotence.it.wire.FaultyProxy.Fault.RESPONSE_LOST;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
@@ -45,25 +45,25 @@ class PairStorageFailureIT extends PairTestBase {
         });
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
-        assertThat(proxy.answers().get(0)).contains(" 503");
+        assertThat(proxy.statusLines().get(0)).contains(" 503");
     }
 
     @Test
-    void redisKilledDuringThePaymentWhoseAnswerIsLostAndTheRetriesStillGetTheReceipt() {
+    void redisKilledDuringThePaymentWhoseResponseIsLostAndTheRetriesStillGetTheReceipt() {
         handler.set((request, response) -> {
             String receipt = ledger.pay(order(request));
             redis.kill();
-            answer(response, 201, receipt);
+            respond(response, 201, receipt);
         });
         Payments payments = through((request, n) -> {
             if (n == 3) {
                 redis.restart();
             }
-            return n == 1 ? ANSWER_LOST : NONE;
+            return n == 1 ? RESPONSE_LOST : NONE;
         });
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
-        assertThat(proxy.answers().get(1)).contains(" 503");
+        assertThat(proxy.statusLines().get(1)).contains(" 503");
     }
 
     @Test
@@ -85,13 +85,13 @@ class PairStorageFailureIT extends PairTestBase {
     }
 
     @Test
-    void redisThatStaysAwayAfterAPaymentWhoseAnswerIsLostEndsInTheUnknownAndItsIdFindsTheReceiptLater() {
+    void redisThatStaysAwayAfterAPaymentWhoseResponseIsLostEndsInTheUnknownAndItsIdFindsTheReceiptLater() {
         handler.set((request, response) -> {
             String receipt = ledger.pay(order(request));
             redis.kill();
-            answer(response, 201, receipt);
+            respond(response, 201, receipt);
         });
-        Payments payments = through((request, n) -> n == 1 ? ANSWER_LOST : NONE, fast().maxAttempts(2));
+        Payments payments = through((request, n) -> n == 1 ? RESPONSE_LOST : NONE, fast().maxAttempts(2));
         FeignOutcomeUnknownException unknown =
                 catchThrowableOfType(FeignOutcomeUnknownException.class, () -> payments.pay("order-1"));
         assertThat(unknown.attempts()).isEqualTo(2);
@@ -116,7 +116,7 @@ class PairStorageFailureIT extends PairTestBase {
                             redis.restart();
                         }
                     }
-                    return n == 1 && request.text().endsWith("3") ? ANSWER_LOST : NONE;
+                    return n == 1 && request.text().endsWith("3") ? RESPONSE_LOST : NONE;
                 },
                 fast().deadline(Duration.ofSeconds(30)),
                 okHttp(),
@@ -144,7 +144,7 @@ class PairStorageFailureIT extends PairTestBase {
             }
         });
         assertThat(requests).as("Redis came back").hasValueGreaterThanOrEqualTo(50);
-        assertThat(proxy.answers()).anyMatch(line -> line.contains(" 503"));
+        assertThat(proxy.statusLines()).anyMatch(line -> line.contains(" 503"));
         assertThat(ends.values()).as("who could be helped was").anyMatch(end -> end.startsWith("receipt"));
     }
 }

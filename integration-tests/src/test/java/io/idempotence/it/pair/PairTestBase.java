@@ -130,14 +130,14 @@ abstract class PairTestBase {
     }
 
     private void payOrder(HttpServletRequest request, HttpServletResponse response) throws IOException {
-        answer(response, 201, ledger.pay(order(request)));
+        respond(response, 201, ledger.pay(order(request)));
     }
 
     static String order(HttpServletRequest request) throws IOException {
         return new String(request.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     }
 
-    static void answer(HttpServletResponse response, int status, String body) throws IOException {
+    static void respond(HttpServletResponse response, int status, String body) throws IOException {
         response.setStatus(status);
         response.setContentType("text/plain;charset=utf-8");
         response.getOutputStream().write(body.getBytes(StandardCharsets.UTF_8));
@@ -157,7 +157,7 @@ abstract class PairTestBase {
         String call(int number);
     }
 
-    /** All calls at once; the answers by the numbers of the calls. */
+    /** All calls at once; the responses by the numbers of the calls. */
     static Map<String, String> concurrently(int callers, NumberedCall call) throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(callers);
         try {
@@ -172,11 +172,11 @@ abstract class PairTestBase {
                 };
                 results.add(threads.submit(waiting));
             }
-            Map<String, String> answers = new TreeMap<>();
+            Map<String, String> responses = new TreeMap<>();
             for (int i = 0; i < callers; i++) {
-                answers.put(Integer.toString(i), results.get(i).get(90, TimeUnit.SECONDS));
+                responses.put(Integer.toString(i), results.get(i).get(90, TimeUnit.SECONDS));
             }
-            return answers;
+            return responses;
         } finally {
             threads.shutdownNow();
         }

@@ -46,7 +46,7 @@ final class OkHttpCalls implements WebApplication.Calls {
             }
 
             @Override
-            public void onResponse(Call answered, Response received) {
+            public void onResponse(Call ended, Response received) {
                 response.complete(received);
             }
         });

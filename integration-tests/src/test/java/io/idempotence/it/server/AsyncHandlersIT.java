@@ -46,22 +46,22 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Handlers that answer from another thread, later. */
+/** Handlers that respond from another thread, later. */
 class AsyncHandlersIT extends FilterTestBase {
     @Test
-    @DisplayName("async answers from another thread reach both callers")
-    void asyncAnswersFromAnotherThreadReachBothCallers() {
+    @DisplayName("async responses from another thread reach both callers")
+    void asyncResponsesFromAnotherThreadReachBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
             executor.execute(() -> {
-                answer(async, 201, "from another thread");
+                respond(async, 201, "from another thread");
                 async.complete();
             });
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(201);
         assertThat(text(first)).isEqualTo("from another thread");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -70,12 +70,12 @@ class AsyncHandlersIT extends FilterTestBase {
     void asyncCompletedBeforeTheServletReturnsReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync(request, response);
-            answer(async, 200, "at once");
+            respond(async, 200, "at once");
             async.complete();
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("at once");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -85,7 +85,7 @@ class AsyncHandlersIT extends FilterTestBase {
         ServletServer server = serve(AsyncHandlersIT::dispatchTwice);
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("dispatched twice");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -96,13 +96,13 @@ class AsyncHandlersIT extends FilterTestBase {
             AsyncContext async = request.startAsync();
             async.start(async::dispatch);
         } else {
-            answer(response, 200, "dispatched twice");
+            respond(response, 200, "dispatched twice");
         }
     }
 
     @Test
-    @DisplayName("a filter mapped to requests only still answers async dispatches")
-    void aFilterMappedToRequestsOnlyStillAnswersAsyncDispatches() {
+    @DisplayName("a filter mapped to requests only still responds in async dispatches")
+    void aFilterMappedToRequestsOnlyStillRespondsInAsyncDispatches() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(AsyncHandlersIT::dispatchTwice, context -> {
             FilterRegistration.Dynamic filter = context.addFilter(
@@ -139,13 +139,13 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("P4: an answer dispatched to where a filter mapped by hand does not see it is no empty success")
+    @DisplayName("P4: a response dispatched to where a filter mapped by hand does not see it is no empty success")
     void aFilterMappedByHandDoesNotKeepWhatItDoesNotSeeAgain() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
                 (request, response) -> {
                     if (request.getDispatcherType() == DispatcherType.ASYNC) {
-                        answer(response, 200, "paid");
+                        respond(response, 200, "paid");
                     } else if (request.getRequestURI().endsWith("/here")) {
                         request.startAsync().dispatch();
                     } else {
@@ -162,8 +162,8 @@ class AsyncHandlersIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("P4: an answer that the container compresses can be read by both callers")
-    void anAnswerThatTheContainerCompressesCanBeReadByBothCallers(boolean held) throws IOException {
+    @DisplayName("P4: a response that the container compresses can be read by both callers")
+    void aResponseThatTheContainerCompressesCanBeReadByBothCallers(boolean held) throws IOException {
         compressing = true;
         String large = "paid and paid and ".repeat(20_000);
         Idempotence idempotence = idempotence();
@@ -175,7 +175,7 @@ class AsyncHandlersIT extends FilterTestBase {
                         response.setHeader("Cache-Control", "max-age=5");
                         response.addHeader("Link", "</a>; rel=next");
                         response.setHeader("ETag", "W/\"v1\"");
-                        answer(response, 200, large);
+                        respond(response, 200, large);
                     }
                 },
                 context -> {
@@ -277,13 +277,13 @@ class AsyncHandlersIT extends FilterTestBase {
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("{\"amount\":5}");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
     @Test
-    @DisplayName("T13, T18: an async timeout without an answer is unknown, for the work may still run")
-    void anAsyncTimeoutWithoutAnAnswerIsUnknownForTheWorkMayStillRun() {
+    @DisplayName("T13, T18: an async timeout without a response is unknown, for the work may still run")
+    void anAsyncTimeoutWithoutAResponseIsUnknownForTheWorkMayStillRun() {
         ServletServer server = serve((request, response) -> request.startAsync().setTimeout(100));
         assertThat(call(server).statusCode()).isGreaterThanOrEqualTo(500);
         await().until(() -> "outcome-unknown".equals(refusal(call(server))));
@@ -295,11 +295,11 @@ class AsyncHandlersIT extends FilterTestBase {
     void whatIsWrittenAfterCompleteInTheSameDispatchReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             request.startAsync().complete();
-            answer(response, 201, "written after complete");
+            respond(response, 201, "written after complete");
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("written after complete");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
     }
 
     @Test
@@ -313,7 +313,7 @@ class AsyncHandlersIT extends FilterTestBase {
                     executor.execute(() -> {
                         awaitLatch(dispatched);
                         try {
-                            answer(response, 201, "paid");
+                            respond(response, 201, "paid");
                         } catch (IOException e) {
                             throw new UncheckedIOException(e);
                         }
@@ -344,7 +344,7 @@ class AsyncHandlersIT extends FilterTestBase {
         ServletServer server = start(
                 (request, response) -> {
                     ran.incrementAndGet();
-                    answer(response, 201, "paid");
+                    respond(response, 201, "paid");
                 },
                 context -> {
                     inFront(context, (request, response, chain) -> {
@@ -355,7 +355,7 @@ class AsyncHandlersIT extends FilterTestBase {
                 });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("paid");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(ran).hasValue(1);
 
         HttpResponse<byte[]> elsewhere = Http.send(Http.request("POST", server.uri("/other"), null, "{}"));
@@ -373,7 +373,7 @@ class AsyncHandlersIT extends FilterTestBase {
                 (request, response) -> {
                     running.countDown();
                     awaitLatch(mayEnd);
-                    answer(response, 201, "paid");
+                    respond(response, 201, "paid");
                 },
                 context -> {
                     inFront(context, (request, response, chain) -> {
@@ -417,7 +417,7 @@ class AsyncHandlersIT extends FilterTestBase {
                         }
                     });
                     executor.execute(() -> {
-                        answer(async, 201, "paid");
+                        respond(async, 201, "paid");
                         awaitLatch(dispatched);
                         try {
                             async.complete();
@@ -445,15 +445,15 @@ class AsyncHandlersIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("T13, T18: an async timeout in the middle of an answer is unknown, for the work may still run")
-    void anAsyncTimeoutInTheMiddleOfAnAnswerIsUnknown(boolean oversize) {
+    @DisplayName("T13, T18: an async timeout in the middle of a response is unknown, for the work may still run")
+    void anAsyncTimeoutInTheMiddleOfAResponseIsUnknown(boolean oversize) {
         String part = "x".repeat(50_000);
         Idempotence idempotence = idempotence();
         ServletServer server = start(
                 (request, response) -> {
                     AsyncContext async = oversize ? request.startAsync() : request.getAsyncContext();
                     async.setTimeout(300);
-                    answer(response, 200, part);
+                    respond(response, 200, part);
                     response.flushBuffer();
                 },
                 context -> {
@@ -499,15 +499,15 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T13, T18: an async timeout answered with 503 is unknown, for the work may still run")
-    void anAsyncTimeoutAnsweredWith503IsUnknownForTheWorkMayStillRun() {
+    @DisplayName("T13, T18: an async timeout with a 503 response is unknown, for the work may still run")
+    void anAsyncTimeoutWithA503IsUnknownForTheWorkMayStillRun() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
             async.setTimeout(100);
             async.addListener(new AsyncEnds() {
                 @Override
                 public void onTimeout(AsyncEvent event) {
-                    answer(event.getAsyncContext(), 503, "timed out");
+                    respond(event.getAsyncContext(), 503, "timed out");
                     event.getAsyncContext().complete();
                 }
             });

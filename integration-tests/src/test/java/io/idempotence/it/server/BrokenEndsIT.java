@@ -170,7 +170,7 @@ class BrokenEndsIT extends FilterTestBase {
         ServletServer server = serveBehind(
                 (request, response) -> {
                     await().until(() -> goOn.getCount() == 0);
-                    answer(response, 201, "done");
+                    respond(response, 201, "done");
                 },
                 context -> inFront(
                         context,
@@ -228,7 +228,7 @@ class BrokenEndsIT extends FilterTestBase {
     void filterThatCannotMapItselfToErrorPagesRefusesToStart() {
         IdempotenceFilter filter = IdempotenceFilter.builder(idempotence()).build();
         AtomicReference<ServletContext> application = new AtomicReference<>();
-        start((request, response) -> answer(response, 200, "ok"), application::set);
+        start((request, response) -> respond(response, 200, "ok"), application::set);
         assertThatThrownBy(() -> filter.init(new OfAComposite(application.get())))
                 .isInstanceOf(ServletException.class)
                 .hasMessageContaining("'part of a composite'")

@@ -50,7 +50,7 @@ class CallsOfHandlersIT extends FilterTestBase {
                     context.addServlet("stock", ServletServer.servlet((request, response) -> {
                                 String what = FilterTestBase.text(request);
                                 reserved.add(what);
-                                answer(response, 201, "reserved " + what + " as " + reserved.size());
+                                respond(response, 201, "reserved " + what + " as " + reserved.size());
                             }))
                             .addMapping("/*");
                 },
@@ -71,7 +71,7 @@ class CallsOfHandlersIT extends FilterTestBase {
         ServletServer server = serve((request, response) -> {
             int run = runs.get();
             String receipt = stock.reserve("a") + ", " + stock.reserve("b") + ", " + stock.reserve("a");
-            answer(response, run == 1 ? 503 : 201, receipt);
+            respond(response, run == 1 ? 503 : 201, receipt);
         });
         assertThat(call(server).statusCode()).isEqualTo(503);
         assertThat(text(call(server))).isEqualTo("reserved a as 1, reserved b as 2, reserved a as 3");
@@ -85,7 +85,7 @@ class CallsOfHandlersIT extends FilterTestBase {
             int run = runs.get();
             AsyncContext async = request.startAsync();
             async.start(() -> {
-                answer(async, run == 1 ? 503 : 201, stock.reserve("a"));
+                respond(async, run == 1 ? 503 : 201, stock.reserve("a"));
                 async.complete();
             });
         });
@@ -101,7 +101,7 @@ class CallsOfHandlersIT extends FilterTestBase {
             String receipt = CompletableFuture.supplyAsync(
                             () -> stock.reserve("a"), IdempotenceScope.carrying(executor))
                     .join();
-            answer(response, run == 1 ? 503 : 201, receipt);
+            respond(response, run == 1 ? 503 : 201, receipt);
         });
         assertThat(call(server).statusCode()).isEqualTo(503);
         assertThat(text(call(server))).isEqualTo("reserved a as 1");
@@ -125,7 +125,7 @@ class CallsOfHandlersIT extends FilterTestBase {
     @Test
     void tenantsWithTheSameIdHaveTheirOwnReservations() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 201, stock.reserve("a")),
+                (request, response) -> respond(response, 201, stock.reserve("a")),
                 filter -> filter.scope(RequestScope.header("X-Tenant")));
         for (String tenant : List.of("one", "two")) {
             post(server.uri("/payments"), id, "{}", "X-Tenant", tenant);

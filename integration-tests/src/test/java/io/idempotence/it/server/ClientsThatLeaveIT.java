@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Clients that do not wait for their answer. */
+/** Clients that do not wait for their response. */
 @DisplayName("Clients that leave")
 class ClientsThatLeaveIT extends FilterTestBase {
     @Test
@@ -43,7 +43,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
         ServletServer server = serve((request, response) -> {
             started.countDown();
             awaitLatch(mayEnd);
-            answer(response, 201, "paid");
+            respond(response, 201, "paid");
         });
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
             String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
@@ -68,7 +68,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
     @Test
     @DisplayName("P6: a client that leaves in the middle of its body has asked for nothing")
     void aClientThatLeavesBeforeItsBodyIsThereRunsNothing() throws Exception {
-        ServletServer server = serve((request, response) -> answer(response, 201, text(request)));
+        ServletServer server = serve((request, response) -> respond(response, 201, text(request)));
         for (boolean reset : new boolean[] {true, false}) {
             try (Socket socket = new Socket("127.0.0.1", server.port())) {
                 String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
@@ -78,10 +78,10 @@ class ClientsThatLeaveIT extends FilterTestBase {
                 if (reset) {
                     socket.setSoLinger(true, 0);
                 } else {
-                    // Half closed, so that the end of the connection is seen: no answer of a handler comes back.
+                    // Half closed, so that the end of the connection is seen: no response of a handler comes back.
                     socket.shutdownOutput();
-                    String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
-                    assertThat(answer).doesNotContain("HTTP/1.1 201");
+                    String response = new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+                    assertThat(response).doesNotContain("HTTP/1.1 201");
                 }
             }
         }
@@ -94,11 +94,11 @@ class ClientsThatLeaveIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("P4: a client that leaves in the middle of its answer gets all of it from its next attempt")
-    void aClientThatLeavesDuringItsAnswerGetsItLater() throws Exception {
+    @DisplayName("P4: a client that leaves in the middle of its response gets all of it from its next attempt")
+    void aClientThatLeavesDuringItsResponseGetsItLater() throws Exception {
         String large = "x".repeat(8 << 20);
         ServletServer server =
-                serve((request, response) -> answer(response, 201, large), filter -> filter.maxResponseBody(16 << 20));
+                serve((request, response) -> respond(response, 201, large), filter -> filter.maxResponseBody(16 << 20));
         try (Socket socket = new Socket()) {
             socket.setReceiveBufferSize(4096);
             socket.connect(new InetSocketAddress("127.0.0.1", server.port()));
@@ -143,7 +143,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
                             awaitLatch(mayEnd);
                             response.getOutputStream().print("paid");
                             async.complete();
-                        } catch (IOException | RuntimeException theContainerHasEndedTheAnswer) {
+                        } catch (IOException | RuntimeException theContainerHasEndedTheResponse) {
                             written.countDown();
                         }
                     });
@@ -171,7 +171,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
-    /** Over HTTP/2 a container sees at once that a client has left, and ends the answer of a handler that still runs. */
+    /** Over HTTP/2 a container sees at once that a client has left, and ends the response of a handler that still runs. */
     @Test
     @DisplayName("12, T13: an async handler whose HTTP/2 client leaves is not run again while it works")
     void anAsyncHandlerWhoseHttp2ClientLeavesIsNotRunAgain() throws Exception {
@@ -184,7 +184,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
                 return;
             }
             if (runs.get() > 1) {
-                answer(response, 200, "paid twice");
+                respond(response, 200, "paid twice");
                 return;
             }
             AsyncContext async = request.startAsync();
@@ -198,9 +198,9 @@ class ClientsThatLeaveIT extends FilterTestBase {
             executor.execute(() -> {
                 awaitLatch(mayEnd);
                 try {
-                    answer(response, 201, "paid");
+                    respond(response, 201, "paid");
                     async.complete();
-                } catch (IOException | RuntimeException theContainerHasEndedTheAnswer) {
+                } catch (IOException | RuntimeException theContainerHasEndedTheResponse) {
                     assertThat(ended.getCount()).isZero();
                 } finally {
                     worked.countDown();

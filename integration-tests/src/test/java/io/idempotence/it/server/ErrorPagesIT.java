@@ -47,7 +47,7 @@ class ErrorPagesIT extends FilterTestBase {
             HttpResponse<byte[]> first = post(server.uri("/payments"), "order-" + i, "{}");
             HttpResponse<byte[]> second = post(server.uri("/payments"), "order-" + i, "{}");
             assertThat(second.statusCode()).isEqualTo(422);
-            assertSameAnswer(first, second);
+            assertSameResponse(first, second);
         }
         assertThat(runs).hasValue(20);
     }
@@ -68,7 +68,7 @@ class ErrorPagesIT extends FilterTestBase {
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(409);
         assertThat(text(first)).isEqualTo("{\"page\":1}");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
         assertThat(pages).hasValue(1);
     }
@@ -104,8 +104,8 @@ class ErrorPagesIT extends FilterTestBase {
         }
         assertThat(refusal(impatient)).isEqualTo("in-progress");
         assertThat(text(first.join())).isEqualTo("page 1");
-        assertSameAnswer(first.join(), waits.join());
-        assertSameAnswer(first.join(), call(server));
+        assertSameResponse(first.join(), waits.join());
+        assertSameResponse(first.join(), call(server));
         assertThat(pages).hasValue(1);
         assertThat(runs).hasValue(1);
     }
@@ -149,7 +149,7 @@ class ErrorPagesIT extends FilterTestBase {
         }
         assertThat(refusal(duplicate)).isEqualTo("in-progress");
         assertThat(text(first.join())).isEqualTo("page 1");
-        assertSameAnswer(first.join(), call(server));
+        assertSameResponse(first.join(), call(server));
         assertThat(pages).hasValue(1);
     }
 
@@ -178,7 +178,7 @@ class ErrorPagesIT extends FilterTestBase {
             } else if (runs.get() == 1) {
                 throw new IllegalStateException("database down");
             } else {
-                answer(response, 200, "ok");
+                respond(response, 200, "ok");
             }
         });
         HttpResponse<byte[]> first = call(server);
@@ -190,8 +190,8 @@ class ErrorPagesIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("an error page that redirects or sends an error itself answers both callers")
-    void anErrorPageThatRedirectsOrSendsAnErrorItselfAnswersBothCallers(boolean redirects) {
+    @DisplayName("an error page that redirects or sends an error itself reaches both callers")
+    void anErrorPageThatRedirectsOrSendsAnErrorItselfReachesBothCallers(boolean redirects) {
         errorPage = "/error";
         Handler handler = (request, response) -> {
             if (request.getDispatcherType() != DispatcherType.ERROR) {

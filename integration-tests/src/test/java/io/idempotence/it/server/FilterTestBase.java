@@ -171,15 +171,15 @@ abstract class FilterTestBase {
         };
     }
 
-    static void answer(HttpServletResponse response, int status, String body) throws IOException {
+    static void respond(HttpServletResponse response, int status, String body) throws IOException {
         response.setStatus(status);
         response.setContentType("text/plain;charset=utf-8");
         response.getOutputStream().write(body.getBytes(StandardCharsets.UTF_8));
     }
 
-    static void answer(AsyncContext async, int status, String body) {
+    static void respond(AsyncContext async, int status, String body) {
         try {
-            answer((HttpServletResponse) async.getResponse(), status, body);
+            respond((HttpServletResponse) async.getResponse(), status, body);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -189,7 +189,7 @@ abstract class FilterTestBase {
         return post(server.uri("/payments"), id, "{\"amount\":5}");
     }
 
-    void assertSameAnswer(HttpResponse<byte[]> first, HttpResponse<byte[]> second) {
+    void assertSameResponse(HttpResponse<byte[]> first, HttpResponse<byte[]> second) {
         assertThat(replayed(first)).isFalse();
         assertThat(replayed(second)).isTrue();
         assertThat(second.statusCode()).isEqualTo(first.statusCode());
@@ -223,7 +223,7 @@ abstract class FilterTestBase {
     }
 
     void awaitReplay(ServletServer server, HttpResponse<byte[]> first) {
-        assertSameAnswer(first, awaitEnd(server));
+        assertSameResponse(first, awaitEnd(server));
     }
 
     static String text(HttpServletRequest request) throws IOException {

@@ -175,12 +175,12 @@ class FiltersInFrontIT extends FilterTestBase {
     private void respond(Way way, HttpServletRequest request, HttpServletResponse response)
             throws IOException, ServletException {
         if (request.getDispatcherType() == DispatcherType.ERROR && way != Way.SENDS_ERROR) {
-            answer(response, 500, "error");
+            respond(response, 500, "error");
             return;
         }
         boolean again = request.getDispatcherType() != DispatcherType.REQUEST;
         switch (way) {
-            case AT_ONCE -> answer(response, 201, "paid");
+            case AT_ONCE -> respond(response, 201, "paid");
             case BY_WRITER -> {
                 response.setStatus(201);
                 response.setContentType("text/plain;charset=utf-8");
@@ -188,7 +188,7 @@ class FiltersInFrontIT extends FilterTestBase {
             }
             case FORWARDS -> {
                 if (again) {
-                    answer(response, 201, "forwarded");
+                    respond(response, 201, "forwarded");
                 } else {
                     request.getServletContext().getRequestDispatcher("/view").forward(request, response);
                 }
@@ -198,7 +198,7 @@ class FiltersInFrontIT extends FilterTestBase {
             case CAPTURED_THEN_COMPLETES -> {
                 AsyncContext async = request.startAsync();
                 later(request, () -> {
-                    answer(response, 201, "paid later");
+                    respond(response, 201, "paid later");
                     async.complete();
                 });
             }
@@ -212,13 +212,13 @@ class FiltersInFrontIT extends FilterTestBase {
                     AsyncContext async = request.startAsync(request, response);
                     later(request, async::dispatch);
                 } else {
-                    answer(response, 201, "dispatched to " + request.getRequestURI());
+                    respond(response, 201, "dispatched to " + request.getRequestURI());
                 }
             }
             case REDIRECTS -> response.sendRedirect("/elsewhere");
             case SENDS_ERROR -> {
                 if (again) {
-                    answer(response, 409, "page");
+                    respond(response, 409, "page");
                 } else {
                     response.sendError(409, "conflict");
                 }
@@ -236,7 +236,7 @@ class FiltersInFrontIT extends FilterTestBase {
 
     private void complete(AsyncContext async) {
         later(async.getRequest(), () -> {
-            answer(async, 201, "paid later");
+            respond(async, 201, "paid later");
             async.complete();
         });
     }
@@ -244,7 +244,7 @@ class FiltersInFrontIT extends FilterTestBase {
     private void dispatch(boolean again, HttpServletRequest request, HttpServletResponse response, Starter starter)
             throws IOException {
         if (again) {
-            answer(response, 201, "paid by dispatch of " + request.getRequestURI());
+            respond(response, 201, "paid by dispatch of " + request.getRequestURI());
         } else {
             AsyncContext async = starter.start();
             later(request, async::dispatch);
@@ -359,7 +359,7 @@ class FiltersInFrontIT extends FilterTestBase {
                 (request, response) -> {
                     started.countDown();
                     await(mayEnd);
-                    answer(response, 201, "paid");
+                    respond(response, 201, "paid");
                 },
                 context -> {
                     other.add(context);
@@ -391,7 +391,7 @@ class FiltersInFrontIT extends FilterTestBase {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
                 (request, response) -> {
-                    answer(response, 201, "one ");
+                    respond(response, 201, "one ");
                     AsyncContext async = request.startAsync();
                     later(request, () -> {
                         async.getResponse().getOutputStream().print("two");
@@ -415,7 +415,7 @@ class FiltersInFrontIT extends FilterTestBase {
         ServletServer server = start(
                 (request, response) -> {
                     if (request.getDispatcherType() == DispatcherType.ERROR) {
-                        answer(response, 400, "page " + System.nanoTime());
+                        respond(response, 400, "page " + System.nanoTime());
                     } else {
                         response.sendError(400, "bad");
                     }
@@ -428,7 +428,7 @@ class FiltersInFrontIT extends FilterTestBase {
                 });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).startsWith("page ");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -445,7 +445,7 @@ class FiltersInFrontIT extends FilterTestBase {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
                 (request, response) -> {
-                    answer(response, 201, "x".repeat(size));
+                    respond(response, 201, "x".repeat(size));
                     request.getAsyncContext().complete();
                 },
                 context -> {
@@ -454,18 +454,18 @@ class FiltersInFrontIT extends FilterTestBase {
                 });
         HttpResponse<byte[]> first = call(server);
         awaitReplay(server, first);
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(refusal(Http.post(server.uri("/p"), null, "{}"))).isEqualTo("key-missing");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
     @Test
-    void requestThatIsLetThroughIsNotAnsweredBeforeItsHandlerDoes() {
+    void requestThatIsLetThroughGetsNoResponseBeforeThatOfItsHandler() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
                 (request, response) -> later(request, () -> {
-                    answer((HttpServletResponse) response, 201, "paid later");
+                    respond((HttpServletResponse) response, 201, "paid later");
                     request.getAsyncContext().complete();
                 }),
                 context -> {

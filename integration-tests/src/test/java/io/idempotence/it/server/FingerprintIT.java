@@ -37,7 +37,7 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("T4: another request under the same ID neither runs nor replays")
     void anotherRequestUnderTheSameIdNeitherRunsNorReplays() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "secret of the first"));
+        ServletServer server = serve((request, response) -> respond(response, 200, "secret of the first"));
         post(server.uri("/accounts/1/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain");
         List<HttpResponse<byte[]>> others = List.of(
                 post(server.uri("/accounts/2/charge?a=1&b=2"), id, "body", "Content-Type", "text/plain"),
@@ -65,7 +65,7 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("another multipart boundary or a gzipped body is the same request")
     void anotherMultipartBoundaryOrAGzippedBodyIsTheSameRequest() throws IOException {
-        ServletServer server = serve((request, response) -> answer(response, 200, text(request)));
+        ServletServer server = serve((request, response) -> respond(response, 200, text(request)));
         sendMultipart(server, "AaB03x", "file content");
         assertThat(replayed(sendMultipart(server, "OtherBoundary", "file content")))
                 .isTrue();
@@ -91,14 +91,14 @@ class FingerprintIT extends FilterTestBase {
     @DisplayName("parts that the container parses reach the handler and are compared")
     void partsParsedByTheContainerReachTheHandlerAndAreCompared() {
         multipart = new MultipartConfigElement("");
-        ServletServer server = serve((request, response) -> answer(
+        ServletServer server = serve((request, response) -> respond(
                 response,
                 200,
                 request.getParameter("note") + " "
                         + new String(request.getPart("file").getInputStream().readAllBytes(), StandardCharsets.UTF_8)));
         HttpResponse<byte[]> first = sendMultipart(server, "AaB03x", "file content");
         assertThat(text(first)).isEqualTo("hello file content");
-        assertSameAnswer(first, sendMultipart(server, "OtherBoundary", "file content"));
+        assertSameResponse(first, sendMultipart(server, "OtherBoundary", "file content"));
         assertThat(refusal(sendMultipart(server, "AaB03x", "other content"))).isEqualTo("key-reused");
         assertThat(runs).hasValue(1);
     }
@@ -114,7 +114,7 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("two IDs with equal bodies are two requests")
     void twoIdsWithEqualBodiesAreTwoRequests() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         call(server);
         assertThat(replayed(post(server.uri("/payments"), UUID.randomUUID().toString(), "{\"amount\":5}")))
                 .isFalse();
@@ -129,7 +129,7 @@ class FingerprintIT extends FilterTestBase {
         ServletServer server = serve((request, response) -> {
             started.countDown();
             awaitLatch(mayEnd);
-            answer(response, 200, "ok");
+            respond(response, 200, "ok");
         });
         CompletableFuture<HttpResponse<byte[]>> first =
                 Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
@@ -152,13 +152,13 @@ class FingerprintIT extends FilterTestBase {
     @Test
     void jsonMayBeComparedByItsMeaning() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 200, text(request)),
+                (request, response) -> respond(response, 200, text(request)),
                 filter -> filter.bodyForm(BodyForm.canonicalJson()));
         String type = "application/json";
         HttpResponse<byte[]> first = post(server.uri("/pay"), id, "{\"amount\":5,\"to\":\"a\"}", "Content-Type", type);
         HttpResponse<byte[]> second =
                 post(server.uri("/pay"), id, "{ \"to\": \"a\", \"amount\": 5 }", "Content-Type", type);
-        assertSameAnswer(first, second);
+        assertSameResponse(first, second);
         assertThat(refusal(post(server.uri("/pay"), id, "{\"amount\":6,\"to\":\"a\"}", "Content-Type", type)))
                 .isEqualTo("key-reused");
     }
@@ -167,7 +167,7 @@ class FingerprintIT extends FilterTestBase {
     @DisplayName("a chunked form that a filter in front has parsed is still compared")
     void aChunkedFormThatAFilterInFrontHasParsedIsStillCompared() {
         ServletServer server =
-                serveBehindAParserOfForms((request, response) -> answer(response, 200, request.getParameter("a")));
+                serveBehindAParserOfForms((request, response) -> respond(response, 200, request.getParameter("a")));
         assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
         assertThat(Http.raw(server.port(), chunkedForm("a=2"))).startsWith("HTTP/1.1 422");
         assertThat(Http.raw(server.port(), chunkedForm("a=1"))).startsWith("HTTP/1.1 200");
@@ -183,7 +183,7 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("the text of a boundary inside the content is content")
     void theTextOfABoundaryInsideTheContentIsContent() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         for (String content : List.of("pay --%s100", "pay\r\n--%s100", "pay\n--%s\r\n100")) {
             String key = UUID.randomUUID().toString();
             assertThat(sendMixed(server, key, "x", String.format(content, "x")).statusCode())
@@ -204,10 +204,10 @@ class FingerprintIT extends FilterTestBase {
 
     /** A container that refuses parts for their size says so with the exception of a servlet without multipart configuration. */
     @Test
-    void partsThatAreTooLargeForTheContainerGetItsAnswer() {
+    void partsThatAreTooLargeForTheContainerGetItsResponse() {
         multipart = new MultipartConfigElement("", 1_000, 1_000, 0);
         Handler handler =
-                (request, response) -> answer(response, 200, request.getParts().size() + " parts");
+                (request, response) -> respond(response, 200, request.getParts().size() + " parts");
         int bare = upload(start(handler, context -> {}), "x".repeat(5_000)).statusCode();
         ServletServer server = serve(handler);
         assertThat(upload(server, "small").statusCode()).isEqualTo(200);
@@ -229,7 +229,7 @@ class FingerprintIT extends FilterTestBase {
             "P5: a body that a filter in front has read, and that cannot be compared, is refused however it was sent")
     void aBodyThatWasReadInFrontIsRefusedHoweverItWasSent() {
         Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> answer(response, 200, "paid"), context -> {
+        ServletServer server = start((request, response) -> respond(response, 200, "paid"), context -> {
             inFront(context, (request, response, chain) -> {
                 if (request.getParameter("read") != null) {
                     request.getInputStream().readAllBytes();
@@ -258,7 +258,7 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("P5: queries whose bytes are not text are different requests if their bytes differ")
     void undecodableQueriesAreComparedByTheirBytes() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         assertThat(post(server.uri("/p?to=Ren%E9"), id, "").statusCode()).isEqualTo(200);
         assertThat(refusal(post(server.uri("/p?to=Ren%E8"), id, ""))).isEqualTo("key-reused");
         assertThat(replayed(post(server.uri("/p?to=Ren%e9"), id, ""))).isTrue();
@@ -269,7 +269,7 @@ class FingerprintIT extends FilterTestBase {
     @DisplayName("P5: a form that was parsed in front and could not be decoded is refused, for it cannot be compared")
     void undecodableFormThatWasParsedInFrontIsRefused() {
         ServletServer server =
-                serveBehindAParserOfForms((request, response) -> answer(response, 200, request.getParameter("a")));
+                serveBehindAParserOfForms((request, response) -> respond(response, 200, request.getParameter("a")));
         String form = "application/x-www-form-urlencoded;charset=utf-8";
         assertThat(post(server.uri("/p"), id, "a=Ren%E9", "Content-Type", form).statusCode())
                 .isGreaterThanOrEqualTo(400);
@@ -292,7 +292,7 @@ class FingerprintIT extends FilterTestBase {
             ServletServer server = start(
                     starter,
                     (request, response) ->
-                            answer(response, 200, request.getParts().size() + " parts"),
+                            respond(response, 200, request.getParts().size() + " parts"),
                     context -> {
                         inFront(context, (request, response, chain) -> {
                             request.setCharacterEncoding(encoding);

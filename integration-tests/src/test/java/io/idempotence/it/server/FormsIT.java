@@ -98,7 +98,7 @@ class FormsIT extends FilterTestBase {
     void filterInFrontThatOverridesParametersKeepsItsSayInForms() {
         Handler handler = (request, response) -> {
             request.setCharacterEncoding("UTF-8");
-            answer(response, 200, seen(request));
+            respond(response, 200, seen(request));
         };
         ServletServer without = start(
                 handler,
@@ -124,7 +124,7 @@ class FormsIT extends FilterTestBase {
         multipart = new MultipartConfigElement("");
         Handler handler = (request, response) -> {
             request.setCharacterEncoding("ISO-8859-1");
-            answer(response, 200, seen(request));
+            respond(response, 200, seen(request));
         };
         Filter sanitising = (request, response, chain) -> {
             request.setCharacterEncoding("UTF-8");
@@ -180,7 +180,7 @@ class FormsIT extends FilterTestBase {
     void filterInFrontThatMissesAFormIsWarnedOfOnce(String asked) {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
-                (request, response) -> answer(
+                (request, response) -> respond(
                         response,
                         200,
                         switch (asked) {
@@ -273,7 +273,7 @@ class FormsIT extends FilterTestBase {
             for (String step : steps.split(",")) {
                 seen.add(read(step, request));
             }
-            answer(response, 200, seen + "");
+            respond(response, 200, seen + "");
         };
         Filter tenants =
                 (request, response, chain) -> chain.doFilter(new WithTenant((HttpServletRequest) request), response);
@@ -302,7 +302,7 @@ class FormsIT extends FilterTestBase {
     @Test
     void handlerReadsTheBodyOfAFormBehindAFilterThatOverridesParameters() {
         Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> answer(response, 200, text(request)), context -> {
+        ServletServer server = start((request, response) -> respond(response, 200, text(request)), context -> {
             inFront(context, (request, response, chain) -> {
                 chain.doFilter(new Sanitised((HttpServletRequest) request), response);
             });
@@ -354,7 +354,7 @@ class FormsIT extends FilterTestBase {
         Idempotence idempotence = idempotence();
         List<String> seen = new CopyOnWriteArrayList<>();
         ServletServer server =
-                start((request, response) -> answer(response, 200, request.getParameter("a")), context -> {
+                start((request, response) -> respond(response, 200, request.getParameter("a")), context -> {
                     inFront(context, (request, response, chain) -> {
                         seen.add("before " + request.getParameter("a"));
                         chain.doFilter(request, response);
@@ -375,7 +375,7 @@ class FormsIT extends FilterTestBase {
                 assertThat(request.getParameter("a")).isEqualTo("1");
                 request.getRequestDispatcher("/next?b=2").forward(request, response);
             } else {
-                answer(response, 200, request.getParameter("a") + request.getParameter("b"));
+                respond(response, 200, request.getParameter("a") + request.getParameter("b"));
             }
         };
         ServletServer without = start(handler, context -> {});
@@ -388,7 +388,7 @@ class FormsIT extends FilterTestBase {
     @ValueSource(ints = {199_990, 200_010, (2 << 20) - 10, (2 << 20) + 10})
     void formBeyondTheSizeThatTheContainerParsesIsRefused(int size) {
         Handler handler = (request, response) ->
-                answer(response, 200, String.valueOf(request.getParameter("a")).length() + "");
+                respond(response, 200, String.valueOf(request.getParameter("a")).length() + "");
         ServletServer without = start(handler, context -> {});
         ServletServer with = serve(handler);
         String body = "a=" + "x".repeat(size - 2);
@@ -414,7 +414,7 @@ class FormsIT extends FilterTestBase {
     @Test
     void noParameterOfALargeFormIsLeftOutSilently() {
         Handler handler = (request, response) ->
-                answer(response, 200, request.getParameterMap().size() + "");
+                respond(response, 200, request.getParameterMap().size() + "");
         boolean isTomcat10 = container == Container.TOMCAT && !ServletServer.isServlet61();
         int most = isTomcat10 ? 10_000 : 1000;
         ServletServer byDefault = serve(handler);

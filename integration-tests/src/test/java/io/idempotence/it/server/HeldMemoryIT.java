@@ -46,7 +46,7 @@ class HeldMemoryIT extends FilterTestBase {
 
     private ServletServer serveWithOneMebibyte(int responseSize) {
         return serve(
-                (request, response) -> answer(response, 200, "x".repeat(responseSize)),
+                (request, response) -> respond(response, 200, "x".repeat(responseSize)),
                 filter -> filter.maxMemory(1 << 20).maxFormSize(1 << 20));
     }
 
@@ -99,7 +99,7 @@ class HeldMemoryIT extends FilterTestBase {
     @Test
     void eachParameterOfAFormCounts() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 200, "ok"),
+                (request, response) -> respond(response, 200, "ok"),
                 filter -> filter.maxMemory(1 << 20).maxFormParameters(100_000));
         String many = "a&".repeat(50_000);
         assertThat(refusal(post(server.uri("/p"), "plain", many, "Content-Type", "text/plain")))
@@ -155,7 +155,7 @@ class HeldMemoryIT extends FilterTestBase {
         HeldClaims claims = new HeldClaims();
         ServletServer server = serve(
                 idempotence(claims.storage),
-                (request, response) -> answer(response, 200, "x".repeat(150 << 10)),
+                (request, response) -> respond(response, 200, "x".repeat(150 << 10)),
                 filter -> filter.maxMemory(1 << 20));
         assertThat(replayed(call(server))).isFalse();
         assertThat(replayed(call(server))).isTrue();
@@ -184,7 +184,7 @@ class HeldMemoryIT extends FilterTestBase {
         ServletServer server = serve(
                 idempotence(claims.storage),
                 (request, response) ->
-                        answer(response, 200, request.getRequestURI().equals("/large") ? "x".repeat(150 << 10) : "ok"),
+                        respond(response, 200, request.getRequestURI().equals("/large") ? "x".repeat(150 << 10) : "ok"),
                 filter -> filter.maxMemory(1 << 20));
         assertThat(replayed(post(server.uri("/large"), id, "{}"))).isFalse();
         assertThat(replayed(post(server.uri("/large"), id, "{}"))).isTrue();
@@ -205,7 +205,7 @@ class HeldMemoryIT extends FilterTestBase {
     void replayThatIsLargerThanAllMemoryBlockedTheFilter() {
         Idempotence idempotence = idempotence();
         Handler handler = (request, response) ->
-                answer(response, 200, request.getRequestURI().equals("/large") ? "x".repeat(900 << 10) : "ok");
+                respond(response, 200, request.getRequestURI().equals("/large") ? "x".repeat(900 << 10) : "ok");
         ServletServer roomy = serve(idempotence, handler, filter -> filter);
         assertThat(refusal(post(roomy.uri("/large"), "large", "{}"))).isNull();
         ServletServer tight = serve(idempotence, handler, filter -> filter.maxMemory(1 << 20));
@@ -279,12 +279,12 @@ class HeldMemoryIT extends FilterTestBase {
             return;
         }
         switch (request.getRequestURI()) {
-            case "/form" -> answer(response, 200, request.getParameterMap().keySet() + "");
+            case "/form" -> respond(response, 200, request.getParameterMap().keySet() + "");
             case "/form-fails" -> {
                 assertThat(request.getParameter("a")).isEqualTo("1");
                 response.sendError(422);
             }
-            case "/multipart" -> answer(response, 200, request.getParts().size() + "");
+            case "/multipart" -> respond(response, 200, request.getParts().size() + "");
             case "/fails" -> throw new IllegalStateException("as the test asks");
             case "/error" -> response.sendError(422);
             case "/oversize" -> response.getOutputStream().write(new byte[1 << 20]);
@@ -302,7 +302,7 @@ class HeldMemoryIT extends FilterTestBase {
             case "/dispatches" -> request.startAsync().dispatch("/dispatched");
             case "/times-out" -> request.startAsync().setTimeout(50);
             case "/non-blocking" -> writeWithoutBlocking(request.startAsync(), some);
-            default -> answer(response, 200, text(request));
+            default -> respond(response, 200, text(request));
         }
     }
 

@@ -43,8 +43,8 @@ class LateOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T7, T14: a late owner's caller gets the answer of the one that took over")
-    void aLateOwnersCallerGetsTheAnswerOfTheOneThatTookOver() {
+    @DisplayName("T7, T14: a late owner's caller gets the response of the one that took over")
+    void aLateOwnersCallerGetsTheResponseOfTheOneThatTookOver() {
         ServletServer server = serveOvertaken("paid by the second", 1000);
         CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second");
         assertThat(text(late.join())).isEqualTo("paid by the second");
@@ -54,8 +54,8 @@ class LateOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T14: a late owner's caller gets its own answer if the canonical one was not kept")
-    void aLateOwnersCallerGetsItsOwnAnswerIfTheCanonicalOneWasNotKept() {
+    @DisplayName("T14: a late owner's caller gets its own response if the canonical one was not kept")
+    void aLateOwnersCallerGetsItsOwnResponseIfTheCanonicalOneWasNotKept() {
         ServletServer server = serveOvertaken("paid by the second, in many words", 20);
         CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second, in many words");
         assertThat(late.join().statusCode()).isEqualTo(201);
@@ -66,8 +66,8 @@ class LateOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T14: a late owner that ends with an error page gives the answer of the one that took over")
-    void aLateOwnersErrorPageIsNotGivenInPlaceOfTheAnswer() {
+    @DisplayName("T14: a late owner that ends with an error page gives the response of the one that took over")
+    void aLateOwnersErrorPageIsNotGivenInPlaceOfTheResponse() {
         lateEnd = response -> response.sendError(402, "declined");
         ServletServer server = serveOvertaken("paid by the second", 1000);
         CompletableFuture<HttpResponse<byte[]>> late = callOvertaken(server, "paid by the second");
@@ -77,7 +77,7 @@ class LateOwnersIT extends FilterTestBase {
 
     @Test
     @DisplayName("T14: nor does a late owner whose kept exception becomes an error page")
-    void aLateOwnersExceptionIsNotGivenInPlaceOfTheAnswer() {
+    void aLateOwnersExceptionIsNotGivenInPlaceOfTheResponse() {
         policy = shortLease()
                 .exception(IllegalStateException.class, Verdict.KEEP)
                 .build();
@@ -91,15 +91,15 @@ class LateOwnersIT extends FilterTestBase {
 
     @Test
     @DisplayName(
-            "T14: the answer in place of a late owner's has the headers of filters in front, and none of the late owner's")
-    void headersOfFiltersInFrontStayWhenAnAnswerIsReplaced() {
+            "T14: the response in place of a late owner's has the headers of filters in front, and none of the late owner's")
+    void headersOfFiltersInFrontStayWhenAResponseIsReplaced() {
         lateEnd = response -> {
             response.setHeader("X-Frame-Options", "SAMEORIGIN");
             response.addHeader("Vary", "Accept");
             response.setHeader("X-Late", "late");
             response.setHeader("X-Front", null);
             response.addCookie(new Cookie("late", "l"));
-            answer(response, 201, "paid by the first");
+            respond(response, 201, "paid by the first");
         };
         ServletServer server = serveOvertaken("paid by the second", 1000);
         HttpResponse<byte[]> late = callOvertaken(server, "paid by the second").join();
@@ -118,7 +118,7 @@ class LateOwnersIT extends FilterTestBase {
         void end(HttpServletResponse response) throws IOException;
     }
 
-    private End lateEnd = response -> answer(response, 201, "paid by the first");
+    private End lateEnd = response -> respond(response, 201, "paid by the first");
 
     private ServletServer serveOvertaken(String second, int maxResponseBody) {
         Idempotence idempotence = idempotence(new FaultyStorage(redisStorage()).withoutRenewals());
@@ -129,7 +129,7 @@ class LateOwnersIT extends FilterTestBase {
                         awaitLatch(mayEnd);
                         lateEnd.end(response);
                     } else {
-                        answer(response, 201, second);
+                        respond(response, 201, second);
                     }
                 },
                 context -> {
@@ -149,7 +149,7 @@ class LateOwnersIT extends FilterTestBase {
                 });
     }
 
-    /** The late owner's answer, after another one has taken over and ended with its own. */
+    /** The late owner's response, after another one has taken over and ended with its own. */
     private CompletableFuture<HttpResponse<byte[]>> callOvertaken(ServletServer server, String second) {
         CompletableFuture<HttpResponse<byte[]>> late =
                 Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}"));

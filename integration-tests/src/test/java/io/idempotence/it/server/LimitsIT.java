@@ -28,12 +28,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Requests and answers that are too large to be held. */
+/** Requests and responses that are too large to be held. */
 class LimitsIT extends FilterTestBase {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("an answer over the cap goes out and is not kept")
-    void anAnswerOverTheCapGoesOutAndIsNotKept(boolean byWriter) {
+    @DisplayName("a response over the cap goes out and is not kept")
+    void aResponseOverTheCapGoesOutAndIsNotKept(boolean byWriter) {
         String part = "0123456789".repeat(100);
         ServletServer server = serve(
                 (request, response) -> {
@@ -58,14 +58,14 @@ class LimitsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("an answer of up to 1 MiB is kept by default")
-    void anAnswerOfUpToOneMebibyteIsKeptByDefault() {
+    @DisplayName("a response of up to 1 MiB is kept by default")
+    void aResponseOfUpToOneMebibyteIsKeptByDefault() {
         ServletServer server =
-                serve((request, response) -> answer(response, 200, "x".repeat(Integer.parseInt(text(request)))));
+                serve((request, response) -> respond(response, 200, "x".repeat(Integer.parseInt(text(request)))));
         String largest = Integer.toString(1 << 20);
         HttpResponse<byte[]> first = post(server.uri("/p"), "k1", largest);
         assertThat(first.body()).hasSize(1 << 20);
-        assertSameAnswer(first, post(server.uri("/p"), "k1", largest));
+        assertSameResponse(first, post(server.uri("/p"), "k1", largest));
         String tooLarge = Integer.toString((1 << 20) + 1);
         assertThat(post(server.uri("/p"), "k2", tooLarge).body()).hasSize((1 << 20) + 1);
         assertThat(refusal(post(server.uri("/p"), "k2", tooLarge))).isEqualTo("result-unavailable");
@@ -80,7 +80,7 @@ class LimitsIT extends FilterTestBase {
     @Test
     void aFormOfTooManyParametersIsParsedAsFarAsTheContainerWould() {
         Handler handler = (request, response) ->
-                answer(response, 200, String.valueOf(request.getParameterMap().size()));
+                respond(response, 200, String.valueOf(request.getParameterMap().size()));
         ServletServer without = start(handler, context -> {});
         ServletServer with = serve(handler);
         String type = "application/x-www-form-urlencoded";
@@ -98,7 +98,7 @@ class LimitsIT extends FilterTestBase {
     @Test
     @DisplayName("a request body over its cap is not run")
     void aRequestBodyOverItsCapIsNotRun() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"), f -> f.maxRequestBody(10));
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"), f -> f.maxRequestBody(10));
         assertThat(post(server.uri("/p"), "k1", "0123456789").statusCode()).isEqualTo(200);
         HttpResponse<byte[]> tooLarge = post(server.uri("/p"), "k2", "0123456789a");
         assertThat(tooLarge.statusCode()).isEqualTo(413);
@@ -116,7 +116,7 @@ class LimitsIT extends FilterTestBase {
     @Test
     @DisplayName("a request body may have 10 MiB by default")
     void aRequestBodyMayHaveTenMebibytesByDefault() {
-        ServletServer server = serve((request, response) -> answer(
+        ServletServer server = serve((request, response) -> respond(
                 response, 200, Long.toString(request.getInputStream().transferTo(OutputStream.nullOutputStream()))));
         assertThat(text(post(server.uri("/p"), "k1", "x".repeat(10 << 20)))).isEqualTo("10485760");
         // In chunks, because it is read to its end then: a container may cut the connection of one that is not.
@@ -133,7 +133,7 @@ class LimitsIT extends FilterTestBase {
         ServletServer server = serve(
                 (request, response) -> {
                     awaitLatch(mayEnd);
-                    answer(response, 200, "ok");
+                    respond(response, 200, "ok");
                 },
                 filter -> filter.maxMemory(1 << 20));
         String body = "x".repeat(PART);
@@ -164,7 +164,7 @@ class LimitsIT extends FilterTestBase {
         ServletServer server = serve(
                 (request, response) -> {
                     awaitLatch(mayEnd);
-                    answer(response, 200, "ok");
+                    respond(response, 200, "ok");
                 },
                 filter -> filter.maxMemory(1 << 20));
         String body = "x".repeat(PART);
@@ -190,7 +190,7 @@ class LimitsIT extends FilterTestBase {
     @Test
     void responseBeyondTheMemoryOfAllGoesOutAndIsNotKept() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 200, "x".repeat(900 << 10)),
+                (request, response) -> respond(response, 200, "x".repeat(900 << 10)),
                 filter -> filter.maxMemory(1 << 20));
         assertThat(post(server.uri("/p"), id, "x".repeat(PART)).body()).hasSize(900 << 10);
         assertThat(refusal(post(server.uri("/p"), id, "x".repeat(PART)))).isEqualTo("result-unavailable");
@@ -203,7 +203,7 @@ class LimitsIT extends FilterTestBase {
         ServletServer server = serve(
                 (request, response) -> {
                     if (request.getDispatcherType() == DispatcherType.ERROR) {
-                        answer(response, 500, "page");
+                        respond(response, 500, "page");
                         return;
                     }
                     request.getInputStream().readAllBytes();
@@ -213,7 +213,7 @@ class LimitsIT extends FilterTestBase {
                         case "/async" -> {
                             AsyncContext async = request.startAsync();
                             executor.execute(() -> {
-                                answer(async, 200, "ok");
+                                respond(async, 200, "ok");
                                 async.complete();
                             });
                         }
@@ -221,12 +221,12 @@ class LimitsIT extends FilterTestBase {
                             if (request.getDispatcherType() == DispatcherType.REQUEST) {
                                 request.startAsync().dispatch();
                             } else {
-                                answer(response, 200, "ok");
+                                respond(response, 200, "ok");
                             }
                         }
                         // Jetty loses a timeout that passes before it has noted its timer, as one of 1 ms may.
                         case "/never" -> request.startAsync().setTimeout(100);
-                        default -> answer(response, 200, "x".repeat(PART));
+                        default -> respond(response, 200, "x".repeat(PART));
                     }
                 },
                 filter -> filter.maxMemory(1 << 20));

@@ -49,11 +49,11 @@ abstract class LogContract {
 
     @Test
     void handlerSeesItsId() {
-        serve((request, response) -> answer(response));
+        serve((request, response) -> respond(response));
 
-        assertThat(answerTo(id)).isEqualTo(id);
+        assertThat(responseTo(id)).isEqualTo(id);
         String other = UUID.randomUUID().toString();
-        assertThat(answerTo(other)).isEqualTo(other);
+        assertThat(responseTo(other)).isEqualTo(other);
     }
 
     @Test
@@ -69,13 +69,13 @@ abstract class LogContract {
     void asyncDispatchSeesItsId() {
         serve((request, response) -> {
             if (request.getDispatcherType() == DispatcherType.ASYNC) {
-                answer(response);
+                respond(response);
             } else {
                 request.startAsync().dispatch();
             }
         });
 
-        assertThat(answerTo(id)).isEqualTo(id);
+        assertThat(responseTo(id)).isEqualTo(id);
         await("before and after two dispatches").until(() -> around.size() == 4);
     }
 
@@ -84,19 +84,19 @@ abstract class LogContract {
         serve((request, response) -> {
             AsyncContext async = request.startAsync();
             async.start(() -> {
-                answer((HttpServletResponse) async.getResponse());
+                respond((HttpServletResponse) async.getResponse());
                 async.complete();
             });
         });
 
-        assertThat(answerTo(id)).isEqualTo(id);
+        assertThat(responseTo(id)).isEqualTo(id);
     }
 
-    private String answerTo(String which) {
+    private String responseTo(String which) {
         return text(post(server.uri("/orders"), which, "{}"));
     }
 
-    private static void answer(HttpServletResponse response) {
+    private static void respond(HttpServletResponse response) {
         try {
             response.getWriter().write(String.valueOf(MDC.get(KEY)));
         } catch (IOException e) {

@@ -44,7 +44,7 @@ class OperationsIT extends FilterTestBase {
     @Test
     void eachOperationHasItsPolicy() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 500, "broken"),
+                (request, response) -> respond(response, 500, "broken"),
                 filter -> filter.operation("POST /accounts/{id}/charges", STORES_ALL)
                         .operation("put /points/*", STORES_ALL)
                         .operation("*.do", STORES_ALL));
@@ -58,7 +58,7 @@ class OperationsIT extends FilterTestBase {
     @Test
     void ofSeveralPoliciesTheFirstCounts() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 500, "broken"),
+                (request, response) -> respond(response, 500, "broken"),
                 filter -> filter.policy(STORES_ALL)
                         .operation("/points/7", STORES_ALL)
                         .operation("/points/*", IdempotencePolicy.defaults()));
@@ -89,7 +89,7 @@ class OperationsIT extends FilterTestBase {
     @Test
     void theSettingsOfARequestReplaceThoseOfTheFilter() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 500, "broken"),
+                (request, response) -> respond(response, 500, "broken"),
                 filter -> filter.settings(OperationsIT::chosen));
         assertThat(isReplayed(server, "/keeps")).isTrue();
         assertThat(isReplayed(server, "/others")).isFalse();
@@ -105,7 +105,7 @@ class OperationsIT extends FilterTestBase {
     void theSettingsOfARequestMayRequireAnIdForAnyUnsafeMethod() {
         List<String> asked = new CopyOnWriteArrayList<>();
         ServletServer server = serve(
-                (request, response) -> answer(response, 200, "put"),
+                (request, response) -> respond(response, 200, "put"),
                 filter -> filter.settings((request, asConfigured) -> {
                             asked.add(request.getMethod() + " " + asConfigured.isProtected());
                             return chosen(request, asConfigured);
@@ -123,7 +123,7 @@ class OperationsIT extends FilterTestBase {
     @DisplayName("P6: a request whose settings cannot be chosen does not run")
     void aRequestWhoseSettingsCannotBeChosenDoesNotRun() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 200, "ran"),
+                (request, response) -> respond(response, 200, "ran"),
                 filter -> filter.settings((request, asConfigured) -> {
                     throw new IllegalStateException("no such operation");
                 }));
@@ -150,7 +150,7 @@ class OperationsIT extends FilterTestBase {
 
     @Test
     void severalFiltersProtectEachItsOwn() {
-        ServletServer server = serveTwo((request, response) -> answer(response, 500, "broken"), "/a/*", "/b/*");
+        ServletServer server = serveTwo((request, response) -> respond(response, 500, "broken"), "/a/*", "/b/*");
         assertThat(isReplayed(server, "/a/1")).isTrue();
         assertThat(isReplayed(server, "/b/1")).isFalse();
         assertThat(isReplayed(server, "/c/1")).as("protected by none").isFalse();
@@ -181,7 +181,7 @@ class OperationsIT extends FilterTestBase {
             assertThat(first.statusCode()).isEqualTo(409);
             assertThat(text(first)).startsWith("page ");
             HttpResponse<byte[]> second = post(server.uri(path), id + path, "{}");
-            assertSameAnswer(first, second);
+            assertSameResponse(first, second);
         }
         assertThat(runs).hasValue(2);
     }
@@ -194,7 +194,7 @@ class OperationsIT extends FilterTestBase {
                     if (request.getDispatcherType() == DispatcherType.REQUEST) {
                         async.dispatch();
                     } else {
-                        answer(async, 200, "done");
+                        respond(async, 200, "done");
                         async.complete();
                     }
                 },
@@ -203,13 +203,13 @@ class OperationsIT extends FilterTestBase {
         for (String path : new String[] {"/a/1", "/b/1"}) {
             HttpResponse<byte[]> first = post(server.uri(path), id + path, "{}");
             assertThat(text(first)).isEqualTo("done");
-            assertSameAnswer(first, post(server.uri(path), id + path, "{}"));
+            assertSameResponse(first, post(server.uri(path), id + path, "{}"));
         }
     }
 
     @Test
     void whereTwoFiltersCoverARequestTheFirstProtectsIt() {
-        ServletServer server = serveTwo((request, response) -> answer(response, 500, "broken"), "/a/*", "/*");
+        ServletServer server = serveTwo((request, response) -> respond(response, 500, "broken"), "/a/*", "/*");
         assertThat(isReplayed(server, "/a/1")).isTrue();
         assertThat(isReplayed(server, "/b/1")).isFalse();
         assertThat(post(server.uri("/a/2"), id, "12345678901").statusCode())
@@ -223,7 +223,7 @@ class OperationsIT extends FilterTestBase {
     void anExactPatternProtectsItsPathWithAndWithoutALastSlash() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
-                (request, response) -> answer(response, 200, "paid"),
+                (request, response) -> respond(response, 200, "paid"),
                 context ->
                         IdempotenceFilter.install(context, idempotence, "/payments", "/refunds/", "/points/*", "*.do"));
         for (String path : List.of(
@@ -244,7 +244,7 @@ class OperationsIT extends FilterTestBase {
                             && request.getRequestURI().endsWith("/async")) {
                         request.startAsync().dispatch("/view");
                     } else {
-                        answer(response, 500, "broken");
+                        respond(response, 500, "broken");
                     }
                 },
                 context -> {
@@ -273,7 +273,7 @@ class OperationsIT extends FilterTestBase {
         ServletServer server = start(
                 (request, response) -> {
                     if (views.get() == 2 || request.getRequestURI().equals("/payments/7")) {
-                        answer(response, 200, "viewed");
+                        respond(response, 200, "viewed");
                     } else {
                         views.incrementAndGet();
                         request.startAsync().dispatch("/payments/view");
@@ -295,7 +295,7 @@ class OperationsIT extends FilterTestBase {
         ServletServer server = start(
                 (request, response) -> {
                     ran.incrementAndGet();
-                    answer(response, 200, "paid");
+                    respond(response, 200, "paid");
                 },
                 context -> {
                     inFront(
@@ -310,7 +310,7 @@ class OperationsIT extends FilterTestBase {
     /** A server in which a filter in front dispatches all requests to one path, unless they say that they go straight on. */
     private ServletServer serveDispatchedElsewhere(UnaryOperator<IdempotenceFilterBuilder> options) {
         Idempotence idempotence = idempotence();
-        return start((request, response) -> answer(response, 500, "broken"), context -> {
+        return start((request, response) -> respond(response, 500, "broken"), context -> {
             inFront(context, (request, response, chain) -> {
                 if (((HttpServletRequest) request).getHeader("X-Straight-On") == null) {
                     request.startAsync().dispatch("/v2?routed=yes");
@@ -363,7 +363,7 @@ class OperationsIT extends FilterTestBase {
     @Test
     void aFilterIsInstalledOnceAndWhereAContainerCanMapIt() {
         Idempotence idempotence = idempotence(IdempotenceStorage.inMemory());
-        start((request, response) -> answer(response, 200, "ok"), context -> {
+        start((request, response) -> respond(response, 200, "ok"), context -> {
             IdempotenceFilter filter = IdempotenceFilter.builder(idempotence).build();
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> filter.install(context, "/accounts/{id}/charges"))

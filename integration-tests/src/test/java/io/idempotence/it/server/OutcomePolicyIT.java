@@ -33,10 +33,10 @@ class OutcomePolicyIT extends FilterTestBase {
     @ValueSource(ints = {400, 403, 404, 409, 422})
     @DisplayName("T10, T5: a business failure keeps the ID")
     void aBusinessFailureKeepsTheId(int status) {
-        ServletServer server = serve((request, response) -> answer(response, status, "no " + runs.get()));
+        ServletServer server = serve((request, response) -> respond(response, status, "no " + runs.get()));
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(status);
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -46,7 +46,7 @@ class OutcomePolicyIT extends FilterTestBase {
     void aSystemFailureReleasesTheId(int status) {
         ServletServer server = serve((request, response) -> {
             int run = runs.get();
-            answer(response, run == 1 ? status : 200, "run " + run);
+            respond(response, run == 1 ? status : 200, "run " + run);
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(status);
@@ -65,7 +65,7 @@ class OutcomePolicyIT extends FilterTestBase {
             if (runs.get() == 1) {
                 throw new ServletException("database down");
             }
-            answer(response, 200, "ok");
+            respond(response, 200, "ok");
         });
         assertThat(call(server).statusCode()).isEqualTo(500);
         assertThat(call(server).statusCode()).isEqualTo(200);
@@ -78,9 +78,9 @@ class OutcomePolicyIT extends FilterTestBase {
         policy = IdempotencePolicy.builder()
                 .failureRule(FailureRule.STORE_EVERYTHING)
                 .build();
-        ServletServer server = serve((request, response) -> answer(response, 500, "run " + runs.get()));
+        ServletServer server = serve((request, response) -> respond(response, 500, "run " + runs.get()));
         HttpResponse<byte[]> first = call(server);
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -105,7 +105,7 @@ class OutcomePolicyIT extends FilterTestBase {
         policy = IdempotencePolicy.builder()
                 .failureRule(FailureRule.STORE_SUCCESS_ONLY)
                 .build();
-        ServletServer server = serve((request, response) -> answer(response, runs.get() == 1 ? 404 : 200, "x"));
+        ServletServer server = serve((request, response) -> respond(response, runs.get() == 1 ? 404 : 200, "x"));
         assertThat(call(server).statusCode()).isEqualTo(404);
         assertThat(call(server).statusCode()).isEqualTo(200);
         assertThat(replayed(call(server))).isTrue();
@@ -118,7 +118,7 @@ class OutcomePolicyIT extends FilterTestBase {
                 .status(404, Verdict.RELEASE)
                 .build();
         ServletServer server = serve(
-                (request, response) -> answer(response, request.getRequestURI().equals("/a") ? 404 : 503, "x"));
+                (request, response) -> respond(response, request.getRequestURI().equals("/a") ? 404 : 503, "x"));
         post(server.uri("/a"), "k1", "");
         post(server.uri("/a"), "k1", "");
         assertThat(runs).hasValue(2);
@@ -130,7 +130,7 @@ class OutcomePolicyIT extends FilterTestBase {
     @Test
     @DisplayName("T7: the handler learns the number of its attempt, which the caller may well say wrongly")
     void theHandlerLearnsTheNumberOfItsAttempt() {
-        ServletServer server = serve((request, response) -> answer(
+        ServletServer server = serve((request, response) -> respond(
                 response,
                 200,
                 "attempt " + IdempotenceFilter.execution(request).orElseThrow().attempt()));
@@ -165,14 +165,14 @@ class OutcomePolicyIT extends FilterTestBase {
                 case "/release" -> execution.release();
                 default -> execution.markUnknown();
             }
-            answer(
+            respond(
                     response,
                     request.getRequestURI().equals("/keep") ? 500 : 200,
                     execution.id() + " " + execution.fence());
         });
         HttpResponse<byte[]> kept = post(server.uri("/keep"), "k1", "");
         assertThat(text(kept)).isEqualTo("k1 1");
-        assertSameAnswer(kept, post(server.uri("/keep"), "k1", ""));
+        assertSameResponse(kept, post(server.uri("/keep"), "k1", ""));
         assertThat(text(post(server.uri("/release"), "k2", ""))).isEqualTo("k2 1");
         assertThat(text(post(server.uri("/release"), "k2", ""))).isEqualTo("k2 2");
         assertThat(post(server.uri("/unknown"), "k3", "").statusCode()).isEqualTo(200);
@@ -198,7 +198,7 @@ class OutcomePolicyIT extends FilterTestBase {
                     public void onError(Throwable e) {}
                 });
             }
-            answer(response, 200, "ok");
+            respond(response, 200, "ok");
         });
         assertThat(call(server).statusCode()).isEqualTo(500);
         assertThat(text(call(server))).isEqualTo("ok");
@@ -226,17 +226,17 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("an answer that the handler has ended is given and kept, whatever fails behind it")
-    void anAnswerThatTheHandlerHasEndedIsKeptWhateverFailsBehindIt() {
+    @DisplayName("a response that the handler has ended is given and kept, whatever fails behind it")
+    void aResponseThatTheHandlerHasEndedIsKeptWhateverFailsBehindIt() {
         ServletServer server = serve((request, response) -> {
-            answer(response, 201, "paid");
+            respond(response, 201, "paid");
             response.getOutputStream().close();
             throw new IllegalStateException("a filter behind the idempotence filter cannot log");
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(201);
         assertThat(text(first)).isEqualTo("paid");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -249,7 +249,7 @@ class OutcomePolicyIT extends FilterTestBase {
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(302);
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -257,9 +257,9 @@ class OutcomePolicyIT extends FilterTestBase {
     @DisplayName("T13: a handler that fails after it committed a success is unknown, not run again")
     void aHandlerThatFailsAfterItCommittedASuccessIsNotRunAgain() {
         ServletServer server = serve((request, response) -> {
-            answer(response, 201, "paid, and");
+            respond(response, 201, "paid, and");
             response.flushBuffer();
-            throw new IllegalStateException("broken in the middle of the answer");
+            throw new IllegalStateException("broken in the middle of the response");
         });
         call(server);
         assertThat(refusal(call(server))).isEqualTo("outcome-unknown");
@@ -267,17 +267,17 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T13: a handler that fails in the middle of a large answer is unknown, not run again")
-    void aHandlerThatFailsInTheMiddleOfALargeAnswerIsNotRunAgain() {
+    @DisplayName("T13: a handler that fails in the middle of a large response is unknown, not run again")
+    void aHandlerThatFailsInTheMiddleOfALargeResponseIsNotRunAgain() {
         ServletServer server = serve(
                 (request, response) -> {
-                    answer(response, 201, "paid".repeat(100_000));
-                    throw new IllegalStateException("broken in the middle of the answer");
+                    respond(response, 201, "paid".repeat(100_000));
+                    throw new IllegalStateException("broken in the middle of the response");
                 },
                 filter -> filter.maxResponseBody(10));
         try {
             call(server);
-        } catch (UncheckedIOException theAnswerWasCutOff) {
+        } catch (UncheckedIOException theResponseWasCutOff) {
             assertThat(runs).hasValue(1);
         }
         assertThat(refusal(call(server))).isEqualTo("outcome-unknown");
@@ -288,7 +288,7 @@ class OutcomePolicyIT extends FilterTestBase {
     @DisplayName("T12, T8: a handler that fails after it committed a system failure is released")
     void aHandlerThatFailsAfterItCommittedASystemFailureIsReleased() {
         ServletServer server = serve((request, response) -> {
-            answer(response, runs.get() == 1 ? 503 : 200, "run " + runs.get());
+            respond(response, runs.get() == 1 ? 503 : 200, "run " + runs.get());
             response.flushBuffer();
             if (runs.get() == 1) {
                 throw new IllegalStateException("broken");

@@ -87,7 +87,7 @@ class OvertakenOwnersIT extends FilterTestBase {
                         secondStarted.countDown();
                         awaitLatch(secondMayEnd);
                         pay(request);
-                        answer(response, 201, "paid by the second");
+                        respond(response, 201, "paid by the second");
                     }
                 },
                 filter -> filter);
@@ -101,9 +101,9 @@ class OvertakenOwnersIT extends FilterTestBase {
         awaitLatch(firstStarted);
         CompletableFuture<HttpResponse<byte[]>> second = new CompletableFuture<>();
         await().until(() -> {
-            send(server).thenAccept(answer -> {
-                if (!"in-progress".equals(refusal(answer))) {
-                    second.complete(answer);
+            send(server).thenAccept(response -> {
+                if (!"in-progress".equals(refusal(response))) {
+                    second.complete(response);
                 }
             });
             return secondStarted.await(50, java.util.concurrent.TimeUnit.MILLISECONDS);
@@ -112,8 +112,8 @@ class OvertakenOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T14: an overtaken owner's caller gets the answer of the one that took effect")
-    void theCallerGetsTheAnswerOfTheOneThatTookEffect() {
+    @DisplayName("T14: an overtaken owner's caller gets the response of the one that took effect")
+    void theCallerGetsTheResponseOfTheOneThatTookEffect() {
         ServletServer server = serveOvertaken((request, response) -> pay(request));
         CompletableFuture<HttpResponse<byte[]>> late = send(server);
         CompletableFuture<HttpResponse<byte[]>> second = overtake(server);
@@ -128,13 +128,13 @@ class OvertakenOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T14: while the other one runs, an overtaken owner's caller is told so, whatever its handler answers")
+    @DisplayName("T14: while the other one runs, an overtaken owner's caller is told so, whatever its handler responds")
     void theCallerIsToldThatTheOtherOneRuns() {
         assertInProgress((request, response) -> pay(request));
     }
 
     @Test
-    void itIsToldSoIfTheHandlerMakesAnAnswerOfTheException() {
+    void itIsToldSoIfTheHandlerMakesAResponseOfTheException() {
         assertInProgress((request, response) -> {
             try {
                 pay(request);
@@ -152,7 +152,7 @@ class OvertakenOwnersIT extends FilterTestBase {
                 try {
                     pay(request);
                 } catch (ExecutionOvertakenException | IOException e) {
-                    answer(async, 500, "an exception mapper's");
+                    respond(async, 500, "an exception mapper's");
                 }
                 async.complete();
             });

@@ -242,7 +242,7 @@ class ParametersIT extends FilterTestBase {
             Set<Script> scripts,
             BiPredicate<Sent, Script> isKnownDifference) {
         Handler handler = (request, response) ->
-                answer(response, 200, see(Script.valueOf(request.getHeader("X-Script")), request));
+                respond(response, 200, see(Script.valueOf(request.getHeader("X-Script")), request));
         ServletServer without = start(starter, handler, ParametersIT::encodingInFront);
         Idempotence idempotence = idempotence();
         ServletServer with = start(starter, handler, context -> {
@@ -269,7 +269,7 @@ class ParametersIT extends FilterTestBase {
     @Test
     void textOfPartsHasTheEncodingThatTheApplicationSetsInAdvance() {
         multipart = new MultipartConfigElement("");
-        Handler handler = (request, response) -> answer(response, 200, request.getParameter("a"));
+        Handler handler = (request, response) -> respond(response, 200, request.getParameter("a"));
         Idempotence idempotence = idempotence();
         Consumer<ServletContext> utf8 = context -> context.setRequestCharacterEncoding("UTF-8");
         Consumer<ServletContext> inFront = context -> inFront(context, (request, response, chain) -> {

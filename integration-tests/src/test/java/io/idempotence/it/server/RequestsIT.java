@@ -26,7 +26,7 @@ class RequestsIT extends FilterTestBase {
     @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})
     @DisplayName("safe methods ignore the header")
     void safeMethodsIgnoreTheHeader(String method) {
-        ServletServer server = serve((request, response) -> answer(response, 200, "run " + runs.get()));
+        ServletServer server = serve((request, response) -> respond(response, 200, "run " + runs.get()));
         send(request(method, server.uri("/x"), id, ""));
         HttpResponse<byte[]> second = send(request(method, server.uri("/x"), id, ""));
         assertThat(runs).hasValue(2);
@@ -38,7 +38,7 @@ class RequestsIT extends FilterTestBase {
     @ValueSource(strings = {"PUT", "DELETE"})
     @DisplayName("P6: PUT and DELETE are protected when they carry an ID: whoever sends one relies on it")
     void putAndDeleteAreProtectedWhenTheyCarryAnId(String method) {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         send(request(method, server.uri("/x"), null, "a"));
         send(request(method, server.uri("/x"), null, "a"));
         assertThat(runs).hasValue(2);
@@ -50,14 +50,15 @@ class RequestsIT extends FilterTestBase {
     @Test
     @DisplayName("PUT requires an ID where it is told to")
     void putRequiresAnIdOnRequest() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"), f -> f.methods("PUT", "POST"));
+        ServletServer server =
+                serve((request, response) -> respond(response, 200, "ok"), f -> f.methods("PUT", "POST"));
         assertThat(refusal(send(request("PUT", server.uri("/x"), null, "a")))).isEqualTo("key-missing");
         assertThat(runs).hasValue(0);
     }
 
     @Test
     void aMissingKeyIsRefused() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         HttpResponse<byte[]> response = post(server.uri("/payments"), null, "{}");
         assertThat(response.statusCode()).isEqualTo(400);
         assertThat(refusal(response)).isEqualTo("key-missing");
@@ -72,7 +73,7 @@ class RequestsIT extends FilterTestBase {
     @Test
     void aMissingKeyPassesThroughOnRequest() {
         ServletServer server =
-                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilterBuilder::keyOptional);
+                serve((request, response) -> respond(response, 200, "ok"), IdempotenceFilterBuilder::keyOptional);
         assertThat(post(server.uri("/payments"), null, "{}").statusCode()).isEqualTo(200);
         assertThat(runs).hasValue(1);
     }
@@ -83,7 +84,7 @@ class RequestsIT extends FilterTestBase {
 
     @Test
     void everyHeaderVectorIsReadOverTheWire() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         for (HeaderVector vector : vectors()) {
             StringBuilder head = new StringBuilder(
                     "POST /payments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n");
@@ -91,11 +92,11 @@ class RequestsIT extends FilterTestBase {
                     .forEach(line ->
                             head.append("Idempotency-Key: ").append(line).append("\r\n"));
             int before = runs.get();
-            String answer = Http.raw(server.port(), head + "\r\n");
+            String response = Http.raw(server.port(), head + "\r\n");
             if (vector.accepted()) {
-                assertThat(answer).as("%s", vector).startsWith("HTTP/1.1 200");
+                assertThat(response).as("%s", vector).startsWith("HTTP/1.1 200");
             } else {
-                assertThat(answer).as("%s", vector).startsWith("HTTP/1.1 400");
+                assertThat(response).as("%s", vector).startsWith("HTTP/1.1 400");
                 assertThat(runs).as("%s", vector).hasValue(before);
             }
         }
@@ -104,7 +105,7 @@ class RequestsIT extends FilterTestBase {
     @Test
     void anInvalidKeyIsNeverIgnored() {
         ServletServer server =
-                serve((request, response) -> answer(response, 200, "ok"), IdempotenceFilterBuilder::keyOptional);
+                serve((request, response) -> respond(response, 200, "ok"), IdempotenceFilterBuilder::keyOptional);
         HttpResponse<byte[]> response = post(server.uri("/payments"), "not a key", "{}");
         assertThat(response.statusCode()).isEqualTo(400);
         assertThat(refusal(response)).isEqualTo("key-invalid");
@@ -116,7 +117,7 @@ class RequestsIT extends FilterTestBase {
 
     @Test
     void quotedAndBareAreTheSameId() {
-        ServletServer server = serve((request, response) -> answer(response, 200, "ok"));
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         call(server);
         assertThat(replayed(post(server.uri("/payments"), '"' + id + '"', "{\"amount\":5}")))
                 .isTrue();
@@ -126,17 +127,17 @@ class RequestsIT extends FilterTestBase {
     @Test
     void bodyReaderAndFormParametersReachTheHandler() {
         ServletServer server = serve((request, response) -> {
-            String answer;
+            String body;
             if (request.getRequestURI().equals("/reader")) {
-                answer = request.getReader().readLine();
+                body = request.getReader().readLine();
             } else if (request.getRequestURI().equals("/form")) {
-                answer = Arrays.toString(request.getParameterValues("a"))
+                body = Arrays.toString(request.getParameterValues("a"))
                         + request.getParameter("b")
                         + request.getParameter("none");
             } else {
-                answer = text(request);
+                body = text(request);
             }
-            answer(response, 200, answer);
+            respond(response, 200, body);
         });
         assertThat(text(post(server.uri("/stream"), "k1", "grüße"))).isEqualTo("grüße");
         assertThat(text(post(server.uri("/reader"), "k2", "grüße", "Content-Type", "text/plain;charset=utf-8")))
@@ -154,7 +155,7 @@ class RequestsIT extends FilterTestBase {
     @DisplayName("a form that a filter in front has parsed is still compared and served")
     void aFormThatAFilterInFrontHasParsedIsStillComparedAndServed() {
         ServletServer server =
-                serveBehindAParserOfForms((request, response) -> answer(response, 200, request.getParameter("a")));
+                serveBehindAParserOfForms((request, response) -> respond(response, 200, request.getParameter("a")));
         String form = "application/x-www-form-urlencoded";
         assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", form)))
                 .isEqualTo("1");

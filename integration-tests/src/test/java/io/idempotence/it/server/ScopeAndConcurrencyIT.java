@@ -37,7 +37,7 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
                 (request, response) ->
-                        answer(response, 200, request.getUserPrincipal().getName()),
+                        respond(response, 200, request.getUserPrincipal().getName()),
                 context -> {
                     FilterRegistration.Dynamic login = context.addFilter("login", (request, response, chain) -> {
                         HttpServletRequest http = (HttpServletRequest) request;
@@ -76,9 +76,9 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
             if (request.getRequestURI().equals("/parent")) {
                 HttpResponse<byte[]> child =
                         post(java.net.URI.create("http://127.0.0.1:" + port.get() + "/child"), "child-" + id, "");
-                answer(response, 200, "parent of " + text(child));
+                respond(response, 200, "parent of " + text(child));
             } else {
-                answer(response, 200, "child");
+                respond(response, 200, "child");
             }
         });
         port.set(server.port());
@@ -92,14 +92,14 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
     @Test
     void tenantsDoNotMeet() {
         ServletServer server = serve(
-                (request, response) -> answer(response, 200, "of " + request.getHeader("X-Tenant")),
+                (request, response) -> respond(response, 200, "of " + request.getHeader("X-Tenant")),
                 filter -> filter.scope(RequestScope.header("X-Tenant").and(RequestScope.principal())));
         HttpResponse<byte[]> one = post(server.uri("/pay"), id, "{}", "X-Tenant", "one");
         HttpResponse<byte[]> two = post(server.uri("/pay"), id, "{}", "X-Tenant", "two");
         assertThat(text(one)).isEqualTo("of one");
         assertThat(text(two)).isEqualTo("of two");
         assertThat(runs).hasValue(2);
-        assertSameAnswer(one, post(server.uri("/pay"), id, "{}", "X-Tenant", "one"));
+        assertSameResponse(one, post(server.uri("/pay"), id, "{}", "X-Tenant", "one"));
     }
 
     @Test
@@ -107,24 +107,26 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
     void aHundredConcurrentDuplicatesRunOnce() {
         ServletServer server = serve((request, response) -> {
             response.setHeader("Location", "/payments/" + UUID.randomUUID());
-            answer(response, 201, "paid");
+            respond(response, 201, "paid");
         });
         List<CompletableFuture<HttpResponse<byte[]>>> calls = new ArrayList<>();
         for (int i = 0; i < 100; i++) {
             calls.add(Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}")));
         }
-        Collection<HttpResponse<byte[]>> answers =
+        Collection<HttpResponse<byte[]>> responses =
                 calls.stream().map(CompletableFuture::join).toList();
         assertThat(runs).hasValue(1);
-        assertThat(answers)
-                .allSatisfy(answer -> assertThat(answer.statusCode() == 201 || "in-progress".equals(refusal(answer)))
-                        .isTrue());
-        assertThat(answers.stream()
-                        .filter(answer -> answer.statusCode() == 201)
-                        .map(answer -> answer.headers().firstValue("Location").orElseThrow())
+        assertThat(responses)
+                .allSatisfy(
+                        response -> assertThat(response.statusCode() == 201 || "in-progress".equals(refusal(response)))
+                                .isTrue());
+        assertThat(responses.stream()
+                        .filter(response -> response.statusCode() == 201)
+                        .map(response ->
+                                response.headers().firstValue("Location").orElseThrow())
                         .distinct())
                 .hasSize(1);
-        assertThat(answers.stream().filter(answer -> answer.statusCode() == 201 && !replayed(answer)))
+        assertThat(responses.stream().filter(response -> response.statusCode() == 201 && !replayed(response)))
                 .hasSize(1);
     }
 }

@@ -41,7 +41,7 @@ class SessionsAndRedirectsIT extends FilterTestBase {
                 .hasValueSatisfying(to -> assertThat(to).endsWith("/elsewhere"));
         HttpResponse<byte[]> second = call(server);
         assertThat(replayed(second)).isTrue();
-        assertSameAnswer(first, second);
+        assertSameResponse(first, second);
     }
 
     /** Calls a method of Servlet 6.1, so that its record is there in a container of Servlet 6.0 as well. */

@@ -29,7 +29,7 @@ class StorageFailuresIT extends FilterTestBase {
             throw new IllegalStateException("a bug of this storage");
         });
         ServletServer server =
-                serve(idempotence(storage), (request, response) -> answer(response, 200, "ok"), filter -> filter);
+                serve(idempotence(storage), (request, response) -> respond(response, 200, "ok"), filter -> filter);
         HttpResponse<byte[]> response = call(server);
         assertThat(response.statusCode()).isEqualTo(503);
         assertThat(refusal(response)).isEqualTo("storage-unavailable");
@@ -38,8 +38,8 @@ class StorageFailuresIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T22: whatever a storage throws at the end, the real answer goes out and is recorded later")
-    void whateverAStorageThrowsAtTheEndTheRealAnswerGoesOut() {
+    @DisplayName("T22: whatever a storage throws at the end, the real response goes out and is recorded later")
+    void whateverAStorageThrowsAtTheEndTheRealResponseGoesOut() {
         AtomicBoolean broken = new AtomicBoolean(true);
         FaultyStorage storage = new FaultyStorage(redisStorage()).before((call, key) -> {
             if (call == FaultyStorage.Call.COMPLETE && broken.get()) {
@@ -47,27 +47,27 @@ class StorageFailuresIT extends FilterTestBase {
             }
         });
         ServletServer server =
-                serve(idempotence(storage), (request, response) -> answer(response, 201, "paid"), filter -> filter);
+                serve(idempotence(storage), (request, response) -> respond(response, 201, "paid"), filter -> filter);
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(201);
         assertThat(refusal(call(server))).isEqualTo("in-progress");
         broken.set(false);
         await().until(() -> replayed(call(server)));
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
     @Test
-    @DisplayName("T20, P6: a stored answer that cannot be read is refused and reported, and nothing runs")
-    void aStoredAnswerThatCannotBeReadIsRefusedAndReported() {
+    @DisplayName("T20, P6: a stored response that cannot be read is refused and reported, and nothing runs")
+    void aStoredResponseThatCannotBeReadIsRefusedAndReported() {
         AtomicReference<StorageKey> key = new AtomicReference<>();
         ServletServer server = serve((request, response) -> {
             key.set(IdempotenceFilter.execution(request).orElseThrow().key());
-            answer(response, 201, "paid");
+            respond(response, 201, "paid");
         });
         assertThat(call(server).statusCode()).isEqualTo(201);
         try (Jedis jedis = redis.server().jedis()) {
-            // The first byte of the answer, which is behind the head of the record: of a kind that this version does
+            // The first byte of the response, which is behind the head of the record: of a kind that this version does
             // not know.
             jedis.setrange(key.get().value(), 54, "~");
         }
@@ -82,8 +82,8 @@ class StorageFailuresIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("A listener that throws does not change the answer")
-    void aListenerThatThrowsDoesNotChangeTheAnswer() {
+    @DisplayName("A listener that throws does not change the response")
+    void aListenerThatThrowsDoesNotChangeTheResponse() {
         try (Idempotence idempotence = Idempotence.builder(redisStorage())
                 .namespace("t-" + UUID.randomUUID())
                 .listener((event, which) -> {
@@ -92,10 +92,10 @@ class StorageFailuresIT extends FilterTestBase {
                 })
                 .build()) {
             ServletServer server =
-                    serve(idempotence, (request, response) -> answer(response, 201, "paid"), filter -> filter);
+                    serve(idempotence, (request, response) -> respond(response, 201, "paid"), filter -> filter);
             HttpResponse<byte[]> first = call(server);
             assertThat(first.statusCode()).isEqualTo(201);
-            assertSameAnswer(first, call(server));
+            assertSameResponse(first, call(server));
             assertThat(runs).hasValue(1);
             assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED);
         }

@@ -156,10 +156,10 @@ class WaitingIT {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        answer(response, 201, "run " + run);
+        respond(response, 201, "run " + run);
     }
 
-    private static void answer(HttpServletResponse response, int status, String body) throws IOException {
+    private static void respond(HttpServletResponse response, int status, String body) throws IOException {
         response.setStatus(status);
         response.setContentType("text/plain;charset=utf-8");
         response.getOutputStream().write(body.getBytes(StandardCharsets.UTF_8));
@@ -184,18 +184,18 @@ class WaitingIT {
     }
 
     private static void assertReplays(CompletableFuture<HttpResponse<byte[]>> duplicate) {
-        HttpResponse<byte[]> answer = duplicate.join();
-        assertThat(answer.statusCode()).isEqualTo(201);
-        assertThat(text(answer)).isEqualTo("run 1");
-        assertThat(replayed(answer)).isTrue();
-        assertThat(answer.headers().firstValue("Content-Type"))
+        HttpResponse<byte[]> response = duplicate.join();
+        assertThat(response.statusCode()).isEqualTo(201);
+        assertThat(text(response)).isEqualTo("run 1");
+        assertThat(replayed(response)).isTrue();
+        assertThat(response.headers().firstValue("Content-Type"))
                 .hasValueSatisfying(type -> assertThat(type).startsWithIgnoringCase("text/plain;charset=utf-8"));
     }
 
-    private static void assertInProgress(HttpResponse<byte[]> answer) {
-        assertThat(answer.statusCode()).isEqualTo(409);
-        assertThat(refusal(answer)).isEqualTo("in-progress");
-        assertThat(answer.headers().firstValue("Retry-After-Ms")).isPresent();
+    private static void assertInProgress(HttpResponse<byte[]> response) {
+        assertThat(response.statusCode()).isEqualTo(409);
+        assertThat(refusal(response)).isEqualTo("in-progress");
+        assertThat(response.headers().firstValue("Retry-After-Ms")).isPresent();
     }
 
     private long commands() {
@@ -225,7 +225,7 @@ class WaitingIT {
 
     @Test
     @DisplayName(
-            "1,000 simultaneous duplicates over two instances: one execution, the same answer for all, bounded calls")
+            "1,000 simultaneous duplicates over two instances: one execution, the same response for all, bounded calls")
     void thousandDuplicatesOverTwoInstances() throws Exception {
         // Those of clients that other tests in this process used.
         Set<Thread> others = threads();
@@ -322,7 +322,7 @@ class WaitingIT {
                         slow(request, response);
                         throw new IOException("the ledger is away");
                     }
-                    answer(response, 201, "run " + runs.incrementAndGet());
+                    respond(response, 201, "run " + runs.incrementAndGet());
                 },
                 true,
                 filter -> filter);
@@ -350,11 +350,11 @@ class WaitingIT {
 
         mayEnd.countDown();
 
-        List<HttpResponse<byte[]>> answers =
+        List<HttpResponse<byte[]>> responses =
                 duplicates.stream().map(CompletableFuture::join).toList();
-        assertThat(answers.stream().filter(answer -> answer.statusCode() == 201 && replayed(answer)))
+        assertThat(responses.stream().filter(response -> response.statusCode() == 201 && replayed(response)))
                 .hasSize(16);
-        answers.stream().filter(answer -> answer.statusCode() != 201).forEach(WaitingIT::assertInProgress);
+        responses.stream().filter(response -> response.statusCode() != 201).forEach(WaitingIT::assertInProgress);
         assertThat(runs).hasValue(1);
     }
 
@@ -395,14 +395,15 @@ class WaitingIT {
         await("only the first attempt is on a thread").until(() -> threadsOfTheContainerInTheFilter() == 1);
         idempotence.close();
 
-        HttpResponse<byte[]> answer = duplicate.orTimeout(30, TimeUnit.SECONDS).join();
-        assertThat(answer.statusCode()).isEqualTo(503);
-        assertThat(refusal(answer)).isEqualTo("storage-unavailable");
+        HttpResponse<byte[]> response =
+                duplicate.orTimeout(30, TimeUnit.SECONDS).join();
+        assertThat(response.statusCode()).isEqualTo(503);
+        assertThat(refusal(response)).isEqualTo("storage-unavailable");
     }
 
-    /** Nothing at all would hang for ever; an answer of nothing would look like a success. */
+    /** Nothing at all would hang for ever; a response of nothing would look like a success. */
     @Test
-    void whoWaitedForAnAnswerThatCannotBeGivenIsTold() throws Exception {
+    void whoWaitedForAResponseThatCannotBeGivenIsTold() throws Exception {
         FilterInFront breaking = (request, response, chain) ->
                 chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
                     @Override

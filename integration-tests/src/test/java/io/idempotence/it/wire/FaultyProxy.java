@@ -20,7 +20,7 @@ public final class FaultyProxy implements AutoCloseable {
     private final RawServer server;
     private final Map<String, AtomicInteger> requestsOfId = new ConcurrentHashMap<>();
     private final List<RawRequest> requests = new CopyOnWriteArrayList<>();
-    private final List<String> answers = new CopyOnWriteArrayList<>();
+    private final List<String> statusLines = new CopyOnWriteArrayList<>();
 
     /** What becomes of a request. */
     public enum Fault {
@@ -29,10 +29,10 @@ public final class FaultyProxy implements AutoCloseable {
         RESET_BEFORE_FORWARDING,
         /** An instance has the request, and the connection is reset while it works. */
         RESET_AFTER_FORWARDING,
-        /** An instance answered, and the connection is reset instead. */
-        ANSWER_LOST,
-        /** An instance answered, and the answer comes after the client gave up waiting. */
-        ANSWER_LATE
+        /** An instance responded, and the connection is reset instead. */
+        RESPONSE_LOST,
+        /** An instance responded, and the response comes after the client gave up waiting. */
+        RESPONSE_LATE
     }
 
     /** Says what becomes of each request. */
@@ -61,9 +61,9 @@ public final class FaultyProxy implements AutoCloseable {
         return requests;
     }
 
-    /** The status lines of what the instances answered, whether or not the client saw them. */
-    public List<String> answers() {
-        return answers;
+    /** The status lines of what the instances sent, whether or not the client saw them. */
+    public List<String> statusLines() {
+        return statusLines;
     }
 
     private void handle(RawRequest request, Socket client) throws IOException {
@@ -82,19 +82,19 @@ public final class FaultyProxy implements AutoCloseable {
             if (fault == Fault.RESET_AFTER_FORWARDING) {
                 RawServer.reset(client);
             }
-            byte[] answer = instance.getInputStream().readAllBytes();
-            answers.add(statusLine(answer));
-            pass(fault, answer, client);
+            byte[] response = instance.getInputStream().readAllBytes();
+            statusLines.add(statusLine(response));
+            pass(fault, response, client);
         }
     }
 
-    private static void pass(Fault fault, byte[] answer, Socket client) throws IOException {
+    private static void pass(Fault fault, byte[] response, Socket client) throws IOException {
         switch (fault) {
-            case ANSWER_LOST -> RawServer.reset(client);
+            case RESPONSE_LOST -> RawServer.reset(client);
             // The client's end of the connection ends when its read timeout is over.
-            case ANSWER_LATE -> client.getInputStream().transferTo(java.io.OutputStream.nullOutputStream());
+            case RESPONSE_LATE -> client.getInputStream().transferTo(java.io.OutputStream.nullOutputStream());
             case NONE -> {
-                client.getOutputStream().write(answer);
+                client.getOutputStream().write(response);
                 client.getOutputStream().flush();
             }
             default -> {
@@ -116,8 +116,8 @@ public final class FaultyProxy implements AutoCloseable {
         throw new IOException("no instance is up", down);
     }
 
-    private static String statusLine(byte[] answer) {
-        String text = new String(answer, java.nio.charset.StandardCharsets.ISO_8859_1);
+    private static String statusLine(byte[] response) {
+        String text = new String(response, java.nio.charset.StandardCharsets.ISO_8859_1);
         int end = text.indexOf("\r\n");
         return end < 0 ? "" : text.substring(0, end);
     }

@@ -17,12 +17,12 @@ import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 
 /**
- * A loopback server of HTTP/2 without TLS. It reads each request to its end, and then answers 200 or resets its stream, as its
+ * A loopback server of HTTP/2 without TLS. It reads each request to its end, and then responds with 200 or resets its stream, as its
  * plan says.
  */
 public final class Http2Server implements AutoCloseable {
-    /** Of a plan: answer. Everything else is the error code of a reset. */
-    public static final int ANSWER = -1;
+    /** Of a plan: respond. Everything else is the error code of a reset. */
+    public static final int RESPOND = -1;
 
     private final Server server = new Server();
     private final List<HttpFields> requests = new CopyOnWriteArrayList<>();
@@ -42,7 +42,7 @@ public final class Http2Server implements AutoCloseable {
         server.addConnector(connector);
     }
 
-    /** @param plan the error code of the reset for a request with these headers, or {@link #ANSWER} */
+    /** @param plan the error code of the reset for a request with these headers, or {@link #RESPOND} */
     public static Http2Server start(ToIntFunction<HttpFields> plan) {
         Http2Server http2 = new Http2Server(plan);
         try {
@@ -97,7 +97,7 @@ public final class Http2Server implements AutoCloseable {
 
     private void end(Stream stream, HttpFields headers) {
         int error = plan.applyAsInt(headers);
-        if (error != ANSWER) {
+        if (error != RESPOND) {
             stream.reset(new ResetFrame(stream.getId(), error), Callback.NOOP);
             return;
         }

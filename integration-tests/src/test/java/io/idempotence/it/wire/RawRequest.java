@@ -23,7 +23,7 @@ public record RawRequest(String head, byte[] body) {
         return new String(body, StandardCharsets.UTF_8);
     }
 
-    /** The same request over a connection that ends with the answer. What it asks of the connection is not passed on. */
+    /** The same request over a connection that ends with the response. What it asks of the connection is not passed on. */
     public byte[] forLastOfConnection() {
         String last = head.replaceAll("(?i)\r\n(Connection|Upgrade|HTTP2-Settings):[^\r]*", "");
         last = last.substring(0, last.length() - 2) + "Connection: close\r\n\r\n";

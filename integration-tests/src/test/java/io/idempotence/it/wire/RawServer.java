@@ -16,7 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A loopback server that reads one request from each connection and leaves the bytes of the answer, or their absence, to its
+ * A loopback server that reads one request from each connection and leaves the bytes of the response, or their absence, to its
  * handler. Each connection has a thread; it is closed when the handler returns.
  */
 public final class RawServer implements AutoCloseable {
@@ -26,7 +26,7 @@ public final class RawServer implements AutoCloseable {
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private final CompletableFuture<Void> accepting;
 
-    /** Answers, or not. */
+    /** Responds, or not. */
     @FunctionalInterface
     public interface Handler {
         void handle(RawRequest request, Socket client) throws IOException;

@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Makes {@link PaymentClient}s. Both kinds have the same timeouts, the same number of attempts and about the same waits between them. */
 public final class PaymentClients {
-    /** How long an attempt waits for its answer. */
+    /** How long an attempt waits for its response. */
     public static final Duration READ_TIMEOUT = Duration.ofMillis(300);
 
     /** How many attempts a call makes at most. */

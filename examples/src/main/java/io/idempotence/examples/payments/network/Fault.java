@@ -2,12 +2,12 @@ package io.idempotence.examples.payments.network;
 
 /** What the network does to one request. */
 public enum Fault {
-    /** Nothing: request and answer pass. */
+    /** Nothing: request and response pass. */
     NONE("none", 62),
-    /** The provider makes the payment; instead of its answer the consumer gets a connection reset. */
-    ANSWER_LOST("answer lost", 8),
-    /** The provider makes the payment; its answer comes after the consumer's read timeout. */
-    ANSWER_LATE("answer late", 8),
+    /** The provider makes the payment; instead of its response the consumer gets a connection reset. */
+    RESPONSE_LOST("response lost", 8),
+    /** The provider makes the payment; its response comes after the consumer's read timeout. */
+    RESPONSE_LATE("response late", 8),
     /** The connection is reset before the request reaches the provider. */
     RESET_BEFORE("reset before", 8),
     /** The connection is reset as soon as the request has reached the provider. */

@@ -63,7 +63,7 @@ public final class LossyNetwork implements AutoCloseable {
      * Opens a network.
      *
      * @param plan what goes wrong
-     * @param readTimeout of the consumer; late answers and slow handlers are made to exceed it
+     * @param readTimeout of the consumer; late responses and slow handlers are made to exceed it
      * @param providerPorts where the providers listen on 127.0.0.1
      * @return the network, open
      */
@@ -153,19 +153,19 @@ public final class LossyNetwork implements AutoCloseable {
         int provider = (order + attempt) % providerPorts.size();
         switch (plan.fault(order, attempt)) {
             case NONE -> give(consumer, exchange(provider, request, Duration.ZERO));
-            case ANSWER_LOST -> {
+            case RESPONSE_LOST -> {
                 exchange(provider, request, Duration.ZERO);
                 reset(consumer);
             }
-            case ANSWER_LATE -> {
-                byte[] answer = exchange(provider, request, Duration.ZERO);
+            case RESPONSE_LATE -> {
+                byte[] response = exchange(provider, request, Duration.ZERO);
                 Thread.sleep(readTimeout.multipliedBy(3).dividedBy(2).toMillis());
-                give(consumer, answer);
+                give(consumer, response);
             }
             case RESET_BEFORE -> reset(consumer);
             case RESET_AFTER -> {
                 // Closed in the ordinary way towards the provider: it has the whole request, but nobody waits for the
-                // answer.
+                // response.
                 try (Socket connection = connect(provider)) {
                     send(connection, provider, request, Duration.ZERO);
                 }
@@ -196,8 +196,8 @@ public final class LossyNetwork implements AutoCloseable {
         forwarded.incrementAndGet(provider);
     }
 
-    private static void give(Socket consumer, byte[] answer) throws IOException {
-        consumer.getOutputStream().write(answer);
+    private static void give(Socket consumer, byte[] response) throws IOException {
+        consumer.getOutputStream().write(response);
     }
 
     private static void reset(Socket consumer) throws IOException {

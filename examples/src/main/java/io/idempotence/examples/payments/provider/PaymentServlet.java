@@ -31,11 +31,11 @@ final class PaymentServlet extends HttpServlet {
             return;
         }
         takeYourTime(request);
-        byte[] answer = json.writeValueAsBytes(ledger.pay(order, instance));
+        byte[] payment = json.writeValueAsBytes(ledger.pay(order, instance));
         response.setStatus(HttpServletResponse.SC_CREATED);
         response.setContentType("application/json");
-        response.setContentLength(answer.length);
-        response.getOutputStream().write(answer);
+        response.setContentLength(payment.length);
+        response.getOutputStream().write(payment);
     }
 
     /** For the demo only: the network asks for a slow handler. */

@@ -49,7 +49,7 @@ class FaultPlanTest {
         FaultPlan plan = FaultPlan.ofSeed(1);
         int bothLost = 0;
         for (int order = 1; order <= ORDERS; order++) {
-            if (plan.fault(order, 1) == Fault.ANSWER_LOST && plan.fault(order, 2) == Fault.ANSWER_LOST) {
+            if (plan.fault(order, 1) == Fault.RESPONSE_LOST && plan.fault(order, 2) == Fault.RESPONSE_LOST) {
                 bothLost++;
             }
         }

@@ -34,22 +34,22 @@ class LossyNetworkTest {
     }
 
     @Test
-    void withoutFaultTheAnswerComes() throws Exception {
+    void withoutFaultTheResponseComes() throws Exception {
         assertThat(pay(Fault.NONE, Duration.ofSeconds(5)).statusCode()).isEqualTo(201);
         assertThat(payments()).isEqualTo(1);
     }
 
     @Test
-    void lostAnswerIsPaidAndReset() throws Exception {
-        assertThatThrownBy(() -> pay(Fault.ANSWER_LOST, Duration.ofSeconds(5)))
+    void lostResponseIsPaidAndReset() throws Exception {
+        assertThatThrownBy(() -> pay(Fault.RESPONSE_LOST, Duration.ofSeconds(5)))
                 .isInstanceOf(IOException.class)
                 .isNotInstanceOf(HttpTimeoutException.class);
         assertThat(payments()).isEqualTo(1);
     }
 
     @Test
-    void lateAnswerIsPaidAndTimesOut() throws Exception {
-        assertThatThrownBy(() -> pay(Fault.ANSWER_LATE, READ_TIMEOUT)).isInstanceOf(HttpTimeoutException.class);
+    void lateResponseIsPaidAndTimesOut() throws Exception {
+        assertThatThrownBy(() -> pay(Fault.RESPONSE_LATE, READ_TIMEOUT)).isInstanceOf(HttpTimeoutException.class);
         assertThat(payments()).isEqualTo(1);
     }
 

@@ -76,12 +76,12 @@ class CallStateMachineTest {
 
         @Override
         public Throwable refused(Refusal refusal, Observation seen, Throwable cause) {
-            throw new AssertionError("no answer");
+            throw new AssertionError("no response");
         }
 
         @Override
         public Throwable unknown(Observation seen, Throwable cause) {
-            throw new AssertionError("no answer");
+            throw new AssertionError("no response");
         }
     }
 }

@@ -62,7 +62,7 @@ class RequestEndTest {
         return seen;
     }
 
-    private static Observation answered(int status, String... headers) {
+    private static Observation responded(int status, String... headers) {
         Map<String, Collection<String>> map = new java.util.HashMap<>();
         for (int i = 0; i < headers.length; i += 2) {
             map.put(headers[i], List.of(headers[i + 1]));
@@ -129,10 +129,10 @@ class RequestEndTest {
         "505, FINAL"
     })
     void ofStatuses(int status, AttemptOutcome expected) {
-        assertThat(of(answered(status), THROWN)).isEqualTo(expected);
-        assertThat(of(answered(status), null)).isEqualTo(expected);
-        assertThat(of(answered(status, "idempotent-replayed", "true"), THROWN)).isEqualTo(FINAL);
-        assertThat(leavesDoubt(expected, answered(status))).isEqualTo(status == 502 || status == 504);
+        assertThat(of(responded(status), THROWN)).isEqualTo(expected);
+        assertThat(of(responded(status), null)).isEqualTo(expected);
+        assertThat(of(responded(status, "idempotent-replayed", "true"), THROWN)).isEqualTo(FINAL);
+        assertThat(leavesDoubt(expected, responded(status))).isEqualTo(status == 502 || status == 504);
     }
 
     @ParameterizedTest
@@ -149,25 +149,25 @@ class RequestEndTest {
         "not-invented-yet, 503, FINAL"
     })
     void ofRefusals(String code, int status, AttemptOutcome expected) {
-        assertThat(of(answered(status, "IDEMPOTENCY-REFUSAL", code), THROWN)).isEqualTo(expected);
+        assertThat(of(responded(status, "IDEMPOTENCY-REFUSAL", code), THROWN)).isEqualTo(expected);
     }
 
     @Test
     void refusalOnASuccessIsNoRefusal() {
-        assertThat(of(answered(200, "Idempotency-Refusal", "in-progress"), null))
+        assertThat(of(responded(200, "Idempotency-Refusal", "in-progress"), null))
                 .isEqualTo(SUCCEEDED);
     }
 
     @Test
     void of2xx() {
-        assertThat(of(answered(200), null)).isEqualTo(SUCCEEDED);
-        assertThat(of(answered(204), null)).isEqualTo(SUCCEEDED);
-        assertThat(of(answered(200), THROWN)).isEqualTo(FINAL);
-        Observation broken = answered(200);
+        assertThat(of(responded(200), null)).isEqualTo(SUCCEEDED);
+        assertThat(of(responded(204), null)).isEqualTo(SUCCEEDED);
+        assertThat(of(responded(200), THROWN)).isEqualTo(FINAL);
+        Observation broken = responded(200);
         broken.bodyFailed(new IOException("reset"));
         assertThat(of(broken, THROWN)).isEqualTo(UNDETERMINED);
         assertThat(of(broken, null)).isEqualTo(SUCCEEDED);
-        Observation brokenError = answered(400);
+        Observation brokenError = responded(400);
         brokenError.bodyFailed(new IOException("reset"));
         assertThat(of(brokenError, THROWN)).isEqualTo(FINAL);
     }
@@ -184,13 +184,13 @@ class RequestEndTest {
     @ValueSource(ints = {502, 504, 506, 507, 508, 511, 520, 522, 524, 527, 530, 598, 599})
     void errorOfAGatewaySettlesNothingAndLeavesDoubt(int status) {
         for (AttemptOutcome outcome : List.of(FINAL, RETRYABLE)) {
-            assertThat(settles(outcome, answered(status))).isFalse();
-            assertThat(leavesDoubt(outcome, answered(status))).isTrue();
+            assertThat(settles(outcome, responded(status))).isFalse();
+            assertThat(leavesDoubt(outcome, responded(status))).isTrue();
         }
-        Observation resent = answered(status);
+        Observation resent = responded(status);
         resent.started();
         assertThat(resent.hasEarlierDoubt()).isTrue();
-        Observation stored = answered(status, "Idempotent-Replayed", "true");
+        Observation stored = responded(status, "Idempotent-Replayed", "true");
         assertThat(settles(FINAL, stored)).isTrue();
         assertThat(leavesDoubt(FINAL, stored)).isFalse();
     }
@@ -199,8 +199,8 @@ class RequestEndTest {
     @ParameterizedTest
     @ValueSource(ints = {500, 503})
     void errorThatIsLeftOutOfThoseToRetrySettlesNothing(int status) {
-        assertThat(settles(FINAL, answered(status))).isFalse();
-        assertThat(leavesDoubt(FINAL, answered(status))).isFalse();
+        assertThat(settles(FINAL, responded(status))).isFalse();
+        assertThat(leavesDoubt(FINAL, responded(status))).isFalse();
     }
 
     @Test
@@ -224,33 +224,34 @@ class RequestEndTest {
     }
 
     @Test
-    void answersGivenBeforeTheIdWasLookedAtSettleNothing() {
+    void responsesGivenBeforeTheIdWasLookedAtSettleNothing() {
         for (int status :
                 new int[] {301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451}) {
-            assertThat(settles(FINAL, answered(status))).as("%d", status).isFalse();
-            assertThat(settles(FINAL, answered(status, "Idempotent-Replayed", "true")))
+            assertThat(settles(FINAL, responded(status))).as("%d", status).isFalse();
+            assertThat(settles(FINAL, responded(status, "Idempotent-Replayed", "true")))
                     .as("a replayed %d", status)
                     .isTrue();
         }
-        assertThat(settles(REFUSED, answered(400, "Idempotency-Refusal", "key-invalid")))
+        assertThat(settles(REFUSED, responded(400, "Idempotency-Refusal", "key-invalid")))
                 .isFalse();
-        assertThat(settles(FINAL, answered(409, "Idempotency-Refusal", "not-invented-yet")))
+        assertThat(settles(FINAL, responded(409, "Idempotency-Refusal", "not-invented-yet")))
                 .isFalse();
-        assertThat(settles(FINAL, answered(403, "Idempotent-Replayed", "true"))).isTrue();
-        for (int status : new int[] {400, 402, 409, 410, 412, 422, 424, 501}) {
-            assertThat(settles(FINAL, answered(status))).as("%d", status).isTrue();
-        }
-        assertThat(settles(REFUSED, answered(409, "Idempotency-Refusal", "result-unavailable")))
+        assertThat(settles(FINAL, responded(403, "Idempotent-Replayed", "true")))
                 .isTrue();
-        assertThat(settles(SUCCEEDED, answered(200))).isTrue();
-        assertThat(settles(RETRYABLE, answered(500))).isFalse();
-        assertThat(settles(IN_PROGRESS, answered(409))).isFalse();
+        for (int status : new int[] {400, 402, 409, 410, 412, 422, 424, 501}) {
+            assertThat(settles(FINAL, responded(status))).as("%d", status).isTrue();
+        }
+        assertThat(settles(REFUSED, responded(409, "Idempotency-Refusal", "result-unavailable")))
+                .isTrue();
+        assertThat(settles(SUCCEEDED, responded(200))).isTrue();
+        assertThat(settles(RETRYABLE, responded(500))).isFalse();
+        assertThat(settles(IN_PROGRESS, responded(409))).isFalse();
     }
 
     /** A resumed call may have been carried out where it led. */
     @Test
     void storedRedirectThatWasNotFollowedSettlesNothing() {
-        Observation seen = answered(307, "Idempotent-Replayed", "true");
+        Observation seen = responded(307, "Idempotent-Replayed", "true");
         assertThat(settles(FINAL, seen)).isTrue();
         seen.redirectNotFollowed();
         assertThat(settles(FINAL, seen)).isFalse();
@@ -259,10 +260,10 @@ class RequestEndTest {
     /** A 409 of the server half, whose marker was lost on the way, reads like one of the operation. */
     @Test
     void conflictSettlesNoDoubtUnlessItWasStored() {
-        assertThat(of(answered(409), THROWN)).isEqualTo(FINAL);
-        assertThat(inDoubt(answered(409))).isEqualTo(UNDETERMINED);
-        assertThat(inDoubt(answered(409, "Idempotent-Replayed", "true"))).isEqualTo(FINAL);
-        Observation sentBefore = answered(409);
+        assertThat(of(responded(409), THROWN)).isEqualTo(FINAL);
+        assertThat(inDoubt(responded(409))).isEqualTo(UNDETERMINED);
+        assertThat(inDoubt(responded(409, "Idempotent-Replayed", "true"))).isEqualTo(FINAL);
+        Observation sentBefore = responded(409);
         sentBefore.mayHaveBeenSentBefore();
         assertThat(of(sentBefore, THROWN)).isEqualTo(UNDETERMINED);
     }
@@ -270,13 +271,13 @@ class RequestEndTest {
     /** The poll would be a request that must not be sent; what became of the execution stays open. */
     @Test
     void executionInProgressIsNotAskedForAgainWithARequestThatMustNotBeSentAgain() {
-        Observation seen = answered(409, "Idempotency-Refusal", "in-progress");
+        Observation seen = responded(409, "Idempotency-Refusal", "in-progress");
         assertThat(of(seen, null)).isEqualTo(IN_PROGRESS);
         seen.mustNotBeSentAgain();
         assertThat(of(seen, null)).isEqualTo(REFUSED);
         assertThat(leavesDoubt(REFUSED, seen)).isTrue();
         assertThat(settles(REFUSED, seen)).isFalse();
-        assertThat(leavesDoubt(REFUSED, answered(422, "Idempotency-Refusal", "key-reused")))
+        assertThat(leavesDoubt(REFUSED, responded(422, "Idempotency-Refusal", "key-reused")))
                 .isFalse();
     }
 }

@@ -43,10 +43,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What later callers get is what the first one got. */
-class AnswersIT extends FilterTestBase {
+class ResponsesIT extends FilterTestBase {
     @Test
-    @DisplayName("P4, T5: the second request gets the first one's answer byte for byte")
-    void secondRequestGetsTheFirstOnesAnswerByteForByte() {
+    @DisplayName("P4, T5: the second request gets the first one's response byte for byte")
+    void secondRequestGetsTheFirstOnesResponseByteForByte() {
         byte[] body = new byte[256];
         for (int i = 0; i < body.length; i++) {
             body[i] = (byte) i;
@@ -65,12 +65,12 @@ class AnswersIT extends FilterTestBase {
         assertThat(first.statusCode()).isEqualTo(201);
         assertThat(first.body()).isEqualTo(body);
         assertThat(first.headers().allValues("Link")).hasSize(2);
-        assertSameAnswer(first, second);
+        assertSameResponse(first, second);
         assertThat(runs).hasValue(1);
         assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED);
     }
 
-    /** What a filter in front with a bug does when the answer is to leave, the first time. */
+    /** What a filter in front with a bug does when the response is to leave, the first time. */
     @FunctionalInterface
     private interface Bug {
         void on(HttpServletResponse response, ServletOutputStream stream) throws IOException;
@@ -94,11 +94,11 @@ class AnswersIT extends FilterTestBase {
                 async.setTimeout(way == Way.LATER_AND_MAPPED_BY_HAND ? 3000 : 0);
                 executor.execute(() -> {
                     awaitLatch(dispatched);
-                    answer(async, 201, "paid, and more");
+                    respond(async, 201, "paid, and more");
                     async.complete();
                 });
             } else {
-                answer(response, 201, "paid, and more");
+                respond(response, 201, "paid, and more");
             }
         };
         return start(handler, context -> {
@@ -135,8 +135,8 @@ class AnswersIT extends FilterTestBase {
 
     @ParameterizedTest
     @EnumSource(Way.class)
-    @DisplayName("P4: an answer that the container does not take is no empty success, and is recorded all the same")
-    void anAnswerThatIsNotTakenIsNoEmptySuccess(Way way) {
+    @DisplayName("P4: a response that the container does not take is no empty success, and is recorded all the same")
+    void aResponseThatIsNotTakenIsNoEmptySuccess(Way way) {
         ServletServer server = serveBehind((response, stream) -> response.resetBuffer(), way);
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(500);
@@ -147,12 +147,12 @@ class AnswersIT extends FilterTestBase {
 
     @ParameterizedTest
     @EnumSource(value = Way.class, mode = EnumSource.Mode.EXCLUDE, names = "LATER_AND_MAPPED_BY_HAND_WITHOUT_A_TIMEOUT")
-    @DisplayName("P4: an answer of which a part has left is cut, and does not look whole")
-    void anAnswerThatIsTakenInPartDoesNotLookWhole(Way way) {
+    @DisplayName("P4: a response of which a part has left is cut, and does not look whole")
+    void aResponseThatIsTakenInPartDoesNotLookWhole(Way way) {
         assumeThat(way == Way.LATER_AND_MAPPED_BY_HAND && container == Container.JETTY)
-                .as("Jetty ends an answer properly at its timeout, too")
+                .as("Jetty ends a response properly at its timeout, too")
                 .isFalse();
-        ServletServer server = serveBehind(AnswersIT::takeFourBytes, way);
+        ServletServer server = serveBehind(ResponsesIT::takeFourBytes, way);
         assertThatThrownBy(() -> call(server)).isInstanceOf(UncheckedIOException.class);
         assertReplaysWhole(server);
     }
@@ -163,9 +163,9 @@ class AnswersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("P4: an answer that nothing can cut ends all the same: its caller does not wait for ever")
-    void anAnswerThatIsTakenInPartAndThatNothingCanCutEnds() {
-        ServletServer server = serveBehind(AnswersIT::takeFourBytes, Way.LATER_AND_MAPPED_BY_HAND_WITHOUT_A_TIMEOUT);
+    @DisplayName("P4: a response that nothing can cut ends all the same: its caller does not wait for ever")
+    void aResponseThatIsTakenInPartAndThatNothingCanCutEnds() {
+        ServletServer server = serveBehind(ResponsesIT::takeFourBytes, Way.LATER_AND_MAPPED_BY_HAND_WITHOUT_A_TIMEOUT);
         assertThat(text(call(server))).isEqualTo("paid");
         assertReplaysWhole(server);
     }
@@ -180,7 +180,7 @@ class AnswersIT extends FilterTestBase {
                     response.setHeader("Cache-Control", "max-age=5");
                     response.addHeader("Link", "</a>; rel=next");
                     response.addHeader("Link", "</b>; rel=prev");
-                    answer(response, 200, "paid");
+                    respond(response, 200, "paid");
                 },
                 context -> {
                     inFront(context, (request, response, chain) -> {
@@ -202,33 +202,33 @@ class AnswersIT extends FilterTestBase {
         }
     }
 
-    /** Some containers write the header of a locale only when the answer leaves. */
+    /** Some containers write the header of a locale only when the response leaves. */
     @Test
     @DisplayName("P4: the language of a locale is replayed")
     void theLanguageOfALocaleIsReplayed() {
         ServletServer server = serve((request, response) -> {
             response.setLocale(Locale.GERMANY);
-            answer(response, 200, "bezahlt");
+            respond(response, 200, "bezahlt");
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(first.headers().allValues("Content-Language")).containsExactly("de-DE");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
     }
 
     @Test
-    @DisplayName("P4, T5: empty answers replay")
-    void emptyAnswersReplay() {
+    @DisplayName("P4, T5: empty responses replay")
+    void emptyResponsesReplay() {
         ServletServer server = serve((request, response) -> response.setStatus(204));
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(204);
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"text/plain", "application/json", "text/html;charset=utf-8", "text/plain;charset=utf-16"})
-    @DisplayName("a first answer by writer is what it is without the filter")
-    void firstAnswerByWriterIsWhatItIsWithoutTheFilter(String type) {
+    @DisplayName("a first response by writer is what it is without the filter")
+    void firstResponseByWriterIsWhatItIsWithoutTheFilter(String type) {
         Handler handler = (request, response) -> {
             response.setContentType(type);
             response.getWriter().print("grüße ");
@@ -241,18 +241,18 @@ class AnswersIT extends FilterTestBase {
         assertThat(first.body()).isEqualTo(bare.body());
         assertThat(first.headers().allValues("Content-Type"))
                 .isEqualTo(bare.headers().allValues("Content-Type"));
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
     }
 
     @Test
-    @DisplayName("the first answer's headers are what they are without the filter")
-    void firstAnswersHeadersAreWhatTheyAreWithoutTheFilter() {
+    @DisplayName("the first response's headers are what they are without the filter")
+    void firstResponsesHeadersAreWhatTheyAreWithoutTheFilter() {
         Handler handler = (request, response) -> {
             response.addHeader("X-One", "1");
             response.addHeader("X-Two", "a");
             response.addHeader("X-Two", "b");
             response.addCookie(new Cookie("session", "s"));
-            answer(response, 200, "body");
+            respond(response, 200, "body");
             response.flushBuffer();
             response.setHeader("X-Late", "ignored, the response is committed");
         };
@@ -279,7 +279,7 @@ class AnswersIT extends FilterTestBase {
                     response.setHeader("X-Trace-Id", "t");
                     response.setHeader("WWW-Authenticate", "Basic");
                     response.setHeader("X-Payment", "p");
-                    answer(response, 200, "ok");
+                    respond(response, 200, "ok");
                 },
                 filter -> filter.keepHeaders("X-Payment"));
         HttpResponse<byte[]> first = call(server);
@@ -288,7 +288,7 @@ class AnswersIT extends FilterTestBase {
         assertThat(second.headers().map().keySet())
                 .doesNotContain("set-cookie", "x-ratelimit-remaining", "x-trace-id", "www-authenticate");
         assertThat(second.headers().firstValue("X-Payment")).contains("p");
-        assertSameAnswer(first, second);
+        assertSameResponse(first, second);
     }
 
     @Test
@@ -324,11 +324,11 @@ class AnswersIT extends FilterTestBase {
     }
 
     @Test
-    void aHandlerCannotPassItsAnswerOffAsTheFrameworks() {
+    void aHandlerCannotPassItsResponseOffAsTheFrameworks() {
         ServletServer server = serve((request, response) -> {
             response.setHeader("Idempotent-Replayed", "true");
             response.addHeader("Idempotency-Refusal", "in-progress");
-            answer(response, 200, "ok");
+            respond(response, 200, "ok");
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(replayed(first)).isFalse();
@@ -340,7 +340,7 @@ class AnswersIT extends FilterTestBase {
     void theHandlersOwn503ReachesTheClient() {
         ServletServer server = serve((request, response) -> {
             response.setHeader("Retry-After", "7");
-            answer(response, 503, "my own body");
+            respond(response, 503, "my own body");
         });
         HttpResponse<byte[]> response = call(server);
         assertThat(text(response)).isEqualTo("my own body");
@@ -364,14 +364,14 @@ class AnswersIT extends FilterTestBase {
         HttpResponse<byte[]> found = post(server.uri("/found"), "k1", "");
         assertThat(found.statusCode()).isEqualTo(302);
         assertThat(found.headers().firstValue("Location").orElseThrow()).endsWith("/payments/2");
-        assertSameAnswer(found, post(server.uri("/found"), "k1", ""));
+        assertSameResponse(found, post(server.uri("/found"), "k1", ""));
         HttpResponse<byte[]> seeOther = post(server.uri("/see-other"), "k2", "");
         assertThat(seeOther.statusCode()).isEqualTo(303);
-        assertSameAnswer(seeOther, post(server.uri("/see-other"), "k2", ""));
+        assertSameResponse(seeOther, post(server.uri("/see-other"), "k2", ""));
         assertThat(runs).hasValue(2);
     }
 
-    /** A container may finish its own response when a forward returns; the held answer must still go out. */
+    /** A container may finish its own response when a forward returns; the held response must still go out. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void forwardsAndIncludesReachBothCallers(boolean byWriter) {
@@ -388,7 +388,7 @@ class AnswersIT extends FilterTestBase {
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("forwarded, included");
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
@@ -402,15 +402,15 @@ class AnswersIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("P4: an answer that the container cuts at its Content-Length is not replayed whole")
-    void anAnswerThatTheContainerCutsIsNotReplayedWhole(boolean byWriter) {
+    @DisplayName("P4: a response that the container cuts at its Content-Length is not replayed whole")
+    void aResponseThatTheContainerCutsIsNotReplayedWhole(boolean byWriter) {
         ServletServer server = serve((request, response) -> {
             response.setContentLength(5);
             print(response, byWriter, "0123456789");
         });
         try {
             call(server);
-        } catch (UncheckedIOException theContainerGaveNoAnswer) {
+        } catch (UncheckedIOException theContainerGaveNoResponse) {
             assertThat(runs).hasValue(1);
         }
         // Jetty may close the connection of the first one while the next one is on its way.
@@ -466,7 +466,7 @@ class AnswersIT extends FilterTestBase {
     void responseWithoutBodyMayDeclareTheLengthOfAnother() {
         ServletServer server = serve((request, response) -> response.setStatus(204));
         HttpResponse<byte[]> first = call(server);
-        assertSameAnswer(first, call(server));
+        assertSameResponse(first, call(server));
     }
 
     /** A container whose callers take no cookies, as far as a handler sees it. */
