@@ -71,50 +71,22 @@ abstract class JdbcRecords implements IdempotenceStorage {
 
     @Override
     public WriteResult complete(Claim claim, byte[] result, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return finish(
-                "complete",
-                claim,
-                Phase.COMPLETED,
-                result,
-                millis,
-                (before, now) -> StoredRecord.complete(before, claim, result, now + millis));
+        return finish("complete", claim, Phase.COMPLETED, result, retention);
     }
 
     @Override
     public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return finish(
-                "complete provisionally",
-                claim,
-                Phase.PROVISIONAL,
-                result,
-                millis,
-                (before, now) -> StoredRecord.completeProvisionally(before, claim, result, now + millis));
+        return finish("complete provisionally", claim, Phase.PROVISIONAL, result, retention);
     }
 
     @Override
     public WriteResult release(Claim claim, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return finish(
-                "release",
-                claim,
-                Phase.RELEASED,
-                null,
-                millis,
-                (before, now) -> StoredRecord.release(before, claim, now + millis));
+        return finish("release", claim, Phase.RELEASED, null, retention);
     }
 
     @Override
     public WriteResult markUnknown(Claim claim, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return finish(
-                "mark unknown",
-                claim,
-                Phase.UNKNOWN,
-                null,
-                millis,
-                (before, now) -> StoredRecord.markUnknown(before, claim, now, now + millis));
+        return finish("mark unknown", claim, Phase.UNKNOWN, null, retention);
     }
 
     @Override
@@ -128,20 +100,20 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 (before, now) -> StoredRecord.renew(before, claim, now + millis));
     }
 
-    private WriteResult finish(
-            String action,
-            Claim claim,
-            Phase phase,
-            byte @Nullable [] result,
-            long retention,
-            Transition<WriteResult> otherwise) {
+    private WriteResult finish(String action, Claim claim, Phase phase, byte @Nullable [] result, Duration retention) {
+        long millis = Millis.checked("retention", retention);
         Sql.Parameters parameters = of(claim)
                 .with("state", Row.letter(phase))
                 .with("fingerprint", claim.fingerprint().toBytes())
                 .with("result", result)
                 .with("unknown", phase == Phase.UNKNOWN ? 1 : 0)
-                .with("retention", retention);
-        return write(action, claim, sql().finish, parameters, otherwise);
+                .with("retention", millis);
+        return write(
+                action,
+                claim,
+                sql().finish,
+                parameters,
+                (before, now) -> StoredRecord.finish(before, claim, phase, result, now, now + millis));
     }
 
     /** Writes as the holder of a live claim, in one statement. Only if that changes nothing, the row is read to find the reason. */
@@ -193,7 +165,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
             }
             StoredRecord.Step<A> step = transition.from(before, row.now());
             StoredRecord after = step.after();
-            if (after == null || after == before || store(session, key, row, after)) {
+            if (after == null || after.equals(before) || store(session, key, row, after)) {
                 return step.reply();
             }
             row = null;

@@ -1,5 +1,6 @@
 package io.idempotence.server.storage;
 
+import io.idempotence.server.storage.StoredRecord.Phase;
 import io.idempotence.server.storage.StoredRecord.Step;
 import java.time.Clock;
 import java.time.Duration;
@@ -81,27 +82,27 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public WriteResult complete(Claim claim, byte[] result, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return step(claim.key(), (before, now) -> StoredRecord.complete(before, claim, result, now + millis));
+        return finish(claim, Phase.COMPLETED, result, retention);
     }
 
     @Override
     public WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return step(
-                claim.key(), (before, now) -> StoredRecord.completeProvisionally(before, claim, result, now + millis));
+        return finish(claim, Phase.PROVISIONAL, result, retention);
     }
 
     @Override
     public WriteResult release(Claim claim, Duration retention) {
-        long millis = Millis.checked("retention", retention);
-        return step(claim.key(), (before, now) -> StoredRecord.release(before, claim, now + millis));
+        return finish(claim, Phase.RELEASED, null, retention);
     }
 
     @Override
     public WriteResult markUnknown(Claim claim, Duration retention) {
+        return finish(claim, Phase.UNKNOWN, null, retention);
+    }
+
+    private WriteResult finish(Claim claim, Phase phase, byte @Nullable [] result, Duration retention) {
         long millis = Millis.checked("retention", retention);
-        return step(claim.key(), (before, now) -> StoredRecord.markUnknown(before, claim, now, now + millis));
+        return step(claim.key(), (before, now) -> StoredRecord.finish(before, claim, phase, result, now, now + millis));
     }
 
     @Override
@@ -116,7 +117,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             Entry entry = entries.get(key);
             long now = clock.millis();
             // An entry that was replaced before the clock was read does not show the state at that time.
-            if (entries.get(key) == entry) {
+            if (Objects.equals(entries.get(key), entry)) {
                 return entry == null || entry.content.expiresAt() <= now
                         ? Optional.empty()
                         : Optional.of(entry.content.seenAt(key, now));

@@ -89,62 +89,50 @@ public record StoredRecord(
     }
 
     /**
-     * T10, T11, T14, T15, T24.
+     * T10 to T16, T23, T24.
      *
      * @param before the record, or null
      * @param claim the right to run
-     * @param result what later attempts get
-     * @param expiresAt in ms of the clock
-     * @return the result of {@link IdempotenceStorage#complete}
-     */
-    public static Step<WriteResult> complete(
-            @Nullable StoredRecord before, Claim claim, byte[] result, long expiresAt) {
-        return finish(before, claim, of(Phase.COMPLETED, claim, expiresAt, result));
-    }
-
-    /**
-     * T14, T15, T23.
-     *
-     * @param before the record, or null
-     * @param claim the right to run
-     * @param result what later attempts get unless it is replaced
-     * @param expiresAt in ms of the clock
-     * @return the result of {@link IdempotenceStorage#completeProvisionally}
-     */
-    public static Step<WriteResult> completeProvisionally(
-            @Nullable StoredRecord before, Claim claim, byte[] result, long expiresAt) {
-        return finish(before, claim, of(Phase.PROVISIONAL, claim, expiresAt, result));
-    }
-
-    /**
-     * T13, T14.
-     *
-     * @param before the record, or null
-     * @param claim the right to run
+     * @param phase how the execution ended, not {@link Phase#CLAIMED}
+     * @param result what later attempts get; null unless completed or provisional
      * @param now in ms of the clock
      * @param expiresAt in ms of the clock
-     * @return the result of {@link IdempotenceStorage#markUnknown}
+     * @return the result of {@link IdempotenceStorage#complete}, {@link IdempotenceStorage#completeProvisionally}, {@link
+     *     IdempotenceStorage#release} or {@link IdempotenceStorage#markUnknown}
      */
-    public static Step<WriteResult> markUnknown(@Nullable StoredRecord before, Claim claim, long now, long expiresAt) {
-        return finish(
-                before,
-                claim,
-                new StoredRecord(
-                        Phase.UNKNOWN, false, claim.fence(), claim.owner(), claim.fingerprint(), now, expiresAt, null));
-    }
-
-    /**
-     * T12, T14, T16.
-     *
-     * @param before the record, or null
-     * @param claim the right to run
-     * @param expiresAt in ms of the clock
-     * @return the result of {@link IdempotenceStorage#release}
-     */
-    public static Step<WriteResult> release(@Nullable StoredRecord before, Claim claim, long expiresAt) {
-        return before == null
-                ? new Step<>(new WriteResult.Lost(), null)
-                : finish(before, claim, of(Phase.RELEASED, claim, expiresAt, null));
+    public static Step<WriteResult> finish(
+            @Nullable StoredRecord before,
+            Claim claim,
+            Phase phase,
+            byte @Nullable [] result,
+            long now,
+            long expiresAt) {
+        if (phase == Phase.CLAIMED) {
+            throw new IllegalArgumentException("an execution ends completed, provisional, released or unknown");
+        }
+        StoredRecord finished = new StoredRecord(
+                phase,
+                false,
+                claim.fence(),
+                claim.owner(),
+                claim.fingerprint(),
+                phase == Phase.UNKNOWN ? now : 0,
+                expiresAt,
+                result);
+        if (before == null) {
+            return phase == Phase.RELEASED
+                    ? new Step<>(new WriteResult.Lost(), null)
+                    : new Step<>(new WriteResult.StoredAfterLoss(), finished);
+        }
+        if (before.isOf(claim)) {
+            if (before.phase == Phase.CLAIMED || (before.phase == Phase.PROVISIONAL && phase == Phase.COMPLETED)) {
+                return new Step<>(new WriteResult.Done(), finished);
+            }
+            if (before.phase == phase || (before.phase == Phase.COMPLETED && phase == Phase.PROVISIONAL)) {
+                return new Step<>(new WriteResult.Done(), before);
+            }
+        }
+        return fenced(before, claim);
     }
 
     /**
@@ -206,23 +194,6 @@ public record StoredRecord(
         return new Step<>(new WriteResult.Done(), renewed);
     }
 
-    private static Step<WriteResult> finish(@Nullable StoredRecord before, Claim claim, StoredRecord finished) {
-        if (before == null) {
-            return new Step<>(new WriteResult.StoredAfterLoss(), finished);
-        }
-        if (before.isOf(claim)) {
-            if (before.phase == Phase.CLAIMED
-                    || (before.phase == Phase.PROVISIONAL && finished.phase == Phase.COMPLETED)) {
-                return new Step<>(new WriteResult.Done(), finished);
-            }
-            if (before.phase == finished.phase
-                    || (before.phase == Phase.COMPLETED && finished.phase == Phase.PROVISIONAL)) {
-                return new Step<>(new WriteResult.Done(), before);
-            }
-        }
-        return fenced(before, claim);
-    }
-
     private static Step<WriteResult> fenced(StoredRecord before, Claim claim) {
         // After a delete the ID may belong to another request: this caller must not see its result.
         boolean sameRequest = before.fingerprint.equals(claim.fingerprint());
@@ -241,10 +212,6 @@ public record StoredRecord(
                 now + Millis.capped(request.retention()),
                 null);
         return new Step<>(new ClaimResult.Claimed(claim, takenOver), after);
-    }
-
-    private static StoredRecord of(Phase phase, Claim claim, long expiresAt, byte @Nullable [] result) {
-        return new StoredRecord(phase, false, claim.fence(), claim.owner(), claim.fingerprint(), 0, expiresAt, result);
     }
 
     private static byte[] resultOf(StoredRecord completed) {
