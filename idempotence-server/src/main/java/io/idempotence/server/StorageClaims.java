@@ -4,7 +4,10 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -15,7 +18,8 @@ final class StorageClaims {
     private final IdempotenceStorage storage;
     private final StorageGuard guard;
     private final BackgroundWrites giveBacks;
-    private final CountedKeys beingGivenBack = new CountedKeys();
+    /** How often each key is being given back. */
+    private final Map<StorageKey, Integer> beingGivenBack = new ConcurrentHashMap<>();
 
     StorageClaims(IdempotenceStorage storage, StorageGuard guard, BackgroundWrites giveBacks) {
         this.storage = storage;
@@ -41,9 +45,9 @@ final class StorageClaims {
     boolean save(IdempotenceId id, ClaimRequest request) {
         BooleanSupplier isThere = () -> storage.find(request.key()).isPresent();
         // Checked before and after the claim, because the ID may be released between the claim and its reply.
-        boolean inVain = beingGivenBack.contains(request.key());
+        boolean inVain = beingGivenBack.containsKey(request.key());
         boolean saved = claim(id, request, isThere) instanceof ClaimResult.Claimed;
-        if (!saved && (inVain || beingGivenBack.contains(request.key()))) {
+        if (!saved && (inVain || beingGivenBack.containsKey(request.key()))) {
             throw new StorageUnavailableException(
                     "this ID may have been saved when the storage did not respond, and is being released; ask again later",
                     null);
@@ -97,14 +101,14 @@ final class StorageClaims {
                 giveBack(claimed, request);
             }
         };
-        beingGivenBack.add(request.key());
+        beingGivenBack.merge(request.key(), 1, Integer::sum);
         giveBacks.retry(
                 id,
                 0,
                 // It claims as the same owner, so it cannot harm another owner, however late it is.
                 request.retention(),
                 giveBack,
-                () -> beingGivenBack.remove(request.key()));
+                () -> beingGivenBack.computeIfPresent(request.key(), (key, times) -> times == 1 ? null : times - 1));
     }
 
     /** Releases a claim under which nothing will run. */

@@ -43,11 +43,6 @@ final class ApplicationsRedis implements Redis {
     }
 
     @Override
-    public Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
-        return run(script, key, args);
-    }
-
-    @Override
     public Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript read) {
         return new RecordScan(this, servers(), pattern, pageSize, read);
     }

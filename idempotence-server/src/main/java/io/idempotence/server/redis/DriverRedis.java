@@ -37,11 +37,6 @@ final class DriverRedis implements Redis {
     }
 
     @Override
-    public Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
-        return run(script, key, args);
-    }
-
-    @Override
     public Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript script) {
         return new Walk(pattern, pageSize, script);
     }

@@ -17,11 +17,14 @@ interface Redis extends AutoCloseable {
     Object run(LuaScript script, byte[] key, byte[]... args);
 
     /**
-     * Like {@link #run}, for a write that counts only when replicas have it, if that is configured.
+     * Like {@link #run}, for a write that counts only when replicas have it, if that is configured. It never is on a connection of the
+     * application, whose other writes {@code WAIT} would count.
      *
      * @throws TooFewReplicasException if Redis wrote, and too few replicas are known to have the write
      */
-    Object runReplicated(LuaScript script, byte[] key, byte[]... args);
+    default Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
+        return run(script, key, args);
+    }
 
     /** Walks over the keys of every primary, page by page, and runs a script on each key. */
     Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript script);

@@ -87,11 +87,11 @@ final class FilterMapping {
     }
 
     private void addListener(ServletContext context) {
-        context.addListener(new RequestEnds());
+        context.addListener(new ProtectedRequest.Ends());
         seesRequestEnds = true;
     }
 
-    /** Whether the container calls {@link RequestEnds}. */
+    /** Whether the container calls {@link ProtectedRequest.Ends}. */
     boolean seesRequestEnds() {
         return seesRequestEnds;
     }

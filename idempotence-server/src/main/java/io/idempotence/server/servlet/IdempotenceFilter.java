@@ -26,8 +26,10 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -70,6 +72,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class IdempotenceFilter implements Filter {
     private static final Duration OVERLOAD_RETRY = Duration.ofSeconds(1);
+    private static final Pattern ATTEMPT_NUMBER = Pattern.compile("[1-9][0-9]{0,8}");
     /** The request attribute with the filter that let the request through, so that no other protects it. */
     private static final String LET_THROUGH_BY = IdempotenceFilter.class.getName();
 
@@ -310,7 +313,7 @@ public final class IdempotenceFilter implements Filter {
             RequestContent content)
             throws RequestNotTakenException {
         IdempotentCall call = new IdempotentCall(
-                id, "", config.scope().apply(request), content.fingerprint(), AttemptNumber.of(request));
+                id, "", config.scope().apply(request), content.fingerprint(), attemptNumber(request));
         IdempotencePolicy policy = settings.policy();
         try (DuplicateWait.Turn turn = waiting.turn(request, response, settings.maxWait(), mapping.isInstalled())) {
             Decision decision = claim(call, policy);
@@ -321,6 +324,12 @@ public final class IdempotenceFilter implements Filter {
             content.discard();
             return turn.await(id, engine.await(decision, call, policy, turn.patience()));
         }
+    }
+
+    /** The attempt number that a caller sends. It is a hint: a value that is not a number counts as 1 and is never refused. */
+    private static int attemptNumber(HttpServletRequest request) {
+        List<String> lines = Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_ATTEMPT));
+        return lines.size() == 1 && ATTEMPT_NUMBER.matcher(lines.get(0)).matches() ? Integer.parseInt(lines.get(0)) : 1;
     }
 
     /**

@@ -5,6 +5,8 @@ import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletRequestEvent;
+import jakarta.servlet.ServletRequestListener;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -63,6 +65,7 @@ final class ProtectedRequest {
         return (ProtectedRequest) request.getAttribute(ATTRIBUTE);
     }
 
+    @SuppressWarnings("ReferenceEquality") // Two filters may have equal configurations.
     boolean isOf(FilterConfiguration filter) {
         return config == filter;
     }
@@ -88,17 +91,25 @@ final class ProtectedRequest {
         }
     }
 
-    /** Called when the container begins another dispatch of the request. In Jetty, the previous one has ended. */
-    void dispatchBegins() {
-        end.errorPageMayBegin();
-    }
+    /** Notifies a protected request when another dispatch begins, and when no error page can follow any more. */
+    static final class Ends implements ServletRequestListener {
+        /** In Jetty, the previous dispatch has ended. */
+        @Override
+        public void requestInitialized(ServletRequestEvent event) {
+            ProtectedRequest begun = of(event.getServletRequest());
+            if (begun != null) {
+                begun.end.errorPageMayBegin();
+            }
+        }
 
-    /**
-     * Called when the container has ended the request, in Jetty its dispatch. The recorded result is final, unless {@link #dispatchBegins}
-     * follows.
-     */
-    void dispatchesEnded() {
-        end.noErrorPageComes();
+        /** The container has ended the request, Jetty its dispatch. The recorded result is final, unless another dispatch follows. */
+        @Override
+        public void requestDestroyed(ServletRequestEvent event) {
+            ProtectedRequest ended = of(event.getServletRequest());
+            if (ended != null) {
+                ended.end.noErrorPageComes();
+            }
+        }
     }
 
     private void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
