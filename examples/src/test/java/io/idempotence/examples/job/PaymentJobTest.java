@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -59,6 +60,7 @@ class PaymentJobTest {
 
     @ParameterizedTest
     @EnumSource
+    @Tag("all")
     void killedAndStartedAgainItPaysEveryOrderOnce(Where where) throws Exception {
         try (HoldingNetwork network = new HoldingNetwork(2, where, provider.port())) {
             Process killed = startJob(network.url());

@@ -8,11 +8,13 @@ import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
 import java.sql.Connection;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** A process killed at any step has paid once, or not at all; and the next attempt brings it to exactly once. */
+@Tag("all")
 class JdbcCrashTest {
     static Stream<Arguments> everyStep() {
         return Stream.of(Databases.POSTGRESQL, Databases.MARIADB)

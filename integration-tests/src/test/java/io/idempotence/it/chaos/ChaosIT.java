@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.chaos.ChaosPlan.Scene;
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Both halves under everything at once: a network that cuts, delays, loses and repeats, providers that are killed and paused beyond
  * their lease, a storage that is killed, paused and cut off. {@code -Dchaos.seconds} says how long, {@code -Dchaos.seed} repeats a plan.
  */
+@Tag("all")
 class ChaosIT {
     private static final Duration TIME = Duration.ofSeconds(Integer.getInteger("chaos.seconds", 40));
     static final long SEED = Long.getLong("chaos.seed", System.nanoTime() % 1_000_000);

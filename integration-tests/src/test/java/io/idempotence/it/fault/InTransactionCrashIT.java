@@ -16,11 +16,13 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The payment and its mark are committed together: whenever a provider dies or stalls, there is one payment in the end. */
+@Tag("all")
 class InTransactionCrashIT {
     private static EmbeddedPostgres postgres;
     private static ProviderProcess other;

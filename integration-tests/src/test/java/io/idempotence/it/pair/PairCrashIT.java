@@ -18,12 +18,14 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The provider's process is killed in the middle of a payment, while a client waits for it (promises P6 and P7). */
+@Tag("all")
 class PairCrashIT extends PairTestBase {
     @TempDir
     private Path directory;
