@@ -22,7 +22,7 @@ import picocli.CommandLine.Option;
         synopsisSubcommandLabel = "COMMAND")
 public final class Benchmarks {
     @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")
-    private boolean help;
+    boolean help;
 
     Benchmarks() {}
 

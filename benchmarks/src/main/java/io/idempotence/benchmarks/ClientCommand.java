@@ -24,7 +24,7 @@ final class ClientCommand implements Callable<Integer> {
     private static final String OURS = "ours";
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     @Option(names = "--threads", defaultValue = "16", description = "callers at once (${DEFAULT-VALUE})")
     private int threads;

@@ -3,6 +3,7 @@ package io.idempotence.benchmarks;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
@@ -24,7 +25,7 @@ final class HttpConnection implements ThreadedLoad.Caller {
     private final byte[] response = new byte[4096];
 
     HttpConnection(int port, String path) throws IOException {
-        socket = new Socket("127.0.0.1", port);
+        socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.setTcpNoDelay(true);
         socket.setSoTimeout(10_000);
         in = socket.getInputStream();

@@ -33,7 +33,7 @@ final class NativeCommand implements Callable<Integer> {
     private static final String NATIVE_REPLAY = "replay by SET NX GET PX";
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     @Option(names = "--threads", split = ",", defaultValue = "1,16", description = "at once (${DEFAULT-VALUE})")
     private List<Integer> threads = List.of();

@@ -57,8 +57,12 @@ final class PaymentServer implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
-        server.stop();
+    public void close() throws IOException {
+        try {
+            server.stop();
+        } catch (Exception e) {
+            throw new IOException("Jetty could not be stopped", e);
+        }
     }
 
     /** Reads what it is sent and responds with 201. */

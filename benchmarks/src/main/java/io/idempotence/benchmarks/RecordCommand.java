@@ -15,7 +15,7 @@ import redis.clients.jedis.Jedis;
 @Command(name = "record", sortOptions = false, description = "Memory of one record, and of a million, in Redis.")
 final class RecordCommand implements Callable<Integer> {
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     @Option(names = "--records", defaultValue = "200000", description = "made to measure many (${DEFAULT-VALUE})")
     private int records;
@@ -56,7 +56,7 @@ final class RecordCommand implements Callable<Integer> {
             report.row("completed record, used_memory over " + records + " of them", each);
             report.row("a million completed records, MiB", each * 1e6 / (1 << 20));
             report.blank();
-            report.atMost("bytes of a completed record", 300, completed);
+            report.atMost("bytes of a completed record", 300, (double) completed);
         }
         return 0;
     }

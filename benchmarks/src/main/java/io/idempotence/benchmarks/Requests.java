@@ -21,7 +21,7 @@ final class Requests {
 
     /** What the filter records of a 201 with a Content-Type, a Location and no body. */
     static final byte[] CREATED =
-            ("\1\0\0\u00c9\2\1\0\20application/json\2\0\56/payments/0b9d6c1e-5a3f-4a27-9c57-2f0c7e0d8a11")
+            "\1\0\0\u00c9\2\1\0\20application/json\2\0\56/payments/0b9d6c1e-5a3f-4a27-9c57-2f0c7e0d8a11"
                     .getBytes(StandardCharsets.ISO_8859_1);
 
     private Requests() {}

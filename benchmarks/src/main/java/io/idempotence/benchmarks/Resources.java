@@ -1,5 +1,6 @@
 package io.idempotence.benchmarks;
 
+import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
@@ -13,9 +14,13 @@ final class Resources implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() throws IOException {
         while (!opened.isEmpty()) {
-            opened.pop().close();
+            try {
+                opened.pop().close();
+            } catch (Exception e) {
+                throw new IOException("a resource of the measurement could not be closed", e);
+            }
         }
     }
 }

@@ -30,7 +30,7 @@ final class ScaleCommand implements Callable<Integer> {
     private static final int BATCH = 10_000;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     @Option(
             names = "--records",

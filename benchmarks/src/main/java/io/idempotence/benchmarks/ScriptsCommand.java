@@ -20,7 +20,7 @@ import redis.clients.jedis.params.SetParams;
 @Command(name = "scripts", sortOptions = false, description = "Time within Redis of claim and completion, and of SET.")
 final class ScriptsCommand implements Callable<Integer> {
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     @Option(names = "--calls", defaultValue = "3000", description = "of each in a round (${DEFAULT-VALUE})")
     private int calls;

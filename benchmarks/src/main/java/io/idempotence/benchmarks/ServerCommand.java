@@ -42,7 +42,7 @@ final class ServerCommand implements Callable<Integer> {
     private static final int MAX_RECORDS = 10_000_000;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     @Option(names = "--connections", defaultValue = "16", description = "kept connections (${DEFAULT-VALUE})")
     private int connections;

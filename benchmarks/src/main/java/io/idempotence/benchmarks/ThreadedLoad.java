@@ -1,6 +1,7 @@
 package io.idempotence.benchmarks;
 
 import com.sun.management.OperatingSystemMXBean;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -26,7 +27,7 @@ final class ThreadedLoad implements Variant.Load, AutoCloseable {
         void call() throws Exception;
 
         @Override
-        default void close() throws Exception {}
+        default void close() throws IOException {}
     }
 
     ThreadedLoad(int threads, Callable<? extends Caller> newCaller) {
@@ -79,7 +80,7 @@ final class ThreadedLoad implements Variant.Load, AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() throws IOException {
         for (Caller caller : callers) {
             caller.close();
         }

@@ -35,7 +35,7 @@ final class WaitingCommand implements Callable<Integer> {
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     @Option(
             names = "--handler-millis",

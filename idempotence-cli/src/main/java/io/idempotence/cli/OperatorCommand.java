@@ -19,7 +19,7 @@ abstract class OperatorCommand implements Callable<Integer> {
     private @Nullable OperatorTool tool;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     @Override
     public final Integer call() {

@@ -69,10 +69,10 @@ public final class OperatorTool {
     private boolean json;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")
-    private boolean help;
+    boolean help;
 
     @Option(names = "--version", versionHelp = true, description = "Print the version and exit.")
-    private boolean version;
+    boolean version;
 
     private OperatorTool(PrintStream out, PrintStream err, Terminal terminal, Map<String, String> environment) {
         this.out = out;

@@ -42,6 +42,7 @@ final class ResolveCommand extends ChangingCommand {
                 names = "--not-applied",
                 required = true,
                 description = "It took no effect. The next attempt runs the operation.")
+        @SuppressWarnings("UnusedVariable") // Exactly one of the two is given.
         private boolean notApplied;
     }
 

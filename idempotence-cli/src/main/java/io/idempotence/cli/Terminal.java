@@ -21,6 +21,7 @@ interface Terminal {
             }
 
             @Override
+            @SuppressWarnings("SystemConsoleNull") // Before Java 22 it may be null.
             public boolean agrees(String question) {
                 Console console = System.console();
                 String line = console == null ? null : console.readLine("%s [y/N] ", question);

@@ -113,8 +113,11 @@ class IdempotenceClientConfigTest {
 
     @Test
     void environmentBeatsSystemPropertyBeatsFile() {
-        String file = "idempotence.client.retry.max-attempts=2\nidempotence.client.deadline=2s\n"
-                + "idempotence.client.retry.jitter=0.2\n";
+        String file = """
+                idempotence.client.retry.max-attempts=2
+                idempotence.client.deadline=2s
+                idempotence.client.retry.jitter=0.2
+                """;
         Map<String, String> system =
                 Map.of("idempotence.client.retry.max-attempts", "4", "idempotence.client.deadline", "4s");
         Map<String, String> environment = Map.of("IDEMPOTENCE_CLIENT_RETRY_MAX_ATTEMPTS", "6", "PATH", "/bin");

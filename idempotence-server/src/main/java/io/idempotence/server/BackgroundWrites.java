@@ -182,7 +182,8 @@ final class BackgroundWrites implements AutoCloseable {
 
     private void endClose(ThreadPoolExecutor last) {
         // A running write may still succeed, so it is not interrupted before the end.
-        boolean interrupted = scheduler.isInterruptedBefore(end) | Scheduler.isInterruptedBefore(end, last);
+        boolean interrupted = scheduler.isInterruptedBefore(end);
+        interrupted |= Scheduler.isInterruptedBefore(end, last);
         waiting.forEach((task, id) -> {
             if (waiting.remove(task) != null) {
                 giveUp(id, "closed", null);

@@ -87,7 +87,7 @@ final class WaitingDuplicates implements AutoCloseable {
 
     private void leave(Operation operation, CompletableFuture<Decision> waiter) {
         waiting.computeIfPresent(operation, (key, joined) -> {
-            joined.remove(waiter);
+            joined.removeIf(other -> other == waiter);
             return joined.isEmpty() ? null : joined;
         });
     }

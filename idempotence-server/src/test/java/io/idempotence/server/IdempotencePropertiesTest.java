@@ -162,23 +162,23 @@ class IdempotencePropertiesTest {
     }
 
     /** One of two. */
-    private static final class Process {
+    private static final class Instance {
         final FaultyStorage storage;
         final Idempotence idempotence;
         /** Those of whose executions here an end got lost: it is written later, in the background. */
         final Set<Id> lostEnds = new HashSet<>();
 
-        Process(IdempotenceStorage storage) {
+        Instance(IdempotenceStorage storage) {
             this.storage = new FaultyStorage(storage);
             this.idempotence = Idempotence.over(this.storage).withoutCircuitBreaker();
         }
     }
 
     /** A handler that runs. {@code since} counts the ends of leases. */
-    private record Running(Process process, ClaimedExecution execution, int since) {}
+    private record Running(Instance process, ClaimedExecution execution, int since) {}
 
     /** A duplicate that waits. */
-    private record Waiter(Process process, CompletableFuture<Decision> decision) {}
+    private record Waiter(Instance process, CompletableFuture<Decision> decision) {}
 
     /** What is known of an ID from outside. */
     private static final class Id {
@@ -207,8 +207,8 @@ class IdempotencePropertiesTest {
         private final Consumer<Duration> letPass;
         private final IdempotenceStorage shared;
         private final Object turn = new Object();
-        private final List<Process> processes = new ArrayList<>();
-        private final List<Process> dead = new ArrayList<>();
+        private final List<Instance> processes = new ArrayList<>();
+        private final List<Instance> dead = new ArrayList<>();
         private final List<Id> ids = List.of(new Id(), new Id(), new Id());
         private final Map<StorageKey, Claim> claims = new HashMap<>();
         private final List<String> asked = new ArrayList<>();
@@ -222,8 +222,8 @@ class IdempotencePropertiesTest {
                     new Class<?>[] {IdempotenceStorage.class},
                     (proxy, method, arguments) ->
                             method.getName().equals("close") ? null : callInTurn(method, arguments));
-            processes.add(new Process(shared));
-            processes.add(new Process(shared));
+            processes.add(new Instance(shared));
+            processes.add(new Instance(shared));
         }
 
         /** One call at a time; of each is kept who may run, and what may be told to those who wait. */
@@ -288,7 +288,7 @@ class IdempotencePropertiesTest {
         private void setWires(Wire wire) {
             Thread here = Thread.currentThread();
             int[] replies = new int[1];
-            for (Process process : processes) {
+            for (Instance process : processes) {
                 process.storage.before((call, key) -> {
                     if (Thread.currentThread() == here && wire == Wire.LOSES_CALLS) {
                         throw unavailable();
@@ -333,7 +333,7 @@ class IdempotencePropertiesTest {
             Shown before = shown(id);
             Outcome expected = Outcome.ofClaim(before, ended(id), step.rule, step.wire);
             boolean waits = step.waits && expected.said.equals(Refusal.IN_PROGRESS.name());
-            Process process = processes.get(step.process);
+            Instance process = processes.get(step.process);
             if (waits && id.waiting.isEmpty() && processes.stream().noneMatch(any -> any.lostEnds.contains(id))) {
                 id.tellable.clear();
             }
@@ -424,7 +424,7 @@ class IdempotencePropertiesTest {
 
         /** Nothing that it sends from now on arrives, and nobody hears those who waited there. */
         private void crash(int which) {
-            Process process = processes.set(which, new Process(shared));
+            Instance process = processes.set(which, new Instance(shared));
             process.storage.before((call, key) -> {
                 throw unavailable();
             });
@@ -522,7 +522,7 @@ class IdempotencePropertiesTest {
         }
 
         /** And so that it is known there: an execution that runs there still, or whose end is not recorded yet, tells when it is. */
-        private boolean hasEnded(Id id, Process seenFrom) {
+        private boolean hasEnded(Id id, Instance seenFrom) {
             return shown(id).state != RecordState.IN_PROGRESS
                     && id.running.stream().noneMatch(running -> running.process == seenFrom)
                     && !seenFrom.lostEnds.contains(id);

@@ -8,6 +8,7 @@ public final class Consoles {
     private Consoles() {}
 
     /** Whether a person is at it. From Java 22 on there may be a console without a terminal; it says so itself. Before, there is none. */
+    @SuppressWarnings("SystemConsoleNull") // What it is from Java 22 on is asked below.
     public static boolean isTerminal() {
         Console console = System.console();
         if (console == null) {

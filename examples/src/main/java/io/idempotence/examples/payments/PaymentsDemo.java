@@ -6,6 +6,7 @@ import io.idempotence.examples.payments.network.Fault;
 import io.idempotence.examples.payments.network.FaultPlan;
 import java.io.PrintStream;
 import java.io.PrintWriter;
+import java.nio.charset.Charset;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.Callable;
@@ -66,7 +67,7 @@ public final class PaymentsDemo implements Callable<Integer> {
     private long seed;
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    private boolean help;
+    boolean help;
 
     private PaymentsDemo(PrintStream out) {
         this.out = out;
@@ -78,7 +79,7 @@ public final class PaymentsDemo implements Callable<Integer> {
      * @param args see {@code --help}
      */
     public static void main(String[] args) {
-        int exitCode = run(System.out, new PrintWriter(System.err, true), args);
+        int exitCode = run(System.out, new PrintWriter(System.err, true, Charset.defaultCharset()), args);
         System.out.flush();
         System.exit(exitCode);
     }

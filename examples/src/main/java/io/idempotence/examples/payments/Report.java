@@ -6,8 +6,6 @@ import java.util.function.Function;
 
 /** Says in plain text what came out. */
 final class Report {
-    private static final String ROW = "%-18s%14s%14s%n";
-
     private Report() {}
 
     /** A table, two modes side by side, each line ended. */
@@ -68,7 +66,7 @@ final class Report {
 
     private static void row(
             StringBuilder table, String name, Result plain, Result pair, Function<Result, Object> value) {
-        table.append(String.format(Locale.ROOT, ROW, name, value.apply(plain), value.apply(pair)));
+        table.append(String.format(Locale.ROOT, "%-18s%14s%14s%n", name, value.apply(plain), value.apply(pair)));
     }
 
     private static String millis(Duration duration) {

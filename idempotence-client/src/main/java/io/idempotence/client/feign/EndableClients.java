@@ -60,6 +60,7 @@ final class EndableClients {
                 why);
     }
 
+    @SuppressWarnings("deprecation") // The oldest Feign has it only under this name.
     private static final class DefaultClient extends Client.Default {
         private final ThreadBound<Watch> sending;
 

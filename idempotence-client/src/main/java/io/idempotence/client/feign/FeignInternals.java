@@ -116,6 +116,7 @@ final class FeignInternals {
     /**
      * Returns a copy of Feign's default client. From 13.13 on, Feign creates its own only after it has called the capabilities without one.
      */
+    @SuppressWarnings("deprecation") // The oldest Feign has both only under these names.
     AsyncClient<Object> defaultAsyncClient() {
         ExecutorService given = givenExecutor();
         // Responses are decoded there, with the class loader of the thread that builds the client, not of the first

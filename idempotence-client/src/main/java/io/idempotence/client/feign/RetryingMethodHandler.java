@@ -11,6 +11,7 @@ import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.http.Refusal;
 import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -117,7 +118,7 @@ final class RetryingMethodHandler implements MethodHandler {
         @Override
         public Throwable refused(Refusal refusal, Observation seen, Throwable cause) {
             byte[] body = cause instanceof FeignException e
-                    ? e.responseBody().map(buffer -> buffer.array()).orElse(null)
+                    ? e.responseBody().map(RetryingMethodHandler::bytes).orElse(null)
                     : null;
             return new FeignRequestRefusedException(
                     refusal, seen.status(), call.logical().id(), lastRequest(), cause, body, seen.headers());
@@ -135,5 +136,11 @@ final class RetryingMethodHandler implements MethodHandler {
             }
             return request;
         }
+    }
+
+    private static byte[] bytes(ByteBuffer buffer) {
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.get(bytes);
+        return bytes;
     }
 }

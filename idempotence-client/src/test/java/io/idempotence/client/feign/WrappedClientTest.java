@@ -47,6 +47,7 @@ class WrappedClientTest extends FeignTestBase {
     }
 
     private static final class FailingOver extends Around {
+        @SuppressWarnings("UnusedVariable") // It is there for who looks into the wrapper.
         private final Client second = new Client.Default(null, null, false);
 
         FailingOver(Client first) {

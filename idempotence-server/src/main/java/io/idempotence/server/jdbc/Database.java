@@ -36,7 +36,8 @@ final class Database {
 
     /** Runs statements on the caller's connection, in the caller's transaction. */
     <T> T on(Connection connection, Dialect known, Work<T> work) throws SQLException {
-        try (QueryTimeout limit = limitQueries(connection, known)) {
+        QueryTimeout limit = limitQueries(connection, known);
+        try (limit) {
             return work.on(new Session(connection, known, timeoutSeconds));
         }
     }

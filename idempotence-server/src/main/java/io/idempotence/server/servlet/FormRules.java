@@ -42,7 +42,9 @@ enum FormRules {
     /** The bytes that a value takes besides its characters: a string and its place in a list. */
     private static final int VALUE = 64;
 
+    @SuppressWarnings("ImmutableEnumChecker") // Set.of
     private final Set<String> methods;
+
     private final Charset standard;
     private final boolean strict;
     private final int maxParameters;

@@ -33,6 +33,7 @@ class JdbcTransactionsOfOthersTest {
 
     /** A hand-written {@code DataSource} that lends the connection of the thread's transaction. */
     private static final class ThreadBound extends DelegatingDataSource {
+        @SuppressWarnings("ThreadLocalUsage") // as hand-written ones have it
         private final ThreadLocal<OneConnection> bound = new ThreadLocal<>();
 
         private ThreadBound(DataSource pool) {

@@ -77,7 +77,7 @@ public final class Formats {
                 assertResult(storage, key, HexFormat.of().parseHex("0102012f010200092f6f72646572732f37"));
             case "completed-by-error" ->
                 assertResult(storage, key, HexFormat.of().parseHex("01010192006e6f206d6f6e6579"));
-            case "completed-by-work" -> assertResult(storage, key, ("\2paid €").getBytes(StandardCharsets.UTF_8));
+            case "completed-by-work" -> assertResult(storage, key, "\2paid €".getBytes(StandardCharsets.UTF_8));
             case "completed-by-work-with-null" -> assertResult(storage, key, new byte[] {3});
             case "completed-without-result" -> assertResult(storage, key, ClaimResult.noResult());
             case "released" -> {

@@ -37,7 +37,8 @@ final class InTransactionModel extends StorageModel {
 
     @Override
     boolean delete() {
-        boolean lived = marked() | super.delete();
+        boolean marked = marked();
+        boolean lived = super.delete() || marked;
         markedFence = 0;
         return lived;
     }

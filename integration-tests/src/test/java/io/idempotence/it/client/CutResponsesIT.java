@@ -66,8 +66,17 @@ class CutResponsesIT {
     private static final String NO_MONEY =
             "HTTP/1.1 402 Payment Required\r\nContent-Type: text/plain\r\n" + "Content-Length: 8\r\n\r\nno money";
 
-    private static final String NO_MONEY_IN_CHUNKS = "HTTP/1.1 402 Payment Required\r\nContent-Type: text/plain\r\n"
-            + "Transfer-Encoding: chunked\r\nDate: Sun, 22 Nov 2026 02:00:00 GMT\r\n\r\n8\r\nno money\r\n0\r\n\r\n";
+    private static final String NO_MONEY_IN_CHUNKS = """
+            HTTP/1.1 402 Payment Required\r
+            Content-Type: text/plain\r
+            Transfer-Encoding: chunked\r
+            Date: Sun, 22 Nov 2026 02:00:00 GMT\r
+            \r
+            8\r
+            no money\r
+            0\r
+            \r
+            """;
 
     /**
      * @param lost requests before it that get no response
@@ -95,10 +104,13 @@ class CutResponsesIT {
     }
 
     private static final Predicate<Object> IS_RESULT = RESULT::equals;
-    private static final Predicate<Object> IS_NO_MONEY = end -> end instanceof FeignException e
-            && !(end instanceof OutcomeUnknown)
-            && e.status() == 402
-            && e.contentUTF8().equals("no money");
+
+    private static boolean isNoMoney(Object end) {
+        return end instanceof FeignException e
+                && !(end instanceof OutcomeUnknown)
+                && e.status() == 402
+                && e.contentUTF8().equals("no money");
+    }
 
     private static final List<Scenario> SCENARIOS = List.of(
             new Scenario("success", 0, CREATED, REPLAYED, IS_RESULT),
@@ -106,8 +118,8 @@ class CutResponsesIT {
             new Scenario("success, compressed", 0, compressed(RESULT), REPLAYED, IS_RESULT),
             new Scenario("refusal while in doubt", 1, IN_PROGRESS, REPLAYED, IS_RESULT),
             new Scenario("refusal while in doubt, marked last", 1, IN_PROGRESS_LAST, REPLAYED, IS_RESULT),
-            new Scenario("business failure", 0, NO_MONEY, NO_MONEY, IS_NO_MONEY),
-            new Scenario("business failure in chunks", 0, NO_MONEY_IN_CHUNKS, NO_MONEY, IS_NO_MONEY));
+            new Scenario("business failure", 0, NO_MONEY, NO_MONEY, CutResponsesIT::isNoMoney),
+            new Scenario("business failure in chunks", 0, NO_MONEY_IN_CHUNKS, NO_MONEY, CutResponsesIT::isNoMoney));
 
     /** @param reset the connection is reset, and not just closed */
     private record Case(FeignHttpClient client, Scenario scenario, boolean reset) {
@@ -175,7 +187,7 @@ class CutResponsesIT {
     }
 
     private static void assertNeverTheWrongEndWithoutFeign(Scenario scenario) throws IOException {
-        String whole = scenario.end == IS_NO_MONEY ? "402 no money" : "201 " + RESULT;
+        String whole = scenario.last.equals(NO_MONEY) ? "402 no money" : "201 " + RESULT;
         int endOfHeaders = scenario.broken.indexOf("\r\n\r\n") + 4;
         AtomicInteger length = new AtomicInteger();
         AtomicInteger requests = new AtomicInteger();

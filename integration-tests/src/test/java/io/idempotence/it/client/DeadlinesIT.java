@@ -55,7 +55,7 @@ class DeadlinesIT {
     /** Where an exchange stands still. */
     enum Stage {
         CONNECT,
-        TLS(socket -> Drip.write(socket, "\u0016\u0003\u0003\u0040\u0000" + "x".repeat(100_000))),
+        TLS(socket -> Drip.write(socket, "\u0016\u0003\u0003@\u0000" + "x".repeat(100_000))),
         TLS_STALL(socket -> {}),
         REQUEST_BODY(DeadlinesIT::takeSlowly),
         REQUEST_BODY_STALL(socket -> {}),

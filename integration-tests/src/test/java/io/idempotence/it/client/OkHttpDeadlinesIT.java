@@ -61,7 +61,7 @@ class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
         TLS {
             @Override
             void treat(Socket socket) throws IOException {
-                Drip.write(socket, "\u0016\u0003\u0003\u0040\u0000" + "x".repeat(100_000));
+                Drip.write(socket, "\u0016\u0003\u0003@\u0000" + "x".repeat(100_000));
             }
         },
         REQUEST_BODY {

@@ -120,7 +120,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
                     try {
                         virtual.add(isVirtual.invoke(Thread.currentThread()));
                     } catch (ReflectiveOperationException e) {
-                        throw new AssertionError(e);
+                        throw new LinkageError(e.getMessage(), e);
                     }
                     return chain.proceed(chain.request());
                 }));

@@ -84,7 +84,10 @@ class ResendingFeignClientIT {
         Client client() {
             return switch (this) {
                 case WRAPPER -> new FailingOver(streaming());
-                case LAMBDA -> new FailingOver(streaming())::execute;
+                case LAMBDA -> {
+                    Client failingOver = new FailingOver(streaming());
+                    yield (request, options) -> failingOver.execute(request, options);
+                }
                 case MEASURED -> new MeteredClient(new FailingOver(streaming()), new SimpleMeterRegistry());
                 case OF_OKHTTP -> new FailingOver(new feign.okhttp.OkHttpClient());
             };

@@ -15,6 +15,7 @@ final class ShiftedProvider {
 
     private ShiftedProvider() {}
 
+    @SuppressWarnings("JavaUtilDate") // It is shifted as well.
     public static void main(String[] args) {
         ProviderProcess.serve(
                 storage(args[0]),

@@ -91,14 +91,14 @@ enum HandlerKind {
     NONBLOCKING(
             Column.NONBLOCKING,
             "`startAsync()`, `WriteListener` on its own response",
-            run -> writeNonBlocking(run, run.startAsync(false), run.response)),
+            run -> writeNonBlocking(run.startAsync(false), run.response)),
     NONBLOCKING_ARGS(
             Column.NONBLOCKING,
             "`startAsync(request, response)`, `WriteListener` on its own response",
-            run -> writeNonBlocking(run, run.startAsync(true), run.response)),
+            run -> writeNonBlocking(run.startAsync(true), run.response)),
     NONBLOCKING_CONTEXT(Column.NONBLOCKING, "`startAsync()`, `WriteListener` on `AsyncContext.getResponse()`", run -> {
         AsyncContext async = run.startAsync(false);
-        writeNonBlocking(run, async, (HttpServletResponse) async.getResponse());
+        writeNonBlocking(async, (HttpServletResponse) async.getResponse());
     }),
 
     // ---- errors
@@ -303,7 +303,7 @@ enum HandlerKind {
         }
     }
 
-    private static void writeNonBlocking(Run run, AsyncContext async, HttpServletResponse response) throws IOException {
+    private static void writeNonBlocking(AsyncContext async, HttpServletResponse response) throws IOException {
         head(response);
         ServletOutputStream out = response.getOutputStream();
         out.setWriteListener(new WriteListener() {

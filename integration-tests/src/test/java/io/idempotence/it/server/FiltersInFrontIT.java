@@ -465,7 +465,7 @@ class FiltersInFrontIT extends FilterTestBase {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
                 (request, response) -> later(request, () -> {
-                    respond((HttpServletResponse) response, 201, "paid later");
+                    respond(response, 201, "paid later");
                     request.getAsyncContext().complete();
                 }),
                 context -> {

@@ -136,8 +136,17 @@ class FormsIT extends FilterTestBase {
             inFront(context, sanitising);
             IdempotenceFilter.install(context, idempotence);
         });
-        String body = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n<script>Ren\u00e9\r\n--b\r\n"
-                + "Content-Disposition: form-data; name=\"secret\"\r\n\r\nx\r\n--b--\r\n";
+        String body = """
+                --b\r
+                Content-Disposition: form-data; name="a"\r
+                \r
+                <script>Ren\u00e9\r
+                --b\r
+                Content-Disposition: form-data; name="secret"\r
+                \r
+                x\r
+                --b--\r
+                """;
         String type = "multipart/form-data; boundary=b";
         String expected = text(post(without.uri("/p?q=1"), id, body, "Content-Type", type));
         assertThat(expected).contains("SCRIPT").doesNotContain("secret");

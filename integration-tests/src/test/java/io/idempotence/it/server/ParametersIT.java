@@ -15,6 +15,7 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.Part;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -77,7 +78,7 @@ class ParametersIT extends FilterTestBase {
         return switch (script) {
             case READER, UTF_8_THEN_READER ->
                 encoding + request.getReader().lines().toList();
-            case STREAM -> encoding + new String(request.getInputStream().readAllBytes(), "ISO-8859-1");
+            case STREAM -> encoding + new String(request.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
             case STREAM_THEN_READER -> {
                 request.getInputStream();
                 try {
@@ -122,7 +123,7 @@ class ParametersIT extends FilterTestBase {
                     .append('/')
                     .append(part.getSize())
                     .append('/')
-                    .append(new String(part.getInputStream().readAllBytes(), "ISO-8859-1"))
+                    .append(new String(part.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1))
                     .append('/')
                     .append(request.getPart(part.getName()).getSize())
                     .append(' ');

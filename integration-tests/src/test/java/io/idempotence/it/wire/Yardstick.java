@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * How late this machine is: a thread that has nothing to do but wake up adds up by how much it does so too late. What is measured beside
@@ -14,7 +15,7 @@ public final class Yardstick implements AutoCloseable {
 
     private final ScheduledExecutorService pulse = Executors.newSingleThreadScheduledExecutor();
     private long before = System.nanoTime();
-    private volatile long late;
+    private final AtomicLong late = new AtomicLong();
 
     public Yardstick() {
         pulse.scheduleWithFixedDelay(this::beat, PULSE_MILLIS, PULSE_MILLIS, TimeUnit.MILLISECONDS);
@@ -22,13 +23,13 @@ public final class Yardstick implements AutoCloseable {
 
     private void beat() {
         long now = System.nanoTime();
-        late += Math.max(0, now - before - TimeUnit.MILLISECONDS.toNanos(PULSE_MILLIS));
+        late.addAndGet(Math.max(0, now - before - TimeUnit.MILLISECONDS.toNanos(PULSE_MILLIS)));
         before = now;
     }
 
     /** The sum, since it began. */
     public Duration lateness() {
-        return Duration.ofNanos(late);
+        return Duration.ofNanos(late.get());
     }
 
     @Override

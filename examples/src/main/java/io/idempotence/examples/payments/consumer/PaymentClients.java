@@ -31,6 +31,7 @@ public final class PaymentClients {
      * @param url of the payment service
      * @return the client
      */
+    @SuppressWarnings("deprecation") // The oldest Feign has it only under this name.
     public static PaymentClient plainRetry(String url) {
         return feign().retryer(new Retryer.Default(FIRST_WAIT.toMillis(), LONGEST_WAIT.toMillis(), MAX_ATTEMPTS))
                 .target(PaymentClient.class, url);

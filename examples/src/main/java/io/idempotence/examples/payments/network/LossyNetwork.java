@@ -56,7 +56,7 @@ public final class LossyNetwork implements AutoCloseable {
         this.readTimeout = readTimeout;
         this.providerPorts = List.copyOf(providerPorts);
         this.forwarded = new AtomicIntegerArray(providerPorts.size());
-        this.entrance = new ServerSocket(0, 256, InetAddress.getByName("127.0.0.1"));
+        this.entrance = new ServerSocket(0, 256, InetAddress.getLoopbackAddress());
     }
 
     /**
@@ -185,7 +185,8 @@ public final class LossyNetwork implements AutoCloseable {
     private Socket connect(int provider) throws IOException {
         Socket connection = new Socket();
         connection.setSoTimeout(PATIENCE_MILLIS);
-        connection.connect(new InetSocketAddress("127.0.0.1", providerPorts.get(provider)), PATIENCE_MILLIS);
+        connection.connect(
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), providerPorts.get(provider)), PATIENCE_MILLIS);
         return connection;
     }
 

@@ -120,7 +120,7 @@ final class CallStateMachine {
                 Instant.now(),
                 0,
                 call.deadline(),
-                () -> ThreadLocalRandom.current().nextDouble());
+                ThreadLocalRandom.current().nextDouble());
         long wait = asked > 0 ? asked : nextPollMillis;
         if (Thread.currentThread().isInterrupted() || !call.deadline().outlasts(wait)) {
             return endAttempt(ended);

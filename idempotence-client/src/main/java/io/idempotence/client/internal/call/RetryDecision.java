@@ -12,7 +12,6 @@ import io.idempotence.client.internal.http.RetryAfter;
 import io.idempotence.client.internal.scope.ThreadBound;
 import java.time.Instant;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.function.DoubleSupplier;
 import java.util.function.Predicate;
 import org.slf4j.Logger;
 
@@ -28,9 +27,6 @@ final class RetryDecision {
 
     /** The smallest spread of callers that a server rejects at the same time. */
     private static final long LEAST_SPREAD_MILLIS = 250;
-
-    private static final DoubleSupplier RANDOM =
-            () -> ThreadLocalRandom.current().nextDouble();
 
     private final AttemptOutcome outcome;
     private final Observation seen;
@@ -71,7 +67,12 @@ final class RetryDecision {
         if (interval < 0) {
             return STOP;
         }
-        long asked = RetryAfter.jittered(seen, Instant.now(), LEAST_SPREAD_MILLIS, deadline, RANDOM);
+        long asked = RetryAfter.jittered(
+                seen,
+                Instant.now(),
+                LEAST_SPREAD_MILLIS,
+                deadline,
+                ThreadLocalRandom.current().nextDouble());
         long wait = Math.max(interval, asked);
         return deadline.outlasts(wait) && budget.trySpend() ? wait : STOP;
     }

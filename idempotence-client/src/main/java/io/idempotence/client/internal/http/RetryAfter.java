@@ -6,7 +6,6 @@ import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.time.format.DateTimeParseException;
 import java.util.OptionalLong;
-import java.util.function.DoubleSupplier;
 
 /** A parser of the wait that a server requests (RFC 9110, section 10.2.3, and the header in milliseconds). */
 public final class RetryAfter {
@@ -24,14 +23,13 @@ public final class RetryAfter {
      * @param random a number from 0 to 1
      * @return 0 if the response requests no wait
      */
-    public static long jittered(
-            Observation seen, Instant now, long leastSpread, Deadline deadline, DoubleSupplier random) {
+    public static long jittered(Observation seen, Instant now, long leastSpread, Deadline deadline, double random) {
         long asked = millis(seen, now).orElse(0);
         if (asked == 0 || !deadline.outlasts(asked)) {
             return asked;
         }
         long spread = Math.max(leastSpread, asked / 5);
-        return asked + Math.round(Math.max(0, Math.min(spread, deadline.longestWait() - asked)) * random.getAsDouble());
+        return asked + Math.round(Math.max(0, Math.min(spread, deadline.longestWait() - asked)) * random);
     }
 
     /** The milliseconds to wait, 0 or more; empty if the response contains no wait, or an unknown form of it. */

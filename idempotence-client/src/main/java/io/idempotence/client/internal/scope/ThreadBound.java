@@ -4,6 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A value that is bound to a thread while a task runs. Nested tasks see the innermost value. Other threads do not see it. */
 public final class ThreadBound<T> {
+    @SuppressWarnings("ThreadLocalUsage") // One for each kind of value; its owner decides how long it lives.
     private final ThreadLocal<@Nullable T> values = new ThreadLocal<>();
 
     /** A task that runs with a value bound to its thread. */

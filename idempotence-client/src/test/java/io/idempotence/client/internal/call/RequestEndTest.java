@@ -37,22 +37,21 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RequestEndTest {
     private static final Set<Integer> STATUSES =
             IdempotenceClientConfig.defaults().statuses();
-    private static final RuntimeException THROWN = new IllegalStateException("whatever was made of it");
 
     private static AttemptOutcome of(Observation seen, Throwable thrown) {
         return RequestEnd.of(seen, null, thrown, STATUSES, false).outcome();
     }
 
     private static AttemptOutcome inDoubt(Observation seen) {
-        return RequestEnd.of(seen, null, THROWN, STATUSES, true).outcome();
+        return RequestEnd.of(seen, null, thrown(), STATUSES, true).outcome();
     }
 
     private static boolean settles(AttemptOutcome outcome, Observation seen) {
-        return new RequestEnd(outcome, seen, null, THROWN).settles();
+        return new RequestEnd(outcome, seen, null, thrown()).settles();
     }
 
     private static boolean leavesDoubt(AttemptOutcome outcome, Observation seen) {
-        return new RequestEnd(outcome, seen, null, THROWN).leavesDoubt();
+        return new RequestEnd(outcome, seen, null, thrown()).leavesDoubt();
     }
 
     private static Observation failed(IOException e) {
@@ -60,6 +59,10 @@ class RequestEndTest {
         seen.started();
         seen.failed(e);
         return seen;
+    }
+
+    private static RuntimeException thrown() {
+        return new IllegalStateException("whatever was made of it");
     }
 
     private static Observation responded(int status, String... headers) {
@@ -103,7 +106,7 @@ class RequestEndTest {
     @ParameterizedTest
     @MethodSource("failures")
     void ofFailures(IOException failure, AttemptOutcome expected) {
-        assertThat(of(failed(failure), THROWN)).isEqualTo(expected);
+        assertThat(of(failed(failure), thrown())).isEqualTo(expected);
         assertThat(leavesDoubt(expected, failed(failure))).isEqualTo(expected == UNDETERMINED);
         assertThat(settles(expected, failed(failure))).isFalse();
     }
@@ -129,9 +132,10 @@ class RequestEndTest {
         "505, FINAL"
     })
     void ofStatuses(int status, AttemptOutcome expected) {
-        assertThat(of(responded(status), THROWN)).isEqualTo(expected);
+        assertThat(of(responded(status), thrown())).isEqualTo(expected);
         assertThat(of(responded(status), null)).isEqualTo(expected);
-        assertThat(of(responded(status, "idempotent-replayed", "true"), THROWN)).isEqualTo(FINAL);
+        assertThat(of(responded(status, "idempotent-replayed", "true"), thrown()))
+                .isEqualTo(FINAL);
         assertThat(leavesDoubt(expected, responded(status))).isEqualTo(status == 502 || status == 504);
     }
 
@@ -149,7 +153,7 @@ class RequestEndTest {
         "not-invented-yet, 503, FINAL"
     })
     void ofRefusals(String code, int status, AttemptOutcome expected) {
-        assertThat(of(responded(status, "IDEMPOTENCY-REFUSAL", code), THROWN)).isEqualTo(expected);
+        assertThat(of(responded(status, "IDEMPOTENCY-REFUSAL", code), thrown())).isEqualTo(expected);
     }
 
     @Test
@@ -162,20 +166,20 @@ class RequestEndTest {
     void of2xx() {
         assertThat(of(responded(200), null)).isEqualTo(SUCCEEDED);
         assertThat(of(responded(204), null)).isEqualTo(SUCCEEDED);
-        assertThat(of(responded(200), THROWN)).isEqualTo(FINAL);
+        assertThat(of(responded(200), thrown())).isEqualTo(FINAL);
         Observation broken = responded(200);
         broken.bodyFailed(new IOException("reset"));
-        assertThat(of(broken, THROWN)).isEqualTo(UNDETERMINED);
+        assertThat(of(broken, thrown())).isEqualTo(UNDETERMINED);
         assertThat(of(broken, null)).isEqualTo(SUCCEEDED);
         Observation brokenError = responded(400);
         brokenError.bodyFailed(new IOException("reset"));
-        assertThat(of(brokenError, THROWN)).isEqualTo(FINAL);
+        assertThat(of(brokenError, thrown())).isEqualTo(FINAL);
     }
 
     @Test
     void ofCallsThatDidNotReachTheWire() {
         assertThat(of(new Observation(), null)).isEqualTo(SUCCEEDED);
-        assertThat(of(new Observation(), THROWN)).isEqualTo(FINAL);
+        assertThat(of(new Observation(), thrown())).isEqualTo(FINAL);
         assertThat(settles(FINAL, new Observation())).isFalse();
     }
 
@@ -207,7 +211,7 @@ class RequestEndTest {
     void requestThatIsStillOutIsUndetermined() {
         Observation seen = new Observation();
         seen.started();
-        assertThat(of(seen, THROWN)).isEqualTo(UNDETERMINED);
+        assertThat(of(seen, thrown())).isEqualTo(UNDETERMINED);
     }
 
     @Test
@@ -215,12 +219,12 @@ class RequestEndTest {
         Observation seen = failed(new SocketTimeoutException());
         seen.started();
         seen.failed(new ConnectException());
-        assertThat(of(seen, THROWN)).isEqualTo(UNDETERMINED);
+        assertThat(of(seen, thrown())).isEqualTo(UNDETERMINED);
 
         Observation harmless = failed(new ConnectException());
         harmless.started();
         harmless.failed(new ConnectException());
-        assertThat(of(harmless, THROWN)).isEqualTo(NOT_SENT);
+        assertThat(of(harmless, thrown())).isEqualTo(NOT_SENT);
     }
 
     @Test
@@ -260,12 +264,12 @@ class RequestEndTest {
     /** A 409 of the server half, whose marker was lost on the way, reads like one of the operation. */
     @Test
     void conflictSettlesNoDoubtUnlessItWasStored() {
-        assertThat(of(responded(409), THROWN)).isEqualTo(FINAL);
+        assertThat(of(responded(409), thrown())).isEqualTo(FINAL);
         assertThat(inDoubt(responded(409))).isEqualTo(UNDETERMINED);
         assertThat(inDoubt(responded(409, "Idempotent-Replayed", "true"))).isEqualTo(FINAL);
         Observation sentBefore = responded(409);
         sentBefore.mayHaveBeenSentBefore();
-        assertThat(of(sentBefore, THROWN)).isEqualTo(UNDETERMINED);
+        assertThat(of(sentBefore, thrown())).isEqualTo(UNDETERMINED);
     }
 
     /** The poll would be a request that must not be sent; what became of the execution stays open. */

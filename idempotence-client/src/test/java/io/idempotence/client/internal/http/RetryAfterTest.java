@@ -64,7 +64,7 @@ class RetryAfterTest {
         seen.responded(503, Map.of("Retry-After-Ms", List.of(asked)));
         Random random = new Random(41);
         return LongStream.generate(
-                        () -> RetryAfter.jittered(seen, NOW, leastSpread, Deadline.in(deadline), random::nextDouble))
+                        () -> RetryAfter.jittered(seen, NOW, leastSpread, Deadline.in(deadline), random.nextDouble()))
                 .limit(10_000);
     }
 
