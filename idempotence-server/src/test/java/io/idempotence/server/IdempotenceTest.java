@@ -11,12 +11,9 @@ import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -242,43 +239,6 @@ class IdempotenceTest {
         assertThat(runs).hasValue(1);
     }
 
-    // ---- abandoned
-
-    @Test
-    void anAbandonedExecutionIsRefusedByDefault() {
-        abandon(OnAbandoned.REFUSE);
-        assertThat(refusalOf(() -> idempotence().execute(id, this::work))).isEqualTo(Refusal.OUTCOME_UNKNOWN);
-        assertThat(runs).hasValue(0);
-    }
-
-    @Test
-    void anAbandonedExecutionRunsAgainWhereThePolicySaysSo() throws Exception {
-        abandon(OnAbandoned.RE_EXECUTE);
-        Idempotence again = idempotence(shortLease(OnAbandoned.RE_EXECUTE));
-        String result =
-                again.execute(id, ResultCodec.text(), (Idempotence.Work<String>) e -> e.fence() + " " + e.takenOver());
-        assertThat(result).isEqualTo("2 true");
-        assertThat(events).contains(IdempotenceEvent.TAKE_OVER);
-    }
-
-    private static IdempotencePolicy shortLease(OnAbandoned onAbandoned) {
-        return IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(10))
-                .onAbandoned(onAbandoned)
-                .build();
-    }
-
-    /** Claims for an execution whose process does not renew its lease, as if it were stopped. */
-    private void abandon(OnAbandoned onAbandoned) {
-        IdempotencePolicy policy = shortLease(onAbandoned);
-        try (IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
-            StorageKey key = StorageKey.of("orders", "", "execute", id);
-            storage.claim(new ClaimRequest(
-                    key, Fingerprint.NONE, new Owner(1, 2), policy.lease(), policy.retention(), false));
-            await().until(() -> storage.find(key).orElseThrow().state() == RecordState.ABANDONED);
-        }
-    }
-
     @Test
     void eachKindOfThreadHasItsName() throws Exception {
         Idempotence idempotence = idempotence();
@@ -386,44 +346,6 @@ class IdempotenceTest {
         // In progress for a moment: the claims that may have been stored in vain are given back.
         await().ignoreException(ExecutionRefusedException.class)
                 .until(() -> idempotence.execute(id, this::work).equals("run 1"));
-    }
-
-    /** T22 */
-    @Test
-    void aResultTheStorageMissedIsStillGivenAndRecordedLater() throws Exception {
-        Idempotence idempotence = idempotence();
-        String result = idempotence.execute(id, () -> {
-            redis.kill();
-            return work();
-        });
-        assertThat(result).isEqualTo("run 1");
-        redis.restart();
-        await().until(() -> {
-            try {
-                return idempotence.execute(id, this::work).equals("run 1");
-            } catch (ExecutionRefusedException e) {
-                assertThat(e.refusal()).isEqualTo(Refusal.IN_PROGRESS);
-                return false;
-            }
-        });
-        assertThat(runs).hasValue(1);
-    }
-
-    /** T21: a claim whose reply never came must not leave its ID behind as "outcome unknown". */
-    @Test
-    void aClaimWithoutAReplyIsUndone() throws Exception {
-        Idempotence idempotence = idempotence();
-        redis.pause();
-        assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        redis.resume();
-        await().atMost(Duration.ofSeconds(30)).until(() -> {
-            try {
-                return idempotence.execute(id, this::work).equals("run 1");
-            } catch (ExecutionRefusedException e) {
-                return false;
-            }
-        });
-        assertThat(runs).hasValue(1);
     }
 
     private void damage(BiConsumer<Jedis, String> records) {

@@ -29,6 +29,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import redis.clients.jedis.Jedis;
 
 /** Duplicates that wait for the first attempt to end, in its process and in another one, on a real Redis. */
@@ -164,30 +166,18 @@ class WaitingTest {
         }
     }
 
-    @Test
-    void whoWaitsForAnUncertainAttemptIsTold() {
+    @ParameterizedTest
+    @CsvSource({"UNKNOWN, OUTCOME_UNKNOWN", "KEEP, RESULT_UNAVAILABLE"})
+    void whoWaitsForAnAttemptWithoutAResultIsTold(Verdict verdict, Refusal refusal) {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> here = Duplicates.claim(idempotence, call, POLICY, LONG);
         CompletableFuture<Decision> there = Duplicates.claim(idempotence(), call, POLICY, LONG);
 
-        execution.finish(Verdict.UNKNOWN, StoredResult.unavailable());
+        execution.finish(verdict, StoredResult.unavailable());
 
-        assertRefused(here, Refusal.OUTCOME_UNKNOWN);
-        assertRefused(there, Refusal.OUTCOME_UNKNOWN);
-    }
-
-    @Test
-    void whoWaitsForAResponseThatWasNotKeptIsTold() {
-        Idempotence idempotence = idempotence();
-        ClaimedExecution execution = run(idempotence);
-        CompletableFuture<Decision> here = Duplicates.claim(idempotence, call, POLICY, LONG);
-        CompletableFuture<Decision> there = Duplicates.claim(idempotence(), call, POLICY, LONG);
-
-        execution.finish(Verdict.KEEP, StoredResult.unavailable());
-
-        assertRefused(here, Refusal.RESULT_UNAVAILABLE);
-        assertRefused(there, Refusal.RESULT_UNAVAILABLE);
+        assertRefused(here, refusal);
+        assertRefused(there, refusal);
     }
 
     /** A waiter that gives up removes nothing. */

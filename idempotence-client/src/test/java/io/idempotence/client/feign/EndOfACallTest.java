@@ -30,8 +30,6 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
@@ -77,26 +75,10 @@ class EndOfACallTest extends FeignTestBase {
         };
     }
 
-    /** A body whose source has no more for now. */
-    private static final class Stalling extends InputStream {
-        private final CountDownLatch more = new CountDownLatch(1);
-
-        @Override
-        public int read() throws IOException {
-            try {
-                more.await();
-                return -1;
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new InterruptedIOException();
-            }
-        }
-    }
-
     /** As a decoder does with what it has no use for. */
     @Test
     void bodyThatStallsWhileItIsSkippedEndsWithTheDeadline() {
-        Stalling body = new Stalling();
+        StallingBody body = new StallingBody();
         Client stalls = (request, options) -> {
             try (Response response = sockets.execute(request, options)) {
                 return response.toBuilder().body(body, 10).build();
@@ -112,7 +94,7 @@ class EndOfACallTest extends FeignTestBase {
                     Duration.ofSeconds(20),
                     () -> assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class));
         } finally {
-            body.more.countDown();
+            body.end();
         }
     }
 
@@ -121,20 +103,6 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(events.get(0).result()).isEqualTo(result);
         assertThat(events.get(0).attempts()).isEqualTo(attempts);
         assertThat(events.get(0).requests()).isEqualTo(requests);
-    }
-
-    @Test
-    void readTimeoutsOnlyEndInTheUnknownThatCarriesTheId() {
-        Client client = losing(new SocketTimeoutException("1"), new SocketTimeoutException("2"), new IOException("3"));
-        Orders orders = orders(fast().build(), b -> b.client(client));
-        FeignOutcomeUnknownException unknown =
-                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
-        assertThat(unknown).isInstanceOf(FeignException.class).isInstanceOf(OutcomeUnknown.class);
-        assertThat("\"" + unknown.id() + "\"").isEqualTo(server.ids().get(0));
-        assertThat(unknown.attempts()).isEqualTo(3);
-        assertThat(unknown.lastCause()).isInstanceOf(RetryableException.class).hasRootCauseMessage("3");
-        assertThat(unknown.getMessage()).doesNotContain(unknown.id().value());
-        assertEnd(UNKNOWN, 3, 3);
     }
 
     @Test
@@ -228,23 +196,6 @@ class EndOfACallTest extends FeignTestBase {
             assertThat(orders.create("x")).isEqualTo("ok");
         });
         assertThat(server.ids()).containsExactly("\"job-1\"", "\"job-1\"");
-    }
-
-    @Test
-    void decoderThatFailsIsFinalEvenWithAnIoException() {
-        Orders runtime = orders(
-                fast().build(),
-                b -> b.decoder((response, type) -> {
-                    throw new IllegalStateException("bad json");
-                }));
-        assertThatThrownBy(() -> runtime.create("x")).isInstanceOf(DecodeException.class);
-        Orders io = orders(
-                fast().build(),
-                b -> b.decoder((response, type) -> {
-                    throw new IOException("bad json");
-                }));
-        assertThatThrownBy(() -> io.create("x")).isInstanceOf(FeignException.class);
-        assertThat(server.requests()).hasSize(2);
     }
 
     private FeignException endOf(Orders orders) {
@@ -547,15 +498,6 @@ class EndOfACallTest extends FeignTestBase {
                 .isInstanceOf(FeignOutcomeUnknownException.class)
                 .hasRootCauseMessage("no token");
         assertThat(server.requests()).hasSize(1);
-    }
-
-    @Test
-    void listenerThatThrowsDoesNotBreakTheCall() {
-        var config = fast().listener(event -> {
-                    throw new IllegalStateException("listener");
-                })
-                .build();
-        assertThat(orders(config).create("x")).isEqualTo("ok");
     }
 
     @Test

@@ -46,13 +46,6 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
     // ---- events
 
     @Test
-    void oneEventForEachAttemptAndOneForTheCall() throws IOException {
-        requestsGet(status(503).withHeader("Retry-After-Ms", "3"), inProgress(), inProgress(), stored());
-        ok(installed(), order());
-        assertTold();
-    }
-
-    @Test
     void enqueuedCallIsToldAsAnyOther() throws Exception {
         requestsGet(status(503).withHeader("Retry-After-Ms", "3"), inProgress(), inProgress(), stored());
         try (Response response = enqueue(installed().newCall(order().build())).get(10, TimeUnit.SECONDS)) {
@@ -120,40 +113,6 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
     }
 
     // ---- metrics
-
-    @Test
-    void metricsCountAttemptsResultsPollsAndTheBudget() throws IOException {
-        MeterRegistry registry = new SimpleMeterRegistry();
-        OkHttpClient client = installed(fast().listener(IdempotenceClientMetrics.of(registry)));
-        requestsGet(status(503), inProgress(), stored());
-        ok(client, order());
-        ok(client, order());
-        assertThat(registry.get(IdempotenceClientMetrics.CALLS)
-                        .tags("client", "orders", "method", "POST", "result", "replayed")
-                        .timer()
-                        .count())
-                .isEqualTo(1);
-        assertThat(registry.get(IdempotenceClientMetrics.CALLS)
-                        .tags("client", "orders", "method", "POST", "result", "succeeded")
-                        .timer()
-                        .count())
-                .isEqualTo(1);
-        assertThat(registry.get(IdempotenceClientMetrics.ATTEMPTS)
-                        .tags("client", "orders", "outcome", "retryable")
-                        .counter()
-                        .count())
-                .isEqualTo(1);
-        assertThat(registry.get(IdempotenceClientMetrics.POLLS)
-                        .tags("client", "orders")
-                        .counter()
-                        .count())
-                .isEqualTo(1);
-        assertThat(registry.get(IdempotenceClientMetrics.BUDGET)
-                        .tags("client", "orders")
-                        .gauge()
-                        .value())
-                .isEqualTo(497);
-    }
 
     /** Paths have numbers in them. */
     @Test

@@ -49,7 +49,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Handlers that respond from another thread, later. */
 class AsyncHandlersIT extends FilterTestBase {
     @Test
-    @DisplayName("async responses from another thread reach both callers")
     void asyncResponsesFromAnotherThreadReachBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
@@ -66,7 +65,6 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("async completed before the servlet returns reaches both callers")
     void asyncCompletedBeforeTheServletReturnsReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync(request, response);
@@ -80,7 +78,6 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("async dispatches reach both callers")
     void asyncDispatchesReachBothCallers() {
         ServletServer server = serve(AsyncHandlersIT::dispatchTwice);
         HttpResponse<byte[]> first = call(server);
@@ -101,7 +98,6 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("a filter mapped to requests only still responds in async dispatches")
     void aFilterMappedToRequestsOnlyStillRespondsInAsyncDispatches() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(AsyncHandlersIT::dispatchTwice, context -> {
@@ -215,7 +211,6 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("async sendError reaches both callers")
     void asyncSendErrorReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
@@ -235,7 +230,6 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("non blocking handlers reach both callers")
     void nonBlockingHandlersReachBothCallers() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
@@ -291,7 +285,6 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("what is written after complete in the same dispatch reaches both callers")
     void whatIsWrittenAfterCompleteInTheSameDispatchReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             request.startAsync().complete();
@@ -303,7 +296,6 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("async processing that a filter in front has started reaches both callers")
     void asyncProcessingThatAFilterInFrontHasStartedReachesBothCallers() {
         CountDownLatch dispatched = new CountDownLatch(1);
         Idempotence idempotence = idempotence();

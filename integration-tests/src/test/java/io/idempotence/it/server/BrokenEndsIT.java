@@ -95,44 +95,38 @@ class BrokenEndsIT extends FilterTestBase {
         });
     }
 
+    private void assertUnknownBehindARecycledResponse(Handler handler) {
+        ServletServer server = serveBehind(handler, BrokenEndsIT::recyclable);
+        assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
+        assertEndedAsUnknown(server);
+    }
+
     @Test
     void failureWhoseResponseIsGoneDoesNotStayClaimed() {
         policy = IdempotencePolicy.builder()
                 .exception(IllegalArgumentException.class, Verdict.KEEP)
                 .build();
-        ServletServer server = serveBehind(
-                (request, response) -> {
-                    recycle(request);
-                    throw new IllegalArgumentException("as the test asks");
-                },
-                BrokenEndsIT::recyclable);
-        assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
-        assertEndedAsUnknown(server);
+        assertUnknownBehindARecycledResponse((request, response) -> {
+            recycle(request);
+            throw new IllegalArgumentException("as the test asks");
+        });
     }
 
     @Test
     void failureAfterAClosedResponseThatIsGoneDoesNotStayClaimed() {
-        ServletServer server = serveBehind(
-                (request, response) -> {
-                    response.getOutputStream().close();
-                    recycle(request);
-                    throw new IllegalArgumentException("as the test asks");
-                },
-                BrokenEndsIT::recyclable);
-        assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
-        assertEndedAsUnknown(server);
+        assertUnknownBehindARecycledResponse((request, response) -> {
+            response.getOutputStream().close();
+            recycle(request);
+            throw new IllegalArgumentException("as the test asks");
+        });
     }
 
     @Test
     void handlerThatReturnedWhenItsResponseWasGoneIsNotTakenForOneThatSucceeded() {
-        ServletServer server = serveBehind(
-                (request, response) -> {
-                    response.setStatus(503);
-                    recycle(request);
-                },
-                BrokenEndsIT::recyclable);
-        assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
-        assertEndedAsUnknown(server);
+        assertUnknownBehindARecycledResponse((request, response) -> {
+            response.setStatus(503);
+            recycle(request);
+        });
     }
 
     @Test

@@ -36,7 +36,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @DisplayName("Clients that leave")
 class ClientsThatLeaveIT extends FilterTestBase {
     @Test
-    @DisplayName("a client that leaves does not make the handler fail")
     void aClientThatLeavesDoesNotMakeTheHandlerFail() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
@@ -173,7 +172,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
 
     /** Over HTTP/2 a container sees at once that a client has left, and ends the response of a handler that still runs. */
     @Test
-    @DisplayName("12, T13: an async handler whose HTTP/2 client leaves is not run again while it works")
+    @DisplayName("T12, T13: an async handler whose HTTP/2 client leaves is not run again while it works")
     void anAsyncHandlerWhoseHttp2ClientLeavesIsNotRunAgain() throws Exception {
         AtomicReference<Thread> dispatching = new AtomicReference<>();
         CountDownLatch ended = new CountDownLatch(1);

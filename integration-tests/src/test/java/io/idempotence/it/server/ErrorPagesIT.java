@@ -30,7 +30,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @DisplayName("Error pages")
 class ErrorPagesIT extends FilterTestBase {
     @Test
-    @DisplayName("sendError is replayed with the container's page")
     void sendErrorIsReplayedWithTheContainersPage() {
         ServletServer server = serve((request, response) -> response.sendError(404, "no such account"));
         HttpResponse<byte[]> first = call(server);
@@ -53,7 +52,6 @@ class ErrorPagesIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("the application's error page is replayed byte for byte")
     void theApplicationsErrorPageIsReplayedByteForByte() {
         errorPage = "/error";
         AtomicInteger pages = new AtomicInteger();
@@ -190,7 +188,6 @@ class ErrorPagesIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("an error page that redirects or sends an error itself reaches both callers")
     void anErrorPageThatRedirectsOrSendsAnErrorItselfReachesBothCallers(boolean redirects) {
         errorPage = "/error";
         Handler handler = (request, response) -> {

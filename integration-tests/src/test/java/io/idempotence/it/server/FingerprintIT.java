@@ -63,7 +63,6 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("another multipart boundary or a gzipped body is the same request")
     void anotherMultipartBoundaryOrAGzippedBodyIsTheSameRequest() throws IOException {
         ServletServer server = serve((request, response) -> respond(response, 200, text(request)));
         sendMultipart(server, "AaB03x", "file content");
@@ -112,7 +111,6 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("two IDs with equal bodies are two requests")
     void twoIdsWithEqualBodiesAreTwoRequests() {
         ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         call(server);
@@ -164,7 +162,6 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("a chunked form that a filter in front has parsed is still compared")
     void aChunkedFormThatAFilterInFrontHasParsedIsStillCompared() {
         ServletServer server =
                 serveBehindAParserOfForms((request, response) -> respond(response, 200, request.getParameter("a")));
@@ -181,7 +178,6 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("the text of a boundary inside the content is content")
     void theTextOfABoundaryInsideTheContentIsContent() {
         ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         for (String content : List.of("pay --%s100", "pay\r\n--%s100", "pay\n--%s\r\n100")) {

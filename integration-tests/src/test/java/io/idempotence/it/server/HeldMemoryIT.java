@@ -149,17 +149,20 @@ class HeldMemoryIT extends FilterTestBase {
         });
     }
 
+    private ServletServer serveWithAResultToLoad(HeldClaims claims, Handler handler) {
+        ServletServer server = serve(idempotence(claims.storage), handler, filter -> filter.maxMemory(1 << 20));
+        assertThat(replayed(call(server))).isFalse();
+        assertThat(replayed(call(server))).isTrue();
+        claims.holds.set(true);
+        return server;
+    }
+
     @Test
     void duplicatesAtOnceLoadNoMoreThanHalfOfTheMemory() {
         int callers = 10;
         HeldClaims claims = new HeldClaims();
-        ServletServer server = serve(
-                idempotence(claims.storage),
-                (request, response) -> respond(response, 200, "x".repeat(150 << 10)),
-                filter -> filter.maxMemory(1 << 20));
-        assertThat(replayed(call(server))).isFalse();
-        assertThat(replayed(call(server))).isTrue();
-        claims.holds.set(true);
+        ServletServer server =
+                serveWithAResultToLoad(claims, (request, response) -> respond(response, 200, "x".repeat(150 << 10)));
         AtomicInteger refused = new AtomicInteger();
         List<CompletableFuture<Void>> duplicates = IntStream.range(0, callers)
                 .mapToObj(caller -> CompletableFuture.supplyAsync(() -> call(server), executor)
@@ -181,14 +184,10 @@ class HeldMemoryIT extends FilterTestBase {
     void largeReplayLetFirstAttemptsBeRefused() {
         int callers = 30;
         HeldClaims claims = new HeldClaims();
-        ServletServer server = serve(
-                idempotence(claims.storage),
-                (request, response) ->
-                        respond(response, 200, request.getRequestURI().equals("/large") ? "x".repeat(150 << 10) : "ok"),
-                filter -> filter.maxMemory(1 << 20));
-        assertThat(replayed(post(server.uri("/large"), id, "{}"))).isFalse();
-        assertThat(replayed(post(server.uri("/large"), id, "{}"))).isTrue();
-        claims.holds.set(true);
+        ServletServer server = serveWithAResultToLoad(
+                claims,
+                (request, response) -> respond(
+                        response, 200, request.getRequestURI().equals("/small") ? "ok" : "x".repeat(150 << 10)));
         List<CompletableFuture<HttpResponse<byte[]>>> first = IntStream.range(0, callers)
                 .mapToObj(caller ->
                         CompletableFuture.supplyAsync(() -> post(server.uri("/small"), id + caller, "{}"), executor))

@@ -340,7 +340,6 @@ class OperationsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("a request is the same whether a filter in front dispatches it or not")
     void aRequestIsTheSameWhetherAFilterInFrontDispatchesItOrNot() {
         ServletServer server = serveDispatchedElsewhere(filter -> filter.policy(STORES_ALL));
         for (String path : List.of("/payments/a%20b;c=d?to=7&at=8", "/payments", "/payments/1?")) {

@@ -24,7 +24,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RequestsIT extends FilterTestBase {
     @ParameterizedTest
     @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})
-    @DisplayName("safe methods ignore the header")
     void safeMethodsIgnoreTheHeader(String method) {
         ServletServer server = serve((request, response) -> respond(response, 200, "run " + runs.get()));
         send(request(method, server.uri("/x"), id, ""));
@@ -152,7 +151,6 @@ class RequestsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("a form that a filter in front has parsed is still compared and served")
     void aFormThatAFilterInFrontHasParsedIsStillComparedAndServed() {
         ServletServer server =
                 serveBehindAParserOfForms((request, response) -> respond(response, 200, request.getParameter("a")));

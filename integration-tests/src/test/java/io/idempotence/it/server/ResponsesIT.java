@@ -336,7 +336,6 @@ class ResponsesIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("the handler's own 503 reaches the client")
     void theHandlersOwn503ReachesTheClient() {
         ServletServer server = serve((request, response) -> {
             response.setHeader("Retry-After", "7");

@@ -32,7 +32,6 @@ import org.junit.jupiter.api.Test;
 /** Whose ID it is, and many requests at once. */
 class ScopeAndConcurrencyIT extends FilterTestBase {
     @Test
-    @DisplayName("another principal's record is never seen")
     void anotherPrincipalsRecordIsNeverSeen() {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
@@ -69,7 +68,6 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("a nested call keeps its result apart from its parent's")
     void aNestedCallKeepsItsResultApartFromItsParents() {
         AtomicInteger port = new AtomicInteger();
         ServletServer server = serve((request, response) -> {

@@ -82,7 +82,6 @@ class StorageFailuresIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("A listener that throws does not change the response")
     void aListenerThatThrowsDoesNotChangeTheResponse() {
         try (Idempotence idempotence = Idempotence.builder(redisStorage())
                 .namespace("t-" + UUID.randomUUID())
