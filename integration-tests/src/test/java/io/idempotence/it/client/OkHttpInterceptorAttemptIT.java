@@ -188,8 +188,6 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
                 .containsExactly("wait=3", "wait=1", "", "");
     }
 
-    // ---- limits
-
     // ---- bodies
 
     /** A body with something in it that differs each time it is written. */
@@ -227,17 +225,9 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     @Test
     void bodyThatCannotBeWrittenIsTheCallersOwnException() {
         OkHttpClient client = installed();
-        RequestBody broken = new RequestBody() {
-            @Override
-            public MediaType contentType() {
-                return TEXT;
-            }
-
-            @Override
-            public void writeTo(BufferedSink sink) throws IOException {
-                throw new IOException("the file is gone");
-            }
-        };
+        RequestBody broken = body(sink -> {
+            throw new IOException("the file is gone");
+        });
         assertThatThrownBy(() -> send(client, order().post(broken)))
                 .isExactlyInstanceOf(IOException.class)
                 .hasMessage("the file is gone");

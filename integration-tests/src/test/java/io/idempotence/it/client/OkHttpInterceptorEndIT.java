@@ -29,13 +29,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import okhttp3.Call;
 import okhttp3.Dispatcher;
-import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
-import okhttp3.RequestBody;
 import okhttp3.Response;
 import okio.Buffer;
-import okio.BufferedSink;
 import org.junit.jupiter.api.Test;
 
 /** Callers that enqueue, give up, or have a time of their own. */
@@ -110,17 +107,9 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     void resumedCallWhoseBodyCannotBeWrittenIsAsUnknownAsBefore() {
         IdempotenceId id = IdempotenceId.of("job-1");
         OkHttpClient client = installed();
-        Request.Builder unreadable = order().post(new RequestBody() {
-            @Override
-            public MediaType contentType() {
-                return TEXT;
-            }
-
-            @Override
-            public void writeTo(BufferedSink sink) throws IOException {
-                throw new IOException("gone");
-            }
-        });
+        Request.Builder unreadable = order().post(body(sink -> {
+            throw new IOException("gone");
+        }));
         assertThatThrownBy(() -> IdempotenceScope.resume(id, Instant.now(), () -> send(client, unreadable)))
                 .isInstanceOf(OkHttpOutcomeUnknownException.class)
                 .hasRootCauseMessage("gone");

@@ -25,6 +25,7 @@ import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
+import okio.BufferedSink;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.slf4j.LoggerFactory;
@@ -95,6 +96,35 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
 
     static Request.Builder to(String url) {
         return new Request.Builder().url(url).post(RequestBody.create("x", TEXT));
+    }
+
+    /** Writes a request body. */
+    interface Writing {
+        void to(BufferedSink sink) throws IOException;
+    }
+
+    static RequestBody body(Writing writing) {
+        return body(-1, writing);
+    }
+
+    /** @param length negative if it is not known */
+    static RequestBody body(long length, Writing writing) {
+        return new RequestBody() {
+            @Override
+            public MediaType contentType() {
+                return TEXT;
+            }
+
+            @Override
+            public long contentLength() {
+                return length;
+            }
+
+            @Override
+            public void writeTo(BufferedSink sink) throws IOException {
+                writing.to(sink);
+            }
+        };
     }
 
     static Response send(OkHttpClient client, Request.Builder request) throws IOException {

@@ -53,17 +53,7 @@ class OkHttpProceedTwiceIT extends OkHttpInterceptorTestBase {
 
     private static RequestBody stream(String text) {
         InputStream in = new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8));
-        return new RequestBody() {
-            @Override
-            public MediaType contentType() {
-                return TEXT;
-            }
-
-            @Override
-            public void writeTo(BufferedSink sink) throws IOException {
-                sink.writeAll(Okio.source(in));
-            }
-        };
+        return body(sink -> sink.writeAll(Okio.source(in)));
     }
 
     @ParameterizedTest

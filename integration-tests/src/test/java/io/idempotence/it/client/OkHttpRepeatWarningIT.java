@@ -7,16 +7,11 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
-import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
-import okio.BufferedSink;
-import okio.Okio;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -29,17 +24,7 @@ class OkHttpRepeatWarningIT extends OkHttpInterceptorTestBase {
     }
 
     private static RequestBody stream(String body) {
-        return new RequestBody() {
-            @Override
-            public MediaType contentType() {
-                return TEXT;
-            }
-
-            @Override
-            public void writeTo(BufferedSink sink) throws IOException {
-                sink.writeAll(Okio.source(new ByteArrayInputStream(body.getBytes(StandardCharsets.UTF_8))));
-            }
-        };
+        return body(sink -> sink.writeUtf8(body));
     }
 
     private static void endsUnknown(OkHttpClient client, Request.Builder request) {

@@ -38,7 +38,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import okhttp3.Call;
-import okhttp3.MediaType;
 import okhttp3.MultipartBody;
 import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
@@ -57,30 +56,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
     private static final int LIMIT = 1024 * 1024;
-
-    private interface Writing {
-        void to(BufferedSink sink) throws IOException;
-    }
-
-    /** @param length negative if it is not known */
-    private static RequestBody body(long length, Writing writing) {
-        return new RequestBody() {
-            @Override
-            public MediaType contentType() {
-                return TEXT;
-            }
-
-            @Override
-            public long contentLength() {
-                return length;
-            }
-
-            @Override
-            public void writeTo(BufferedSink sink) throws IOException {
-                writing.to(sink);
-            }
-        };
-    }
 
     private static byte[] bytes(int size) {
         byte[] bytes = new byte[size];

@@ -35,6 +35,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Clients that do not wait for their response. */
 @DisplayName("Clients that leave")
 class ClientsThatLeaveIT extends FilterTestBase {
+    /** Sends a request whose body has 12 bytes, as much of them as given. */
+    private void send(Socket socket, ServletServer server, String body) throws IOException {
+        String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: " + id
+                + "\r\nContent-Length: 12\r\n\r\n" + body;
+        socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
+        socket.getOutputStream().flush();
+    }
+
     @Test
     void aClientThatLeavesDoesNotMakeTheHandlerFail() throws Exception {
         CountDownLatch started = new CountDownLatch(1);
@@ -45,10 +53,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
             respond(response, 201, "paid");
         });
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
-            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
-                    + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
-            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
-            socket.getOutputStream().flush();
+            send(socket, server, "{\"amount\":5}");
             awaitLatch(started);
             socket.setSoLinger(true, 0);
         }
@@ -70,10 +75,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
         ServletServer server = serve((request, response) -> respond(response, 201, text(request)));
         for (boolean reset : new boolean[] {true, false}) {
             try (Socket socket = new Socket("127.0.0.1", server.port())) {
-                String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
-                        + id + "\r\nContent-Length: 12\r\n\r\n{\"amo";
-                socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
-                socket.getOutputStream().flush();
+                send(socket, server, "{\"amo");
                 if (reset) {
                     socket.setSoLinger(true, 0);
                 } else {
@@ -101,10 +103,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
         try (Socket socket = new Socket()) {
             socket.setReceiveBufferSize(4096);
             socket.connect(new InetSocketAddress("127.0.0.1", server.port()));
-            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
-                    + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
-            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
-            socket.getOutputStream().flush();
+            send(socket, server, "{\"amount\":5}");
             assertThat(socket.getInputStream().readNBytes(1000)).hasSize(1000);
             socket.setSoLinger(true, 0);
         }
@@ -149,10 +148,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
                 },
                 filter -> filter.maxResponseBody(10_000));
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
-            String request = "POST /payments HTTP/1.1\r\nHost: 127.0.0.1:" + server.port() + "\r\nIdempotency-Key: "
-                    + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
-            socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
-            socket.getOutputStream().flush();
+            send(socket, server, "{\"amount\":5}");
             awaitLatch(started);
             socket.setSoLinger(true, 0);
         }
