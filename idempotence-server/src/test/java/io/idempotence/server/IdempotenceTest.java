@@ -215,31 +215,6 @@ class IdempotenceTest {
     }
 
     @Test
-    void aHundredConcurrentCallsExecuteOnce() throws Exception {
-        ExecutorService executor = Executors.newFixedThreadPool(32);
-        Idempotence one = idempotence();
-        Idempotence two = idempotence();
-        try {
-            List<Callable<String>> calls = new ArrayList<>();
-            for (int i = 0; i < 100; i++) {
-                Idempotence idempotence = i % 2 == 0 ? one : two;
-                calls.add(() -> idempotence.execute(id, this::work));
-            }
-            for (Future<String> call : executor.invokeAll(calls)) {
-                try {
-                    assertThat(call.get()).isEqualTo("run 1");
-                } catch (java.util.concurrent.ExecutionException e) {
-                    assertThat(((ExecutionRefusedException) e.getCause()).refusal())
-                            .isEqualTo(Refusal.IN_PROGRESS);
-                }
-            }
-        } finally {
-            executor.shutdownNow();
-        }
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
     void eachKindOfThreadHasItsName() throws Exception {
         Idempotence idempotence = idempotence();
         IdempotentCall call = IdempotentCall.of(id);

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
-/** Storages and listeners that fail in ways of their own. Those that Redis fails in are in {@code io.idempotence.it.fault}. */
+/** Storages and listeners that fail in ways of their own. Those in which Redis fails are in {@code PairStorageFailureIT}. */
 @DisplayName("Storage failures")
 class StorageFailuresIT extends FilterTestBase {
     @Test
@@ -33,6 +33,8 @@ class StorageFailuresIT extends FilterTestBase {
         HttpResponse<byte[]> response = call(server);
         assertThat(response.statusCode()).isEqualTo(503);
         assertThat(refusal(response)).isEqualTo("storage-unavailable");
+        assertThat(response.headers().firstValue("Retry-After")).contains("1");
+        assertThat(text(response)).contains("\"retryable\":true", "\"safeNewId\":false");
         assertThat(runs).hasValue(0);
         assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
     }
