@@ -100,7 +100,8 @@ class ServerBadInputTest {
         failsToStart(WithServer.class, "--idempotence.server.storage=jdbc");
 
         assertThat(output)
-                .contains("idempotence.server.storage has the value 'jdbc', but the application has no bean of a DataSource")
+                .contains(
+                        "idempotence.server.storage has the value 'jdbc', but the application has no bean of a DataSource")
                 .contains("Add spring-boot-starter-jdbc and set spring.datasource.url");
     }
 
