@@ -150,7 +150,7 @@ class WaitingIT {
         int run = runs.incrementAndGet();
         started.countDown();
         try {
-            if (!mayEnd.await(60, TimeUnit.SECONDS)) {
+            if (!mayEnd.await(120, TimeUnit.SECONDS)) {
                 throw new IOException("the test never let the handler end");
             }
         } catch (InterruptedException e) {
@@ -176,7 +176,7 @@ class WaitingIT {
     }
 
     private void awaitDuplicates(int number) {
-        await().atMost(Duration.ofSeconds(30))
+        await().atMost(Duration.ofSeconds(60))
                 .until(() -> events.stream()
                                 .filter(event -> event == IdempotenceEvent.IN_PROGRESS)
                                 .count()
