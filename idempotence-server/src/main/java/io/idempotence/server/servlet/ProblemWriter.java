@@ -8,7 +8,10 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** The writer of the framework's own responses (RFC 9457). All text comes from this project, none from the request. */
+/**
+ * The writer of the framework's own responses (RFC 9457), unless the response is a {@link RefusalWriter}. All text comes from this project,
+ * none from the request.
+ */
 final class ProblemWriter {
     private final String base;
 
@@ -42,6 +45,11 @@ final class ProblemWriter {
             @Nullable String detail,
             String extensions)
             throws IOException {
+        RefusalWriter own = Wrappers.refusalWriter(response);
+        if (own != null) {
+            own.writeRefusal(status, code);
+            return;
+        }
         String json = "{\"type\":\"" + base + code + "\",\"title\":" + quoted(title) + ",\"status\":" + status
                 + (detail == null ? "" : ",\"detail\":" + quoted(detail)) + extensions + "}";
         byte[] body = json.getBytes(StandardCharsets.UTF_8);

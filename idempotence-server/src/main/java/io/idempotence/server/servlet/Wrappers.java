@@ -5,6 +5,7 @@ import jakarta.servlet.ServletRequestWrapper;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.ServletResponseWrapper;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** Functions that find the container's own requests and responses inside the wrappers of filters. */
 final class Wrappers {
@@ -32,6 +33,15 @@ final class Wrappers {
             current = wrapper.getResponse();
         }
         return current;
+    }
+
+    /** The outermost response that presents refusals in a form of its own; null if there is none. */
+    static @Nullable RefusalWriter refusalWriter(ServletResponse response) {
+        ServletResponse current = response;
+        while (!(current instanceof RefusalWriter) && current instanceof ServletResponseWrapper wrapper) {
+            current = wrapper.getResponse();
+        }
+        return current instanceof RefusalWriter writer ? writer : null;
     }
 
     /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do. */

@@ -1,0 +1,231 @@
+package io.idempotence.spring.actuate;
+
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.actuate.endpoint.Access;
+import org.springframework.boot.actuate.endpoint.InvalidEndpointRequestException;
+import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
+import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
+import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.boot.actuate.endpoint.annotation.Selector;
+import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
+import org.springframework.http.HttpStatus;
+import org.springframework.web.bind.annotation.ResponseStatus;
+
+/**
+ * The Actuator endpoint {@code idempotence}: the operator's tool over HTTP and JMX. No operation runs the application's code. Resolving and
+ * deleting need {@code management.endpoint.idempotence.access=unrestricted}.
+ *
+ * <p>An optional parameter has two annotations, because Boot 3 looks for the one and Boot 4 for the other.
+ */
+@Endpoint(id = "idempotence", defaultAccess = Access.READ_ONLY)
+final class IdempotenceEndpoint {
+    private static final int DEFAULT_LIMIT = 100;
+    private static final int MAX_LIMIT = 1000;
+
+    private final RecordsView records;
+    private final Supplier<List<ProtectedOperations.Operation>> operations;
+
+    IdempotenceEndpoint(IdempotenceAdmin admin, Supplier<List<ProtectedOperations.Operation>> operations) {
+        this.records = new RecordsView(admin);
+        this.operations = operations;
+    }
+
+    /**
+     * Finds the records of an ID, or lists records by state.
+     *
+     * @param id the ID to find; the other parameters but {@code principal}, {@code scope} and {@code operation} are for lists
+     * @param principal whose request it was
+     * @param scope whose request or execution it was, if the application sets scopes of its own
+     * @param operation the operation of an execution
+     * @param state the states to list, or {@code all}; abandoned and unknown ones by default
+     * @param olderThan for how long listed records have been abandoned or unknown at least
+     * @param limit the size of a page, 1 to 1000; 100 by default
+     * @param after {@code next} of the page before
+     */
+    @ReadOperation
+    Map<String, Object> records(
+            @org.springframework.lang.Nullable @Nullable String id,
+            @org.springframework.lang.Nullable @Nullable String principal,
+            @org.springframework.lang.Nullable @Nullable String scope,
+            @org.springframework.lang.Nullable @Nullable String operation,
+            @org.springframework.lang.Nullable @Nullable Set<String> state,
+            @org.springframework.lang.Nullable @Nullable Duration olderThan,
+            @org.springframework.lang.Nullable @Nullable Integer limit,
+            @org.springframework.lang.Nullable @Nullable String after) {
+        return answered(() -> {
+            if (id != null) {
+                return found(id, new RecordsView.Owner(principal, scope, operation));
+            }
+            if (principal != null || scope != null || operation != null) {
+                throw new IllegalArgumentException(
+                        "principal, scope and operation select the record of an ID: add id, or leave them out");
+            }
+            return listed(RecordsView.states(state), olderThan, limit == null ? DEFAULT_LIMIT : limit, after);
+        });
+    }
+
+    private Map<String, Object> found(String id, RecordsView.Owner owner) {
+        List<Map<String, Object>> rows = records.find(id, owner).stream()
+                .map(found -> {
+                    Map<String, Object> row = new LinkedHashMap<>();
+                    row.put("kind", found.kind());
+                    row.putAll(RecordsView.fields(found.record()));
+                    return row;
+                })
+                .toList();
+        return Map.of("records", rows);
+    }
+
+    private Map<String, Object> listed(
+            Set<RecordState> states, @Nullable Duration olderThan, int limit, @Nullable String after) {
+        if (limit < 1 || limit > MAX_LIMIT) {
+            throw new IllegalArgumentException("limit must be 1 to " + MAX_LIMIT + ", got " + limit);
+        }
+        if (olderThan != null && !RecordsView.UNCERTAIN.containsAll(states)) {
+            throw new IllegalArgumentException(
+                    "olderThan is for abandoned and unknown records only; the age of other records is not stored");
+        }
+        RecordsView.Page page = records.list(
+                record -> states.contains(record.state())
+                        && (olderThan == null
+                                || IdempotenceAdmin.uncertainFor(record).compareTo(olderThan) >= 0),
+                after,
+                limit);
+        Map<String, Object> result = new LinkedHashMap<>();
+        result.put("records", page.records().stream().map(RecordsView::fields).toList());
+        if (page.next() != null) {
+            result.put("next", page.next());
+        }
+        return result;
+    }
+
+    /**
+     * Shows one record, the counts, or the protected operations.
+     *
+     * @param what the key of a record, {@code stats}, or {@code operations}
+     * @return null if there is no such record
+     */
+    @ReadOperation
+    @Nullable
+    Map<String, Object> show(@Selector String what) {
+        return answered(() -> switch (what) {
+            case "stats" -> stats();
+            case "operations" -> Map.of("operations", operations.get());
+            default -> records.find(what).map(RecordsView::fields).orElse(null);
+        });
+    }
+
+    private Map<String, Object> stats() {
+        IdempotenceAdmin.Stats stats = records.admin().stats(record -> {});
+        Map<String, Object> counts = new LinkedHashMap<>();
+        stats.counts().forEach((state, count) -> counts.put(RecordsView.shown(state), count));
+        Map<String, Object> result = new LinkedHashMap<>();
+        result.put("records", counts);
+        stats.oldestUncertain().ifPresent(record -> result.put("oldestUncertain", RecordsView.fields(record)));
+        return result;
+    }
+
+    /**
+     * Ends the uncertainty about an abandoned or unknown record, after a person has looked into the business data.
+     *
+     * @param key the record's key
+     * @param as {@code applied} or {@code not-applied}
+     * @param fence the fence of the record as the person saw it. With another one, nothing is done
+     * @param retention how long the ID is remembered from now on at least; one day by default
+     */
+    @WriteOperation
+    Map<String, Object> resolve(
+            @Selector String key,
+            String as,
+            @org.springframework.lang.Nullable @Nullable Long fence,
+            @org.springframework.lang.Nullable @Nullable Duration retention) {
+        return answered(() -> {
+            Resolution resolution = switch (as) {
+                case "applied" -> Resolution.APPLIED;
+                case "not-applied" -> Resolution.NOT_APPLIED;
+                default -> throw new IllegalArgumentException("as takes applied or not-applied");
+            };
+            IdempotenceAdmin admin =
+                    retention == null ? records.admin() : records.admin().withRetention(retention);
+            Optional<IdempotenceRecord> seen = records.find(key);
+            IdempotenceAdmin.Resolved resolved = Resolving.resolve(admin, seen, fence, resolution);
+            Map<String, Object> result = new LinkedHashMap<>();
+            result.put("resolved", Resolving.isDone(resolved));
+            result.put("as", as);
+            result.put("message", Resolving.message(resolved, resolution));
+            records.find(key).ifPresent(now -> result.put("record", RecordsView.fields(now)));
+            return result;
+        });
+    }
+
+    /**
+     * Forgets a record: the next attempt runs as if it were the first.
+     *
+     * @param key the record's key
+     * @param force deletes it even if its operation runs or its outcome is unknown: it may then run twice
+     */
+    @DeleteOperation
+    Map<String, Object> delete(@Selector String key, @org.springframework.lang.Nullable @Nullable Boolean force) {
+        return answered(() -> {
+            String refused = Boolean.TRUE.equals(force) ? null : whyNotToDelete(key);
+            if (refused != null) {
+                return Map.of("deleted", false, "message", refused);
+            }
+            return records.admin().delete(RecordsView.key(key))
+                    ? Map.of("deleted", true, "message", "deleted: the next attempt runs the operation")
+                    : Map.of("deleted", false, "message", "no such record");
+        });
+    }
+
+    private @Nullable String whyNotToDelete(String key) {
+        IdempotenceRecord record;
+        try {
+            record = records.find(key).orElse(null);
+        } catch (CorruptRecordException e) {
+            return null;
+        }
+        if (record == null) {
+            return null;
+        }
+        if (IdempotenceAdmin.isUncertain(record)) {
+            return "not deleted: its outcome is unknown. Check the business data, and resolve it; to delete it anyway, add force=true";
+        }
+        return record.state() == RecordState.IN_PROGRESS
+                ? "not deleted: its operation still runs, and the next attempt would run it at the same time;"
+                        + " to delete it anyway, add force=true"
+                : null;
+    }
+
+    /** Bad input is a 400, and a storage that does not respond a 503. */
+    private static <T> T answered(Supplier<T> work) {
+        try {
+            return work.get();
+        } catch (IllegalArgumentException e) {
+            throw new InvalidEndpointRequestException(e.getMessage(), e.getMessage());
+        } catch (StorageUnavailableException e) {
+            throw new StorageDownException(e);
+        }
+    }
+
+    @ResponseStatus(value = HttpStatus.SERVICE_UNAVAILABLE, reason = "The idempotence storage is unavailable.")
+    private static final class StorageDownException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        StorageDownException(StorageUnavailableException cause) {
+            super("the idempotence storage is unavailable; nothing is known about the record", cause);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+package io.idempotence.spring.actuate;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.IdempotentCall;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** The records of the service in the words of the operator's tool. */
+final class RecordsView {
+    static final Set<RecordState> UNCERTAIN = EnumSet.of(RecordState.ABANDONED, RecordState.UNKNOWN);
+
+    private static final Pattern KEY = Pattern.compile("idem:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:[A-Za-z0-9_-]{43}");
+
+    private final IdempotenceAdmin admin;
+
+    RecordsView(IdempotenceAdmin admin) {
+        this.admin = admin;
+    }
+
+    IdempotenceAdmin admin() {
+        return admin;
+    }
+
+    /**
+     * Whose ID it is. At most one of {@code principal} and {@code scope} is given.
+     *
+     * @param operation the operation of an {@code execute}; a request has none
+     */
+    record Owner(
+            @Nullable String principal,
+            @Nullable String scope,
+            @Nullable String operation) {
+        Owner {
+            if (principal != null && scope != null) {
+                throw new IllegalArgumentException(
+                        "principal NAME is short for scope principal:NAME: give one of them");
+            }
+            if (principal != null && operation != null) {
+                throw new IllegalArgumentException("only requests have a principal, and only executions an operation");
+            }
+        }
+
+        private String scopeOrEmpty() {
+            return principal != null ? "principal:" + principal : scope == null ? "" : scope;
+        }
+    }
+
+    /** A record, and the use of the ID that it belongs to: {@code request}, {@code execute} or {@code saved}. */
+    record Found(String kind, IdempotenceRecord record) {}
+
+    /** Finds the records of an ID. Each use of the same ID has a record of its own. */
+    List<Found> find(String id, Owner owner) {
+        IdempotenceId checked = new IdempotenceId(id);
+        Map<String, StorageKey> keys = new LinkedHashMap<>();
+        if (owner.operation() == null) {
+            keys.put("request", admin.requestKey(checked, owner.scopeOrEmpty()));
+        }
+        if (owner.principal() == null) {
+            String operation = owner.operation() == null ? "" : owner.operation();
+            keys.put(
+                    "execute",
+                    admin.executeKey(IdempotentCall.of(operation, checked).withScope(owner.scopeOrEmpty())));
+        }
+        if (owner.principal() == null && owner.scope() == null && owner.operation() == null) {
+            keys.put("saved", admin.savedKey(checked));
+        }
+        List<Found> found = new ArrayList<>();
+        keys.forEach((kind, key) -> admin.find(key).ifPresent(record -> found.add(new Found(kind, record))));
+        return found;
+    }
+
+    Optional<IdempotenceRecord> find(String key) {
+        return admin.find(key(key));
+    }
+
+    static StorageKey key(String key) {
+        if (!KEY.matcher(key).matches()) {
+            throw new IllegalArgumentException("a key is a whole key of the list: idem:<namespace>:<43 characters>");
+        }
+        return new StorageKey(key);
+    }
+
+    /**
+     * A part of a list.
+     *
+     * @param next the key after which the next page begins; null if this is the last one
+     */
+    record Page(List<IdempotenceRecord> records, @Nullable String next) {}
+
+    /**
+     * Lists records in the order of their keys, each once. Every page walks over all records, and holds only those that it returns: a page is
+     * right whatever was created or removed since the one before.
+     */
+    Page list(Predicate<IdempotenceRecord> wanted, @Nullable String after, int limit) {
+        NavigableMap<String, IdempotenceRecord> smallest = new TreeMap<>();
+        admin.list().forEach(record -> {
+            String key = record.key().value();
+            if ((after == null || key.compareTo(after) > 0) && wanted.test(record)) {
+                smallest.put(key, record);
+                if (smallest.size() > limit + 1) {
+                    smallest.pollLastEntry();
+                }
+            }
+        });
+        boolean more = smallest.size() > limit;
+        if (more) {
+            smallest.pollLastEntry();
+        }
+        return new Page(List.copyOf(smallest.values()), more ? smallest.lastKey() : null);
+    }
+
+    /** A record as the operator's tool shows it with {@code --json}. */
+    static Map<String, Object> fields(IdempotenceRecord record) {
+        Map<String, Object> fields = new LinkedHashMap<>();
+        fields.put("key", record.key().value());
+        fields.put("state", shown(record.state()));
+        fields.put("fence", record.fence());
+        if (IdempotenceAdmin.isUncertain(record)) {
+            fields.put(
+                    "uncertainForMillis", IdempotenceAdmin.uncertainFor(record).toMillis());
+        }
+        if (record.state() == RecordState.IN_PROGRESS) {
+            fields.put("leaseLeftMillis", record.leaseLeft().toMillis());
+        }
+        fields.put("retentionLeftMillis", record.retentionLeft().toMillis());
+        return fields;
+    }
+
+    /** The name of a state, such as {@code in-progress}. */
+    static String shown(RecordState state) {
+        return state.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    /** The states that names stand for; {@link #UNCERTAIN} for none. */
+    static Set<RecordState> states(@Nullable Set<String> names) {
+        Set<RecordState> states = EnumSet.noneOf(RecordState.class);
+        for (String name : names == null ? Set.<String>of() : names) {
+            states.addAll(named(name));
+        }
+        return states.isEmpty() ? UNCERTAIN : states;
+    }
+
+    private static Set<RecordState> named(String name) {
+        String plain = name.strip().toLowerCase(Locale.ROOT);
+        if (plain.equals("all")) {
+            return EnumSet.allOf(RecordState.class);
+        }
+        return Arrays.stream(RecordState.values())
+                .filter(state -> shown(state).equals(plain))
+                .findAny()
+                .map(Set::of)
+                .orElseThrow(() -> new IllegalArgumentException("state takes "
+                        + Arrays.stream(RecordState.values())
+                                .map(RecordsView::shown)
+                                .collect(Collectors.joining(", "))
+                        + " or all"));
+    }
+
+    /** A time in its two largest units, such as {@code 2h 5m}. */
+    static String shown(Duration time) {
+        long seconds = Math.max(0, time.toSeconds());
+        long[] parts = {seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60};
+        String[] units = {"d", "h", "m", "s"};
+        for (int i = 0; i < parts.length; i++) {
+            if (parts[i] > 0) {
+                boolean withNext = i + 1 < parts.length && parts[i + 1] > 0;
+                return parts[i] + units[i] + (withNext ? " " + parts[i + 1] + units[i + 1] : "");
+            }
+        }
+        return "0s";
+    }
+}

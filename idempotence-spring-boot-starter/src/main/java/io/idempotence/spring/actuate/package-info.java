@@ -1,0 +1,5 @@
+/** What operators use: the Actuator endpoint, the console page, and observations. */
+@NullMarked
+package io.idempotence.spring.actuate;
+
+import org.jspecify.annotations.NullMarked;

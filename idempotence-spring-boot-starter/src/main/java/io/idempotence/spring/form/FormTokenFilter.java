@@ -1,0 +1,143 @@
+package io.idempotence.spring.form;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.server.servlet.RefusalWriter;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.Enumeration;
+import java.util.LinkedHashSet;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The filter in front of the idempotence filter that turns the token of a submitted form into an {@code Idempotency-Key}, and refusals into
+ * pages. A form without a token passes as it is, and so does a request with an {@code Idempotency-Key} of its own.
+ */
+final class FormTokenFilter implements Filter {
+    private static final Logger LOG = LoggerFactory.getLogger(FormTokenFilter.class);
+    private static final Set<String> SAFE_METHODS = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+
+    private final FormTokens tokens;
+    private final FormProblems problems;
+    private final String wait;
+
+    FormTokenFilter(FormTokens tokens, FormProblems problems, Duration maxWait) {
+        this.tokens = tokens;
+        this.problems = problems;
+        this.wait = "wait=" + maxWait.toSeconds();
+    }
+
+    @Override
+    public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        if (request.getDispatcherType() == DispatcherType.REQUEST
+                && request instanceof HttpServletRequest http
+                && response instanceof HttpServletResponse target) {
+            tokens.offer(http);
+            doFilter(http, target, chain);
+        } else {
+            chain.doFilter(request, response);
+        }
+    }
+
+    private void doFilter(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        if (!isForm(request) || request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null) {
+            chain.doFilter(request, response);
+            return;
+        }
+        String[] submitted = request.getParameterValues(FormTokens.PARAMETER);
+        if (submitted == null) {
+            chain.doFilter(request, acceptsHtml(request) ? new PageResponse(request, response) : response);
+            return;
+        }
+        FormTokens.Check check = submitted.length == 1 ? tokens.check(request, submitted[0]) : severalTokens(request);
+        if (check instanceof FormTokens.Check.Accepted accepted) {
+            chain.doFilter(new FormRequest(request, accepted.id()), new PageResponse(request, response));
+        } else {
+            problems.write(check instanceof FormTokens.Check.Expired ? "expired" : "not-valid", 403, request, response);
+        }
+    }
+
+    private static FormTokens.Check severalTokens(HttpServletRequest request) {
+        LOG.warn(
+                "A form posted to {} has several fields {}; expected one. Use idempotence:protect or the field, not both",
+                request.getRequestURI(),
+                FormTokens.PARAMETER);
+        return new FormTokens.Check.Foreign();
+    }
+
+    private static boolean isForm(HttpServletRequest request) {
+        if (SAFE_METHODS.contains(request.getMethod()) || request.getContentType() == null) {
+            return false;
+        }
+        String type = request.getContentType().strip().toLowerCase(Locale.ROOT);
+        return type.startsWith("application/x-www-form-urlencoded") || type.startsWith("multipart/form-data");
+    }
+
+    private static boolean acceptsHtml(HttpServletRequest request) {
+        String accept = request.getHeader("Accept");
+        return accept != null && accept.contains("text/html");
+    }
+
+    /** A submitted form, with the headers that a client half would send. */
+    private final class FormRequest extends HttpServletRequestWrapper {
+        private final Map<String, String> added = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+
+        FormRequest(HttpServletRequest request, IdempotenceId id) {
+            super(request);
+            added.put(IdempotenceHeaders.IDEMPOTENCY_KEY, '"' + id.value() + '"');
+            added.put(IdempotenceHeaders.PREFER, wait);
+        }
+
+        @Override
+        public String getHeader(String name) {
+            String value = added.get(name);
+            return value == null ? super.getHeader(name) : value;
+        }
+
+        @Override
+        public Enumeration<String> getHeaders(String name) {
+            String value = added.get(name);
+            return value == null ? super.getHeaders(name) : Collections.enumeration(Set.of(value));
+        }
+
+        @Override
+        public Enumeration<String> getHeaderNames() {
+            Set<String> names = new LinkedHashSet<>(Collections.list(super.getHeaderNames()));
+            names.addAll(added.keySet());
+            return Collections.enumeration(names);
+        }
+    }
+
+    /** The response for a person. */
+    private final class PageResponse extends HttpServletResponseWrapper implements RefusalWriter {
+        private final HttpServletRequest request;
+
+        PageResponse(HttpServletRequest request, HttpServletResponse response) {
+            super(response);
+            this.request = request;
+        }
+
+        @Override
+        public void writeRefusal(int status, String code) throws IOException {
+            problems.write(code, status, request, (HttpServletResponse) getResponse());
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package io.idempotence.spring.form;
+
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
+import java.time.Clock;
+import java.time.Duration;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.web.servlet.LocaleResolver;
+import org.thymeleaf.dialect.IDialect;
+
+/** Auto-configuration of one-time tokens for HTML forms. */
+@AutoConfiguration(afterName = "io.idempotence.spring.server.IdempotenceServerAutoConfiguration")
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+@ConditionalOnClass({Filter.class, LocaleResolver.class})
+@ConditionalOnBean(Idempotence.class)
+@ConditionalOnProperty(prefix = "idempotence.form", name = "enabled", matchIfMissing = true)
+@EnableConfigurationProperties(FormProperties.class)
+public class IdempotenceFormAutoConfiguration {
+    /** Created by Spring. */
+    public IdempotenceFormAutoConfiguration() {}
+
+    @Bean
+    @ConditionalOnMissingBean
+    FormProblemPage idempotenceFormProblemPage() {
+        return new StandardFormProblemPage();
+    }
+
+    /** Directly in front of the idempotence filter, and so behind Spring Security: a token belongs to a user. */
+    @Bean
+    FilterRegistrationBean<FormTokenFilter> idempotenceFormFilter(
+            FormProperties properties,
+            Idempotence idempotence,
+            FormProblemPage page,
+            ApplicationContext context,
+            ObjectProvider<LocaleResolver> locales,
+            ObjectProvider<FilterRegistrationBean<IdempotenceFilter>> idempotenceFilter) {
+        Duration retention = idempotence.policy().retention();
+        Duration expiresAfter = properties.expiresAfter();
+        if (expiresAfter.compareTo(Duration.ofMinutes(1)) < 0 || expiresAfter.compareTo(retention) > 0) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "idempotence.form.expires-after",
+                    expiresAfter,
+                    "It must be at least 1m, and at most the retention, which is " + retention
+                            + ". A form that can be submitted after its ID is forgotten could run twice.");
+        }
+        FormProblems problems = new FormProblems(
+                context,
+                request -> {
+                    LocaleResolver resolver = locales.getIfAvailable();
+                    return resolver == null ? request.getLocale() : resolver.resolveLocale(request);
+                },
+                page);
+        FilterRegistrationBean<FormTokenFilter> registration = new FilterRegistrationBean<>(
+                new FormTokenFilter(new FormTokens(expiresAfter, Clock.systemUTC()), problems, properties.maxWait()));
+        registration.setName("idempotenceForm");
+        registration.setDispatcherTypes(DispatcherType.REQUEST);
+        registration.setOrder(idempotenceFilter.stream()
+                .mapToInt(FilterRegistrationBean::getOrder)
+                .map(order -> order - 1)
+                .min()
+                .orElse(0));
+        return registration;
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(IDialect.class)
+    static class ThymeleafConfiguration {
+        @Bean
+        IdempotenceDialect idempotenceDialect() {
+            return new IdempotenceDialect();
+        }
+    }
+}
