@@ -109,6 +109,15 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
+     * The operators' view of the records of this instance. Records that it resolves are kept as long as the policy says.
+     *
+     * @return a new view
+     */
+    public IdempotenceAdmin admin() {
+        return IdempotenceAdmin.of(parts.storage(), namespace).withRetention(policy.retention());
+    }
+
+    /**
      * Saves an ID unless it is there, in one atomic step. A saved ID stays saved until {@link #delete} or until retention ends, also if
      * this process dies.
      *

@@ -62,6 +62,15 @@ public final class IdempotenceAdmin {
     }
 
     /**
+     * The service's namespace.
+     *
+     * @return the namespace
+     */
+    public String namespace() {
+        return namespace;
+    }
+
+    /**
      * The same view with another retention for records that it resolves. It should be that of the operation's policy.
      *
      * @param retention how long a record is kept at least after it is resolved; at least 1 ms

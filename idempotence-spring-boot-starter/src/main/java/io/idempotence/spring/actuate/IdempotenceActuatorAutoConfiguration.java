@@ -1,6 +1,7 @@
 package io.idempotence.spring.actuate;
 
-import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.Idempotence;
+import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -9,18 +10,19 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.context.annotation.Bean;
 
 /** Auto-configuration of the Actuator endpoint {@code idempotence}. */
-@AutoConfiguration(after = IdempotenceAdminAutoConfiguration.class)
+@AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
-@ConditionalOnBean(IdempotenceAdmin.class)
+@ConditionalOnBean(Idempotence.class)
 public class IdempotenceActuatorAutoConfiguration {
     /** Created by Spring. */
     public IdempotenceActuatorAutoConfiguration() {}
 
     @Bean
     @ConditionalOnAvailableEndpoint
-    IdempotenceEndpoint idempotenceEndpoint(IdempotenceAdmin admin, ObjectProvider<ProtectedOperations> operations) {
+    IdempotenceEndpoint idempotenceEndpoint(
+            ObjectProvider<Idempotence> idempotence, ObjectProvider<ProtectedOperations> operations) {
         return new IdempotenceEndpoint(
-                admin,
+                () -> idempotence.getObject().admin(),
                 () -> operations
                         .orderedStream()
                         .flatMap(bean -> bean.operations().stream())

@@ -35,12 +35,17 @@ final class IdempotenceEndpoint {
     private static final int DEFAULT_LIMIT = 100;
     private static final int MAX_LIMIT = 1000;
 
-    private final RecordsView records;
+    private final Supplier<IdempotenceAdmin> admin;
     private final Supplier<List<ProtectedOperations.Operation>> operations;
 
-    IdempotenceEndpoint(IdempotenceAdmin admin, Supplier<List<ProtectedOperations.Operation>> operations) {
-        this.records = new RecordsView(admin);
+    /** @param admin opens the storage when it is called first */
+    IdempotenceEndpoint(Supplier<IdempotenceAdmin> admin, Supplier<List<ProtectedOperations.Operation>> operations) {
+        this.admin = admin;
         this.operations = operations;
+    }
+
+    private RecordsView records() {
+        return new RecordsView(admin.get());
     }
 
     /**
@@ -78,7 +83,7 @@ final class IdempotenceEndpoint {
     }
 
     private Map<String, Object> found(String id, RecordsView.Owner owner) {
-        List<Map<String, Object>> rows = records.find(id, owner).stream()
+        List<Map<String, Object>> rows = records().find(id, owner).stream()
                 .map(found -> {
                     Map<String, Object> row = new LinkedHashMap<>();
                     row.put("kind", found.kind());
@@ -98,12 +103,13 @@ final class IdempotenceEndpoint {
             throw new IllegalArgumentException(
                     "olderThan is for abandoned and unknown records only; the age of other records is not stored");
         }
-        RecordsView.Page page = records.list(
-                record -> states.contains(record.state())
-                        && (olderThan == null
-                                || IdempotenceAdmin.uncertainFor(record).compareTo(olderThan) >= 0),
-                after,
-                limit);
+        RecordsView.Page page = records()
+                .list(
+                        record -> states.contains(record.state())
+                                && (olderThan == null
+                                        || IdempotenceAdmin.uncertainFor(record).compareTo(olderThan) >= 0),
+                        after,
+                        limit);
         Map<String, Object> result = new LinkedHashMap<>();
         result.put("records", page.records().stream().map(RecordsView::fields).toList());
         if (page.next() != null) {
@@ -124,12 +130,12 @@ final class IdempotenceEndpoint {
         return answered(() -> switch (what) {
             case "stats" -> stats();
             case "operations" -> Map.of("operations", operations.get());
-            default -> records.find(what).map(RecordsView::fields).orElse(null);
+            default -> records().find(what).map(RecordsView::fields).orElse(null);
         });
     }
 
     private Map<String, Object> stats() {
-        IdempotenceAdmin.Stats stats = records.admin().stats(record -> {});
+        IdempotenceAdmin.Stats stats = admin.get().stats(record -> {});
         Map<String, Object> counts = new LinkedHashMap<>();
         stats.counts().forEach((state, count) -> counts.put(RecordsView.shown(state), count));
         Map<String, Object> result = new LinkedHashMap<>();
@@ -144,7 +150,7 @@ final class IdempotenceEndpoint {
      * @param key the record's key
      * @param as {@code applied} or {@code not-applied}
      * @param fence the fence of the record as the person saw it. With another one, nothing is done
-     * @param retention how long the ID is remembered from now on at least; one day by default
+     * @param retention how long the ID is remembered from now on at least; as the policy says by default
      */
     @WriteOperation
     Map<String, Object> resolve(
@@ -158,15 +164,15 @@ final class IdempotenceEndpoint {
                 case "not-applied" -> Resolution.NOT_APPLIED;
                 default -> throw new IllegalArgumentException("as takes applied or not-applied");
             };
-            IdempotenceAdmin admin =
-                    retention == null ? records.admin() : records.admin().withRetention(retention);
-            Optional<IdempotenceRecord> seen = records.find(key);
-            IdempotenceAdmin.Resolved resolved = Resolving.resolve(admin, seen, fence, resolution);
+            IdempotenceAdmin view =
+                    retention == null ? admin.get() : admin.get().withRetention(retention);
+            Optional<IdempotenceRecord> seen = records().find(key);
+            IdempotenceAdmin.Resolved resolved = Resolving.resolve(view, seen, fence, resolution);
             Map<String, Object> result = new LinkedHashMap<>();
             result.put("resolved", Resolving.isDone(resolved));
             result.put("as", as);
             result.put("message", Resolving.message(resolved, resolution));
-            records.find(key).ifPresent(now -> result.put("record", RecordsView.fields(now)));
+            records().find(key).ifPresent(now -> result.put("record", RecordsView.fields(now)));
             return result;
         });
     }
@@ -184,7 +190,7 @@ final class IdempotenceEndpoint {
             if (refused != null) {
                 return Map.of("deleted", false, "message", refused);
             }
-            return records.admin().delete(RecordsView.key(key))
+            return admin.get().delete(RecordsView.key(key))
                     ? Map.of("deleted", true, "message", "deleted: the next attempt runs the operation")
                     : Map.of("deleted", false, "message", "no such record");
         });
@@ -193,7 +199,7 @@ final class IdempotenceEndpoint {
     private @Nullable String whyNotToDelete(String key) {
         IdempotenceRecord record;
         try {
-            record = records.find(key).orElse(null);
+            record = records().find(key).orElse(null);
         } catch (CorruptRecordException e) {
             return null;
         }

@@ -1,11 +1,13 @@
 package io.idempotence.spring.form;
 
 import io.idempotence.server.Idempotence;
-import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
+import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.Comparator;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -19,11 +21,12 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
 import org.springframework.web.servlet.LocaleResolver;
 import org.thymeleaf.dialect.IDialect;
 
 /** Auto-configuration of one-time tokens for HTML forms. */
-@AutoConfiguration(afterName = "io.idempotence.spring.server.IdempotenceServerAutoConfiguration")
+@AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass({Filter.class, LocaleResolver.class})
 @ConditionalOnBean(Idempotence.class)
@@ -39,15 +42,21 @@ public class IdempotenceFormAutoConfiguration {
         return new StandardFormProblemPage();
     }
 
+    @Bean
+    FormTokens idempotenceFormTokens(FormProperties properties) {
+        return new FormTokens(properties.expiresAfter(), Clock.systemUTC());
+    }
+
     /** Directly in front of the idempotence filter, and so behind Spring Security: a token belongs to a user. */
     @Bean
     FilterRegistrationBean<FormTokenFilter> idempotenceFormFilter(
             FormProperties properties,
+            FormTokens tokens,
             Idempotence idempotence,
             FormProblemPage page,
             ApplicationContext context,
             ObjectProvider<LocaleResolver> locales,
-            ObjectProvider<FilterRegistrationBean<IdempotenceFilter>> idempotenceFilter) {
+            ObjectProvider<IdempotenceFilterRegistrationBean> idempotenceFilters) {
         Duration retention = idempotence.policy().retention();
         Duration expiresAfter = properties.expiresAfter();
         if (expiresAfter.compareTo(Duration.ofMinutes(1)) < 0 || expiresAfter.compareTo(retention) > 0) {
@@ -68,11 +77,14 @@ public class IdempotenceFormAutoConfiguration {
                 new FormTokenFilter(new FormTokens(expiresAfter, Clock.systemUTC()), problems, properties.maxWait()));
         registration.setName("idempotenceForm");
         registration.setDispatcherTypes(DispatcherType.REQUEST);
-        registration.setOrder(idempotenceFilter.stream()
-                .mapToInt(FilterRegistrationBean::getOrder)
-                .map(order -> order - 1)
-                .min()
-                .orElse(0));
+        registration.setOrder(Ordered.LOWEST_PRECEDENCE - 1);
+        registration.setMatchAfter(true);
+        idempotenceFilters.stream()
+                .min(Comparator.comparingInt(FilterRegistrationBean::getOrder))
+                .ifPresent(first -> {
+                    registration.setOrder(first.getOrder() - 1);
+                    registration.setMatchAfter(first.isMatchAfter());
+                });
         return registration;
     }
 

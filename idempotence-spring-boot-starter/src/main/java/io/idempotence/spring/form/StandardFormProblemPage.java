@@ -16,7 +16,7 @@ final class StandardFormProblemPage implements FormProblemPage {
             @media (prefers-color-scheme:dark){:root{--page:#14181b;--card:#1c2226;--text:#e8e6e1;--soft:#a9b0b5;--line:#323a40;--mark:#e0a04a;--link:#7cc0ea;--on-link:#0d1b24}}
             *{box-sizing:border-box}
             body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;background:var(--page);color:var(--text);font:1.0625rem/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","PingFang SC","Microsoft YaHei",sans-serif}
-            main{width:100%;max-width:34rem;background:var(--card);border:1px solid var(--line);border-radius:.375rem;padding:2.25rem 2.25rem 2rem;box-shadow:inset 0 4px 0 var(--mark),0 1px 2px rgb(0 0 0/.05),0 12px 32px -16px rgb(0 0 0/.25)}
+            main{width:100%;max-width:34rem;background:linear-gradient(var(--mark),var(--mark)) 0 0/100% 4px no-repeat var(--card);border:1px solid var(--line);border-radius:.5rem;padding:2.25rem 2.25rem 2rem;box-shadow:0 1px 2px rgb(0 0 0/.05),0 12px 32px -16px rgb(0 0 0/.25)}
             h1{margin:0 0 .75rem;font-size:1.5rem;line-height:1.3;font-weight:650;text-wrap:balance}
             p{margin:0 0 1rem;color:var(--soft)}
             p:last-of-type{margin-bottom:0}

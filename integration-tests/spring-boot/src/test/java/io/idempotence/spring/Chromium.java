@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -14,7 +15,6 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Stream;
 import org.openqa.selenium.By;
-import org.openqa.selenium.OutputType;
 import org.openqa.selenium.PageLoadStrategy;
 import org.openqa.selenium.WebElement;
 import org.openqa.selenium.chrome.ChromeDriver;
@@ -99,12 +99,14 @@ public final class Chromium implements AutoCloseable {
                 Map.of("features", List.of(Map.of("name", "prefers-color-scheme", "value", scheme))));
     }
 
-    /** Keeps a picture of the page in the directory of the system property {@code idempotence.shots}, if it is set. */
+    /** Keeps a picture of the whole page in the directory of the system property {@code idempotence.shots}, if it is set. */
     public void picture(String name) throws IOException {
         String directory = System.getProperty("idempotence.shots");
         if (directory != null) {
             Files.createDirectories(Path.of(directory));
-            Files.write(Path.of(directory, name + ".png"), driver.getScreenshotAs(OutputType.BYTES));
+            Object whole = driver.executeCdpCommand("Page.captureScreenshot", Map.of("captureBeyondViewport", true))
+                    .get("data");
+            Files.write(Path.of(directory, name + ".png"), Base64.getDecoder().decode(whole.toString()));
         }
     }
 

@@ -60,9 +60,10 @@ class EndpointTest {
     }
 
     private static ConfigurableApplicationContext started(String... properties) {
-        return new SpringApplicationBuilder(Application.class, ServerForOperators.class)
+        return new SpringApplicationBuilder(Application.class)
                 .properties(
                         "server.port=0",
+                        "idempotence.server.storage=memory",
                         "server.address=localhost",
                         "spring.main.banner-mode=off",
                         "management.endpoints.web.exposure.include=idempotence")

@@ -26,8 +26,12 @@ class FormInBrowserTest {
     @BeforeAll
     static void start() {
         browser = Chromium.start();
-        application = new SpringApplicationBuilder(FormApplication.class, FormServer.class)
-                .properties("server.port=0", "server.address=localhost", "spring.main.banner-mode=off")
+        application = new SpringApplicationBuilder(FormApplication.class)
+                .properties(
+                        "server.port=0",
+                        "idempotence.server.storage=memory",
+                        "server.address=localhost",
+                        "spring.main.banner-mode=off")
                 .run();
         site = "http://localhost:" + application.getEnvironment().getProperty("local.server.port");
         shop = application.getBean(FormApplication.Shop.class);

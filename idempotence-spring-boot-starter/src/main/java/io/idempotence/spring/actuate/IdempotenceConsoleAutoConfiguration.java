@@ -1,0 +1,73 @@
+package io.idempotence.spring.actuate;
+
+import io.idempotence.server.Idempotence;
+import io.idempotence.spring.form.FormTokens;
+import io.idempotence.spring.form.IdempotenceFormAutoConfiguration;
+import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import java.time.Clock;
+import java.util.Map;
+import org.springframework.beans.factory.ListableBeanFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.context.annotation.Bean;
+import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.handler.SimpleUrlHandlerMapping;
+
+/** Auto-configuration of the console page, which is off by default. */
+@AutoConfiguration(after = {IdempotenceServerAutoConfiguration.class, IdempotenceFormAutoConfiguration.class})
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+@ConditionalOnClass(HandlerMapping.class)
+@ConditionalOnBean(Idempotence.class)
+@ConditionalOnProperty(prefix = "idempotence.console", name = "enabled", havingValue = "true")
+@EnableConfigurationProperties(ConsoleProperties.class)
+public class IdempotenceConsoleAutoConfiguration {
+    private static final String SECURITY = "springSecurityFilterChain";
+
+    /** Created by Spring. */
+    public IdempotenceConsoleAutoConfiguration() {}
+
+    @Bean
+    EventHistory idempotenceEventHistory() {
+        return new EventHistory(Clock.systemUTC());
+    }
+
+    @Bean
+    HandlerMapping idempotenceConsole(
+            ObjectProvider<Idempotence> idempotence,
+            ConsoleProperties properties,
+            EventHistory history,
+            ListableBeanFactory beans) {
+        if (!properties.withoutSecurity() && !beans.containsBean(SECURITY)) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "idempotence.console.enabled",
+                    true,
+                    "The console shows and resolves records, and this application has no Spring Security that protects it. Add"
+                            + " spring-boot-starter-security and give operators the role '" + properties.role()
+                            + "', or set idempotence.console.without-security=true if something in front of the application"
+                            + " lets only operators in.");
+        }
+        if (properties.writes() && beans.getBeanNamesForType(FormTokens.class).length == 0) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "idempotence.console.writes",
+                    true,
+                    "The form that resolves a record is protected by a form token, and these are switched off. Remove"
+                            + " idempotence.form.enabled=false.");
+        }
+        ConsoleHandler handler = new ConsoleHandler(
+                () -> idempotence.getObject().admin(),
+                properties,
+                history,
+                properties.withoutSecurity() ? request -> {} : new ConsoleSecurity(properties.role()));
+        SimpleUrlHandlerMapping mapping = new SimpleUrlHandlerMapping(
+                Map.of(properties.path(), handler, properties.path() + "/resolve", handler));
+        // Before a mapping of the application that takes every path.
+        mapping.setOrder(-1);
+        return mapping;
+    }
+}

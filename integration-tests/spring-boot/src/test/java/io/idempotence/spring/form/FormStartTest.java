@@ -1,0 +1,60 @@
+package io.idempotence.spring.form;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.thymeleaf.dialect.IDialect;
+
+/** What is there of form tokens in an application. */
+class FormStartTest {
+    private final WebApplicationContextRunner application = new WebApplicationContextRunner()
+            .withPropertyValues("idempotence.server.storage=memory")
+            .withConfiguration(AutoConfigurations.of(
+                    IdempotenceServerAutoConfiguration.class, IdempotenceFormAutoConfiguration.class));
+
+    @Test
+    void theFilterIsDirectlyInFrontOfTheIdempotenceFilter() {
+        application.run(context -> assertThat(context.getBean("idempotenceFormFilter", FilterRegistrationBean.class)
+                        .getOrder())
+                .isEqualTo(context.getBean("idempotenceFilterRegistration", FilterRegistrationBean.class)
+                                .getOrder()
+                        - 1));
+        application
+                .withPropertyValues("idempotence.server.filter-order=7")
+                .run(context -> assertThat(context.getBean("idempotenceFormFilter", FilterRegistrationBean.class)
+                                .getOrder())
+                        .isEqualTo(6));
+    }
+
+    @Test
+    void aFormMustNotOutliveTheRecordOfItsId() {
+        application
+                .withPropertyValues("idempotence.server.policy.retention=1h", "idempotence.form.expires-after=2h")
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("idempotence.form.expires-after")
+                        .hasMessageContaining(
+                                "A form that can be submitted after its ID is forgotten could run twice"));
+    }
+
+    @Test
+    void thymeleafIsNotNeeded() {
+        application
+                .withClassLoader(new FilteredClassLoader("org.thymeleaf"))
+                .run(context -> assertThat(context).hasNotFailed().hasBean("idempotenceFormFilter"));
+        application.run(context -> assertThat(context).hasSingleBean(IDialect.class));
+    }
+
+    @Test
+    void itCanBeSwitchedOff() {
+        application
+                .withPropertyValues("idempotence.form.enabled=false")
+                .run(context -> assertThat(context).doesNotHaveBean("idempotenceFormFilter"));
+    }
+}
