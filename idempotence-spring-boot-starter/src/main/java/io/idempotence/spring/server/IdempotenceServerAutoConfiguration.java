@@ -29,7 +29,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplicat
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
-import org.springframework.context.ApplicationContext;
+import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
@@ -64,60 +64,8 @@ public class IdempotenceServerAutoConfiguration {
     }
 
     @Bean
-    @Lazy
-    @ConditionalOnMissingBean
-    Idempotence idempotence(
-            IdempotenceServerProperties properties,
-            ObjectProvider<IdempotenceStorage> storages,
-            ObjectProvider<ChosenStorage> choice,
-            IdempotencePolicy policy,
-            ObjectProvider<IdempotenceListener> listeners,
-            Environment environment,
-            ServerStart start) {
-        IdempotenceStorage storage = one(storages);
-        ChosenStorage chosen =
-                Optional.ofNullable(choice.getIfAvailable()).orElseGet(() -> applications(storage, properties));
-        Namespace namespace = Namespace.of(properties.namespace(), environment);
-        Idempotence.Builder idempotence =
-                new ServerBuilder(properties).idempotence(storage, namespace).policy(policy);
-        List<IdempotenceListener> all = listeners.orderedStream().toList();
-        if (!all.isEmpty()) {
-            idempotence.listener(new Listeners(all));
-        }
-        start.begin(
-                storage,
-                "records in " + chosen.reason() + "; namespace '" + namespace.name() + "' (" + namespace.reason() + ")",
-                namespace.name());
-        return idempotence.build();
-    }
-
-    @Bean
-    @Lazy
-    ServerShutdown idempotenceServerShutdown(ApplicationContext context, Idempotence idempotence) {
-        return new ServerShutdown(context, idempotence);
-    }
-
-    private static IdempotenceStorage one(ObjectProvider<IdempotenceStorage> storages) {
-        try {
-            return storages.getObject();
-        } catch (NoUniqueBeanDefinitionException e) {
-            throw ServerSetUpException.of(
-                    "The application declares several beans of IdempotenceStorage: "
-                            + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
-                    "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
-                    e);
-        }
-    }
-
-    private static ChosenStorage applications(IdempotenceStorage storage, IdempotenceServerProperties properties) {
-        if (properties.storage() != Storage.AUTO || properties.storageBean() != null) {
-            throw ServerSetUpException.of(
-                    "The application declares its own bean of IdempotenceStorage, and idempotence.server.storage"
-                            + (properties.storageBean() == null ? "" : "-bean") + " chooses another storage.",
-                    "Remove the bean, or remove the property.");
-        }
-        String name = storage.getClass().getSimpleName();
-        return new ChosenStorage(storage, name, "the application's own " + name);
+    static ServerShutdown idempotenceServerShutdown(ConfigurableApplicationContext context) {
+        return new ServerShutdown(context);
     }
 
     /** The storage, unless the application declares its own. */
@@ -192,6 +140,71 @@ public class IdempotenceServerAutoConfiguration {
                 }
                 return pool;
             }
+        }
+    }
+
+    /** The {@link Idempotence} and its health, unless the application declares its own. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnMissingBean(Idempotence.class)
+    static class Decisions {
+        @Bean
+        @Lazy
+        ServerParts idempotenceServerParts(
+                IdempotenceServerProperties properties,
+                ObjectProvider<IdempotenceStorage> storages,
+                ObjectProvider<ChosenStorage> choice,
+                Environment environment) {
+            IdempotenceStorage storage = one(storages);
+            ChosenStorage chosen =
+                    Optional.ofNullable(choice.getIfAvailable()).orElseGet(() -> applications(storage, properties));
+            return new ServerParts(chosen, Namespace.of(properties.namespace(), environment));
+        }
+
+        @Bean
+        @Lazy
+        Idempotence idempotence(
+                ServerParts parts,
+                IdempotenceServerProperties properties,
+                IdempotencePolicy policy,
+                ObjectProvider<IdempotenceListener> listeners,
+                ServerStart start) {
+            Idempotence.Builder idempotence =
+                    new ServerBuilder(properties).idempotence(parts).policy(policy);
+            List<IdempotenceListener> all = listeners.orderedStream().toList();
+            if (!all.isEmpty()) {
+                idempotence.listener(new Listeners(all));
+            }
+            start.begin(parts);
+            return idempotence.build();
+        }
+
+        @Bean
+        @Lazy
+        StorageHealth idempotenceStorageHealth(ServerParts parts) {
+            return new StorageHealth(parts);
+        }
+
+        private static IdempotenceStorage one(ObjectProvider<IdempotenceStorage> storages) {
+            try {
+                return storages.getObject();
+            } catch (NoUniqueBeanDefinitionException e) {
+                throw ServerSetUpException.of(
+                        "The application declares several beans of IdempotenceStorage: "
+                                + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
+                        "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
+                        e);
+            }
+        }
+
+        private static ChosenStorage applications(IdempotenceStorage storage, IdempotenceServerProperties properties) {
+            if (properties.storage() != Storage.AUTO || properties.storageBean() != null) {
+                throw ServerSetUpException.of(
+                        "The application declares its own bean of IdempotenceStorage, and idempotence.server.storage"
+                                + (properties.storageBean() == null ? "" : "-bean") + " chooses another storage.",
+                        "Remove the bean, or remove the property.");
+            }
+            String name = storage.getClass().getSimpleName();
+            return new ChosenStorage(storage, name, "the application's own " + name);
         }
     }
 

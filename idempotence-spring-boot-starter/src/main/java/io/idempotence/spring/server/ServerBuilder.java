@@ -41,9 +41,9 @@ final class ServerBuilder {
         return built[0];
     }
 
-    Idempotence.Builder idempotence(IdempotenceStorage storage, Namespace namespace) {
-        Idempotence.Builder idempotence = Idempotence.builder(storage);
-        set("namespace", namespace.name(), idempotence::namespace);
+    Idempotence.Builder idempotence(ServerParts parts) {
+        Idempotence.Builder idempotence = Idempotence.builder(parts.storage().storage());
+        set("namespace", parts.namespace().name(), idempotence::namespace);
         set("redis.timeout", properties.redis().timeout(), ServerBuilder::checkTimeout);
         set("max-waiting", properties.maxWaiting(), idempotence::maxWaiting);
         return idempotence;

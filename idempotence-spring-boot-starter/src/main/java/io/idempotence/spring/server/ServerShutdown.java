@@ -1,27 +1,25 @@
 package io.idempotence.spring.server;
 
 import io.idempotence.server.Idempotence;
-import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationListener;
+import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.event.ContextClosedEvent;
 
 /**
- * Closes the {@link Idempotence} after the web server and before the connections to Redis, which Spring Data stops before any bean is
+ * Closes each {@link Idempotence} after the web server and before the connections to Redis, which Spring Data stops before any bean is
  * destroyed. Completions that still wait for the storage are then written. A context that is only paused or stopped keeps it open.
  */
 final class ServerShutdown implements SmartLifecycle, ApplicationListener<ContextClosedEvent> {
     /** Above that of connection factories (0), below those of web servers and message listeners. */
     private static final int PHASE = 1024;
 
-    private final ApplicationContext context;
-    private final Idempotence idempotence;
+    private final ConfigurableApplicationContext context;
     private volatile boolean running;
     private volatile boolean closing;
 
-    ServerShutdown(ApplicationContext context, Idempotence idempotence) {
+    ServerShutdown(ConfigurableApplicationContext context) {
         this.context = context;
-        this.idempotence = idempotence;
     }
 
     @Override
@@ -40,7 +38,11 @@ final class ServerShutdown implements SmartLifecycle, ApplicationListener<Contex
     public void stop() {
         running = false;
         if (closing) {
-            idempotence.close();
+            for (String name : context.getBeanNamesForType(Idempotence.class, false, false)) {
+                if (context.getBeanFactory().containsSingleton(name)) {
+                    context.getBean(name, Idempotence.class).close();
+                }
+            }
         }
     }
 

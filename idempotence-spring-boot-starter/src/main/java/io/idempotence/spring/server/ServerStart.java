@@ -37,13 +37,13 @@ final class ServerStart implements SmartInitializingSingleton {
     private record Check(String what, CompletableFuture<Void> result) {}
 
     /** Begins the check. */
-    void begin(IdempotenceStorage storage, String what, String namespace) {
+    void begin(ServerParts parts) {
         CompletableFuture<Void> result = new CompletableFuture<>();
-        check = new Check(what, result);
+        check = new Check(parts.described(), result);
         Thread thread = new Thread(
                 () -> {
                     try {
-                        probe(storage, namespace);
+                        probe(parts.storage().storage(), parts.namespace().name());
                         result.complete(null);
                     } catch (Throwable e) {
                         result.completeExceptionally(e);

@@ -1,0 +1,51 @@
+package io.idempotence.spring.server;
+
+import org.springframework.boot.actuate.autoconfigure.health.ConditionalOnEnabledHealthIndicator;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/** Auto-configuration of the health of the provider half's storage: {@code idempotence} in the health endpoint. */
+@AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
+@ConditionalOnBean(StorageHealth.class)
+public class IdempotenceServerHealthAutoConfiguration {
+    /** Of Spring Boot 4. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(name = "org.springframework.boot.health.contributor.HealthIndicator")
+    @org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEnabledHealthIndicator("idempotence")
+    static class Boot4 {
+        @Bean
+        @ConditionalOnMissingBean(name = "idempotenceHealthIndicator")
+        org.springframework.boot.health.contributor.HealthIndicator idempotenceHealthIndicator(StorageHealth storage) {
+            return () -> {
+                String fault = storage.fault();
+                var health = fault == null
+                        ? org.springframework.boot.health.contributor.Health.up()
+                        : org.springframework.boot.health.contributor.Health.down()
+                                .withDetail("reason", fault);
+                return health.withDetail("storage", storage.kind()).build();
+            };
+        }
+    }
+
+    /** Of Spring Boot 3. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(name = "org.springframework.boot.actuate.health.HealthIndicator")
+    @ConditionalOnEnabledHealthIndicator("idempotence")
+    static class Boot3 {
+        @Bean
+        @ConditionalOnMissingBean(name = "idempotenceHealthIndicator")
+        org.springframework.boot.actuate.health.HealthIndicator idempotenceHealthIndicator(StorageHealth storage) {
+            return () -> {
+                String fault = storage.fault();
+                var health = fault == null
+                        ? org.springframework.boot.actuate.health.Health.up()
+                        : org.springframework.boot.actuate.health.Health.down().withDetail("reason", fault);
+                return health.withDetail("storage", storage.kind()).build();
+            };
+        }
+    }
+}

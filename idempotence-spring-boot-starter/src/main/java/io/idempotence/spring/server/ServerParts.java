@@ -1,0 +1,9 @@
+package io.idempotence.spring.server;
+
+/** What the provider half of this application uses. */
+record ServerParts(ChosenStorage storage, Namespace namespace) {
+    /** For the log. */
+    String described() {
+        return "records in " + storage.reason() + "; namespace '" + namespace.name() + "' (" + namespace.reason() + ")";
+    }
+}
