@@ -1,0 +1,212 @@
+package io.idempotence.spring.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotenceListener;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.IdempotenceStorage;
+import java.util.ArrayList;
+import java.util.List;
+import javax.sql.DataSource;
+import org.h2.jdbcx.JdbcConnectionPool;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Primary;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
+import redis.clients.jedis.JedisPooled;
+import redis.clients.jedis.UnifiedJedis;
+
+/** Which beans the provider half makes of what an application has. */
+@ExtendWith(OutputCaptureExtension.class)
+class ServerBeansTest {
+    private final WebApplicationContextRunner web = new WebApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(IdempotenceServerAutoConfiguration.class));
+
+    @Test
+    void theProviderHalfCanBeSwitchedOff() {
+        web.withPropertyValues("idempotence.server.enabled=false")
+                .run(context -> assertThat(context).doesNotHaveBean(Idempotence.class));
+    }
+
+    @Test
+    void springDataComesBeforeJedis() {
+        web.withBean(RedisConnectionFactory.class, () -> new LettuceConnectionFactory("127.0.0.1", 1))
+                .withBean(UnifiedJedis.class, () -> new JedisPooled("127.0.0.1", 1))
+                .run(context ->
+                        assertThat(context.getBean(ChosenStorage.class).kind()).isEqualTo("redis"));
+    }
+
+    @Test
+    void aJedisClientIsUsedWithoutSpringData() {
+        web.withClassLoader(new FilteredClassLoader(RedisConnectionFactory.class))
+                .withBean("client", UnifiedJedis.class, () -> new JedisPooled("127.0.0.1", 1))
+                .run(context -> {
+                    assertThat(context.getBean(ChosenStorage.class).reason())
+                            .isEqualTo("the UnifiedJedis 'client', the first choice of what this application has");
+                    assertThat(context.getBean(ChosenStorage.class).kind()).isEqualTo("jedis");
+                });
+    }
+
+    @Test
+    void theJedisClientCanBeChosen() {
+        web.withPropertyValues("idempotence.server.storage=jedis")
+                .withBean(RedisConnectionFactory.class, () -> new LettuceConnectionFactory("127.0.0.1", 1))
+                .withBean(UnifiedJedis.class, () -> new JedisPooled("127.0.0.1", 1))
+                .run(context ->
+                        assertThat(context.getBean(ChosenStorage.class).kind()).isEqualTo("jedis"));
+    }
+
+    @Test
+    void oneOfTwoConnectionFactoriesIsChosenByNameOrAsPrimary() {
+        WebApplicationContextRunner two = web.withUserConfiguration(TwoRedis.class);
+        two.run(context -> assertThat(context.getBean(ChosenStorage.class).reason())
+                .startsWith("the RedisConnectionFactory that is primary"));
+        two.withPropertyValues("idempotence.server.storage-bean=second")
+                .run(context -> assertThat(context.getBean(ChosenStorage.class).reason())
+                        .startsWith("the RedisConnectionFactory 'second'"));
+    }
+
+    @Test
+    void memoryIsALoudLastResort(CapturedOutput output) {
+        web.run(context ->
+                assertThat(context.getBean(ChosenStorage.class).kind()).isEqualTo("memory"));
+        assertThat(output).contains("WARN").contains("IDEMPOTENCE RECORDS ARE KEPT IN MEMORY");
+    }
+
+    @Test
+    void profilesMayAllowMemory() {
+        web.withPropertyValues("spring.profiles.active=prod", "idempotence.server.memory.forbidden-profiles=")
+                .run(context -> assertThat(context).hasNotFailed().hasSingleBean(IdempotenceFilter.class));
+    }
+
+    @Test
+    void anApplicationWithoutHandlersHasNoStorage() {
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(IdempotenceServerAutoConfiguration.class))
+                .withPropertyValues("spring.profiles.active=prod")
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Test
+    void recordsSurviveARollbackThoughTheDataSourceIsAwareOfTransactions() {
+        web.withUserConfiguration(AwareDatabase.class)
+                .withPropertyValues("idempotence.server.storage=jdbc", "idempotence.server.jdbc.create-if-missing=true")
+                .run(context -> {
+                    assertThat(context).hasNotFailed().hasSingleBean(JdbcIdempotenceStorage.class);
+                    Idempotence idempotence = context.getBean(Idempotence.class);
+                    assertThat(idempotence.saveIfAbsent("one")).isTrue();
+                    assertThat(idempotence.saveIfAbsent("one")).isFalse();
+                });
+    }
+
+    @Test
+    void theApplicationsOwnBeansReplaceOurs() {
+        web.withUserConfiguration(OwnBeans.class).run(context -> {
+            assertThat(context)
+                    .hasSingleBean(IdempotenceStorage.class)
+                    .hasSingleBean(Idempotence.class)
+                    .hasSingleBean(IdempotenceFilter.class)
+                    .hasSingleBean(IdempotencePolicy.class)
+                    .hasSingleBean(IdempotenceFilterRegistrationBean.class);
+            OwnBeans own = context.getBean(OwnBeans.class);
+            assertThat(context.getBean(IdempotenceFilterRegistrationBean.class).getFilter())
+                    .isSameAs(own.filter);
+            assertThat(context.getBean(IdempotenceFilterRegistrationBean.class).getOrder())
+                    .isEqualTo(7);
+        });
+    }
+
+    @Test
+    void everyListenerGetsEveryEventWhateverAnotherOneThrows() {
+        List<IdempotenceEvent> events = new ArrayList<>();
+        web.withBean("bad", IdempotenceListener.class, () -> (event, id) -> {
+                    throw new IllegalStateException("a bad listener");
+                })
+                .withBean("good", IdempotenceListener.class, () -> (event, id) -> events.add(event))
+                .run(context -> context.getBean(Idempotence.class).saveIfAbsent("one"));
+        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);
+    }
+
+    @Test
+    void customizersComeAfterTheProperties() {
+        List<Object> customized = new ArrayList<>();
+        web.withBean(IdempotenceFilterCustomizer.class, () -> customized::add)
+                .run(context -> assertThat(customized).hasSize(1));
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class TwoRedis {
+        @Bean
+        @Primary
+        RedisConnectionFactory first() {
+            return new LettuceConnectionFactory("127.0.0.1", 1);
+        }
+
+        @Bean
+        RedisConnectionFactory second() {
+            return new LettuceConnectionFactory("127.0.0.1", 1);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class AwareDatabase {
+        @Bean(destroyMethod = "dispose")
+        JdbcConnectionPool pool() {
+            return JdbcConnectionPool.create("jdbc:h2:mem:aware;DB_CLOSE_DELAY=-1", "sa", "");
+        }
+
+        @Bean
+        @Primary
+        DataSource aware(JdbcConnectionPool pool) {
+            return new TransactionAwareDataSourceProxy(pool);
+        }
+    }
+
+    @Configuration
+    static class OwnBeans {
+        private IdempotenceFilter filter;
+
+        @Bean
+        IdempotenceStorage ownStorage() {
+            return IdempotenceStorage.inMemory();
+        }
+
+        @Bean
+        Idempotence ownIdempotence() {
+            return Idempotence.over(ownStorage());
+        }
+
+        @Bean
+        IdempotenceFilter ownFilter() {
+            filter = IdempotenceFilter.builder(ownIdempotence()).build();
+            return filter;
+        }
+
+        @Bean
+        IdempotencePolicy ownPolicy() {
+            return IdempotencePolicy.defaults();
+        }
+
+        @Bean
+        IdempotenceFilterRegistrationBean ownRegistration() {
+            IdempotenceFilterRegistrationBean registration =
+                    new IdempotenceFilterRegistrationBean(ownFilter(), "/payments/*");
+            registration.setOrder(7);
+            return registration;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package io.idempotence.spring.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.RecordState;
+import java.time.Duration;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.Protocol;
+
+/** What the start of an application does when its Redis is not as it should be. */
+@ExtendWith(OutputCaptureExtension.class)
+class ServerStartTest {
+    private final String id = UUID.randomUUID().toString();
+
+    @Test
+    void anApplicationStartsWhileItsRedisIsDownAndWorksOnceItIsUp(CapturedOutput output) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
+            redis.kill();
+            try (ConfigurableApplicationContext application =
+                    Till.start(OnRedis.class, "--redis.port=" + redis.port())) {
+                Caller caller = Caller.of(application);
+                assertThat(output)
+                        .contains("The storage does not respond yet: Redis (the application's driver) could not claim");
+                assertThat(caller.post("/sales", id).statusCode()).isEqualTo(503);
+                StorageHealth health = application.getBean(StorageHealth.class);
+                assertThat(health.fault()).startsWith("Redis (the application's driver) could not");
+
+                redis.restart();
+
+                await().atMost(Duration.ofSeconds(30))
+                        .until(() -> caller.post("/sales", id).statusCode() == 200);
+                assertThat(caller.post("/sales", id).body()).isEqualTo("sale 1");
+                assertThat(health.fault()).isNull();
+            }
+        }
+    }
+
+    @Test
+    void aRedisThatHangsHoldsNeitherTheStartNorARequest(CapturedOutput output) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
+            redis.pause();
+            long before = System.nanoTime();
+            try (ConfigurableApplicationContext application =
+                    Till.start(OnRedis.class, "--redis.port=" + redis.port())) {
+                Caller caller = Caller.of(application);
+                assertThat(output).contains("The storage does not respond yet");
+                assertThat(caller.post("/sales", id).statusCode()).isEqualTo(503);
+                assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(30));
+                redis.resume();
+                await().atMost(Duration.ofSeconds(30))
+                        .until(() -> caller.post("/sales", id).statusCode() == 200);
+
+                redis.pause();
+                before = System.nanoTime();
+                assertThat(caller.post("/sales", "other").statusCode()).isEqualTo(503);
+                assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(10));
+                redis.resume();
+            }
+        }
+    }
+
+    @Test
+    void aRedisUserWithoutRightsFailsTheStart(CapturedOutput output) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "on", ">pass", "~idem:*", "+@all", "-eval");
+
+            failsToStart(redis, "--redis.user=clerk", "--redis.password=pass");
+
+            assertThat(output)
+                    .contains("The Redis user may not keep the records of the idempotence framework")
+                    .contains("lacks the right +eval; grant it with ACL SETUSER <user> +eval")
+                    .contains(
+                            "ACL SETUSER <user> ~idem:* +evalsha +eval +get +getrange +exists +set +pexpire +pttl +del");
+        }
+    }
+
+    @Test
+    void aWrongPasswordFailsTheStartAndIsNotShown(CapturedOutput output) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            jedis.configSet("requirepass", "right");
+
+            failsToStart(redis, "--redis.password=mistaken");
+
+            assertThat(output)
+                    .contains("The Redis user may not keep the records of the idempotence framework")
+                    .contains("Check user and password (spring.data.redis.username, spring.data.redis.password)")
+                    .doesNotContain("mistaken");
+        }
+    }
+
+    @Test
+    void aCompletionThatWaitsIsWrittenWhenTheApplicationEnds() throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                IdempotenceStorage looking = RedisIdempotenceStorage.connect(redis.address())) {
+            ConfigurableApplicationContext application = Till.start(OnRedis.class, "--redis.port=" + redis.port());
+            application.getBean(Idempotence.class).execute(IdempotenceId.of(id), () -> {
+                redis.pause();
+                return "paid";
+            });
+            Thread end = new Thread(application::close, "end");
+            end.start();
+            await().atMost(Duration.ofSeconds(30)).until(() -> !application.isActive());
+            redis.resume();
+            end.join();
+
+            IdempotenceAdmin admin = IdempotenceAdmin.of(looking, "default");
+            assertThat(admin.find(admin.executeKey(IdempotenceId.of(id))))
+                    .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.COMPLETED));
+        }
+    }
+
+    private static void failsToStart(EmbeddedRedis redis, String... arguments) {
+        String[] all = new String[arguments.length + 1];
+        System.arraycopy(arguments, 0, all, 1, arguments.length);
+        all[0] = "--redis.port=" + redis.port();
+        assertThatThrownBy(() -> Till.start(OnRedis.class, all).close()).hasRootCauseInstanceOf(RuntimeException.class);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OnRedis extends Till {
+        @Bean
+        RedisConnectionFactory connections(Environment environment) {
+            RedisStandaloneConfiguration place = new RedisStandaloneConfiguration(
+                    "127.0.0.1", environment.getRequiredProperty("redis.port", int.class));
+            place.setUsername(environment.getProperty("redis.user"));
+            place.setPassword(environment.getProperty("redis.password"));
+            return new LettuceConnectionFactory(place);
+        }
+    }
+}
