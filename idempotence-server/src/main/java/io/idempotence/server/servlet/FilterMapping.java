@@ -76,14 +76,19 @@ final class FilterMapping {
                     "the container refused to map the idempotence filter '" + filter.getFilterName()
                             + "' to ERROR dispatches, so error pages would not be recorded as callers see them; install it"
                             + " with IdempotenceFilter.install(servletContext, idempotence, \"/payments/*\") before the application has"
-                            + " started, in Spring Boot from a ServletContextInitializer bean instead of a FilterRegistrationBean",
+                            + " started, in Spring Boot with the IdempotenceFilterRegistrationBean of the starter",
                     e);
         }
     }
 
     /** Whether there is no container: {@code MockMvc} passes each dispatch to the filters that cover it, and has no registrations. */
     private static boolean isMock(FilterConfig filter) {
-        return filter.getServletContext().getClass().getName().startsWith("org.springframework.mock.");
+        for (Class<?> type = filter.getServletContext().getClass(); type != null; type = type.getSuperclass()) {
+            if (type.getName().equals("org.springframework.mock.web.MockServletContext")) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private void addListener(ServletContext context) {

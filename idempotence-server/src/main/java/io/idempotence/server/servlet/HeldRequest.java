@@ -37,6 +37,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
         AsyncContext startAsync(ServletRequest request, ServletResponse response);
 
+        @Nullable
         AsyncContext asyncContext();
     }
 
@@ -301,7 +302,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
     }
 
     @Override
-    public AsyncContext getAsyncContext() {
+    public @Nullable AsyncContext getAsyncContext() {
         return async.asyncContext();
     }
 }

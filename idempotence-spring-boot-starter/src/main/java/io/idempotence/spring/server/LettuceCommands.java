@@ -14,6 +14,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.ReturnType;
 
 /**
  * Redis through Spring Data with Lettuce, on the application's connection, with a timeout of its own. The application's is a minute by
@@ -25,7 +26,7 @@ final class LettuceCommands extends SpringDataCommands {
     private volatile boolean connected;
 
     LettuceCommands(RedisConnectionFactory connections, Duration timeout) {
-        super(connections);
+        super(connections, ReturnType.MULTI);
         this.timeout = timeout;
     }
 

@@ -12,6 +12,7 @@ import org.springframework.data.redis.connection.RedisClusterNode;
 import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.ReturnType;
+import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.util.ClassUtils;
 
@@ -24,9 +25,12 @@ class SpringDataCommands implements RedisCommands {
     private static final String END = "0";
 
     private final RedisConnectionFactory connections;
+    /** The type with which this driver returns replies of every type. */
+    private final ReturnType anyReply;
 
-    SpringDataCommands(RedisConnectionFactory connections) {
+    SpringDataCommands(RedisConnectionFactory connections, ReturnType anyReply) {
         this.connections = connections;
+        this.anyReply = anyReply;
     }
 
     /**
@@ -35,20 +39,26 @@ class SpringDataCommands implements RedisCommands {
      * @param timeout the longest time to wait for a reply, with Lettuce
      */
     static SpringDataCommands of(RedisConnectionFactory connections, Duration timeout) {
-        boolean isLettuce =
-                ClassUtils.isPresent("io.lettuce.core.RedisClient", SpringDataCommands.class.getClassLoader())
-                        && connections instanceof LettuceConnectionFactory;
-        return isLettuce ? new LettuceCommands(connections, timeout) : new SpringDataCommands(connections);
+        if (isPresent("io.lettuce.core.RedisClient") && connections instanceof LettuceConnectionFactory) {
+            return new LettuceCommands(connections, timeout);
+        }
+        // With Jedis, an array must be an array, and a "value" is whatever Redis replied.
+        boolean isJedis = isPresent("redis.clients.jedis.Jedis") && connections instanceof JedisConnectionFactory;
+        return new SpringDataCommands(connections, isJedis ? ReturnType.VALUE : ReturnType.MULTI);
+    }
+
+    private static boolean isPresent(String driver) {
+        return ClassUtils.isPresent(driver, SpringDataCommands.class.getClassLoader());
     }
 
     @Override
     public Object evalsha(byte[] sha1, byte[] key, byte[]... arguments) {
-        return on(redis -> redis.scriptingCommands().evalSha(sha1, ReturnType.MULTI, 1, all(key, arguments)));
+        return on(redis -> redis.scriptingCommands().evalSha(sha1, anyReply, 1, all(key, arguments)));
     }
 
     @Override
     public Object eval(byte[] script, byte[] key, byte[]... arguments) {
-        return on(redis -> redis.scriptingCommands().eval(script, ReturnType.MULTI, 1, all(key, arguments)));
+        return on(redis -> redis.scriptingCommands().eval(script, anyReply, 1, all(key, arguments)));
     }
 
     @Override

@@ -2,6 +2,7 @@ package io.idempotence.spring.server;
 
 import jakarta.servlet.http.HttpServletRequest;
 import java.security.Principal;
+import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -76,6 +77,11 @@ class Orders {
         @PostMapping("/open/orders")
         String createOpen() {
             return "order " + executions.incrementAndGet();
+        }
+
+        @PostMapping("/open/later")
+        Callable<String> later() {
+            return () -> "later " + executions.incrementAndGet();
         }
 
         @PostMapping("/open/refused")

@@ -141,6 +141,20 @@ class ServerBadInputTest {
                 .contains("set idempotence.server.enabled to false");
     }
 
+    @Test
+    void aFilterBeforeSpringSecurityIsRefused(CapturedOutput output) {
+        assertThatThrownBy(() -> Orders.start(
+                                "--idempotence.server.storage=memory",
+                                "--idempotence.server.filter-order=-100",
+                                "--spring.security.filter.order=-100")
+                        .close())
+                .isNotNull();
+
+        assertThat(output)
+                .contains("The idempotence filter has the order -100, and Spring Security's filter has -100")
+                .contains("Set idempotence.server.filter-order to more than -100, or remove it");
+    }
+
     private static void failsToStart(Class<?> application, String... arguments) {
         assertThatThrownBy(() -> new SpringApplicationBuilder(application)
                         .web(WebApplicationType.SERVLET)

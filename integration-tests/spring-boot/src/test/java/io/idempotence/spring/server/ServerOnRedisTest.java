@@ -28,7 +28,10 @@ class ServerOnRedisTest {
     @BeforeAll
     static void start(CapturedOutput output) {
         redis = EmbeddedRedis.start();
-        application = Orders.start("--spring.data.redis.port=" + redis.port(), "--spring.data.redis.host=127.0.0.1");
+        application = Orders.start(
+                "--spring.data.redis.port=" + redis.port(),
+                "--spring.data.redis.host=127.0.0.1",
+                "--management.health.redis.enabled=false");
         caller = Caller.of(application);
         assertThat(output)
                 .contains(

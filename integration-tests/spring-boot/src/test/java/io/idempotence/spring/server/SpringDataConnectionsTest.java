@@ -1,0 +1,95 @@
+package io.idempotence.spring.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.EmbeddedRedisCluster;
+import io.idempotence.server.redis.EmbeddedRedisSentinel;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.DisposableBean;
+import org.springframework.beans.factory.InitializingBean;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.data.redis.connection.RedisClusterConfiguration;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.RedisSentinelConfiguration;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/** Records through every kind of connections that Spring Data has: each driver, each topology. */
+class SpringDataConnectionsTest {
+    @Test
+    void keepRecordsInAStandaloneServer() throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
+            RedisStandaloneConfiguration place = new RedisStandaloneConfiguration(redis.host(), redis.port());
+            keepRecords(new JedisConnectionFactory(place));
+            keepRecords(new LettuceConnectionFactory(place));
+        }
+    }
+
+    @Test
+    void keepRecordsBehindSentinels() throws Exception {
+        try (EmbeddedRedisSentinel redis = EmbeddedRedisSentinel.start()) {
+            RedisSentinelConfiguration place =
+                    new RedisSentinelConfiguration(EmbeddedRedisSentinel.NAME, servers(redis.addresses()));
+            keepRecords(new LettuceConnectionFactory(place));
+            keepRecords(new JedisConnectionFactory(place));
+        }
+    }
+
+    @Test
+    void keepRecordsInACluster() throws Exception {
+        try (EmbeddedRedisCluster redis = EmbeddedRedisCluster.start()) {
+            RedisClusterConfiguration place = new RedisClusterConfiguration(servers(redis.addresses()));
+            keepRecords(new LettuceConnectionFactory(place));
+            keepRecords(new JedisConnectionFactory(place));
+        }
+    }
+
+    private static Set<String> servers(String addresses) {
+        return Set.of(addresses.split(";", -1));
+    }
+
+    private static <F extends RedisConnectionFactory & InitializingBean & SmartLifecycle & DisposableBean>
+            void keepRecords(F connections) throws Exception {
+        connections.afterPropertiesSet();
+        connections.start();
+        try (IdempotenceStorage storage =
+                RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofSeconds(5)))) {
+            keepRecords(storage, connections.getClass().getSimpleName());
+        } finally {
+            connections.destroy();
+        }
+    }
+
+    private static void keepRecords(IdempotenceStorage storage, String namespace) {
+        List<StorageKey> keys = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            StorageKey key = Claims.newKey(namespace);
+            keys.add(key);
+            Claim claim = Claims.claim(storage, key);
+            assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
+            storage.complete(claim, new byte[] {7}, Claims.RETENTION);
+            assertThat(storage.claim(Claims.request(key)))
+                    .isInstanceOfSatisfying(
+                            ClaimResult.Completed.class,
+                            completed -> assertThat(completed.result()).containsExactly(7));
+        }
+        assertThat(storage.list(namespace).map(IdempotenceRecord::key).collect(Collectors.toSet()))
+                .containsExactlyInAnyOrderElementsOf(keys);
+        assertThat(storage.delete(keys.get(0))).isTrue();
+        assertThat(storage.find(keys.get(0))).isEmpty();
+    }
+}
