@@ -17,6 +17,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeSet;
 import javax.sql.DataSource;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.beans.factory.ObjectProvider;
@@ -53,8 +54,8 @@ import redis.clients.jedis.UnifiedJedis;
 @EnableConfigurationProperties(IdempotenceServerProperties.class)
 public class IdempotenceServerAutoConfiguration {
     @Bean
-    static ServerStart idempotenceServerStart() {
-        return new ServerStart();
+    static ServerStart idempotenceServerStart(IdempotenceServerProperties properties, BeanFactory beans) {
+        return new ServerStart(properties, beans);
     }
 
     @Bean

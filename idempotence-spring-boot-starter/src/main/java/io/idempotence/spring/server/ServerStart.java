@@ -16,9 +16,11 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 
 /**
@@ -32,7 +34,14 @@ final class ServerStart implements SmartInitializingSingleton {
     private static final Duration PROBE_LIVES = Duration.ofSeconds(10);
     private static final Pattern DENIED = Pattern.compile("lacks the right|\\b(NOPERM|NOAUTH|WRONGPASS)\\b");
 
+    private final IdempotenceServerProperties properties;
+    private final BeanFactory beans;
     private volatile @Nullable Check check;
+
+    ServerStart(IdempotenceServerProperties properties, BeanFactory beans) {
+        this.properties = properties;
+        this.beans = beans;
+    }
 
     private record Check(String what, CompletableFuture<Void> result) {}
 
@@ -57,19 +66,35 @@ final class ServerStart implements SmartInitializingSingleton {
     @Override
     public void afterSingletonsInstantiated() {
         Check begun = check;
-        if (begun == null) {
-            return;
+        if (begun != null) {
+            end(begun);
         }
+    }
+
+    private void end(Check begun) {
+        String what = filters() + begun.what();
         try {
             begun.result().get(LONGEST.toMillis(), TimeUnit.MILLISECONDS);
-            LOG.info("Idempotence: {}", begun.what());
+            LOG.info("Idempotence: {}", what);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException e) {
-            down(begun.what(), "no response within " + LONGEST.toSeconds() + " s");
+            down(what, "no response within " + LONGEST.toSeconds() + " s");
         } catch (ExecutionException e) {
-            failed(begun.what(), Objects.requireNonNullElse(e.getCause(), e));
+            failed(what, Objects.requireNonNullElse(e.getCause(), e));
         }
+    }
+
+    /** The filters, for the log. */
+    private String filters() {
+        String paths = beans.getBeanProvider(IdempotenceFilterRegistrationBean.class)
+                .orderedStream()
+                .filter(IdempotenceFilterRegistrationBean::isEnabled)
+                .map(filter -> filter.getUrlPatterns().toString())
+                .collect(Collectors.joining(", "));
+        return paths.isEmpty()
+                ? ""
+                : "filter on " + paths + (properties.requireId() ? ", an ID is required; " : ", an ID is optional; ");
     }
 
     private static void failed(String what, Throwable fault) {

@@ -17,6 +17,11 @@ record Caller(String origin) {
         return new Caller("http://127.0.0.1:" + application.getEnvironment().getRequiredProperty("local.server.port"));
     }
 
+    static Caller ofManagement(ApplicationContext application) {
+        return new Caller(
+                "http://127.0.0.1:" + application.getEnvironment().getRequiredProperty("local.management.port"));
+    }
+
     HttpResponse<String> get(String path) {
         return send(request(path).GET());
     }

@@ -47,7 +47,7 @@ class Orders {
                         "spring.mvc.hiddenmethod.filter.enabled=true",
                         "management.endpoint.health.show-details=always",
                         "management.endpoint.health.show-components=always",
-                        "management.endpoints.web.exposure.include=health,metrics")
+                        "management.endpoints.web.exposure.include=health,metrics,loggers")
                 .run(arguments);
     }
 

@@ -3,7 +3,10 @@ package io.idempotence.spring.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.storage.IdempotenceStorage;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.UUID;
@@ -22,6 +25,7 @@ class ServerOnRedisTest {
     private static EmbeddedRedis redis;
     private static ConfigurableApplicationContext application;
     private static Caller caller;
+    private static Caller operator;
 
     private final String id = UUID.randomUUID().toString();
 
@@ -31,11 +35,13 @@ class ServerOnRedisTest {
         application = Orders.start(
                 "--spring.data.redis.port=" + redis.port(),
                 "--spring.data.redis.host=127.0.0.1",
-                "--management.health.redis.enabled=false");
+                "--management.health.redis.enabled=false",
+                "--management.server.port=0");
         caller = Caller.of(application);
+        operator = Caller.ofManagement(application);
         assertThat(output)
                 .contains(
-                        "Idempotence: records in the RedisConnectionFactory 'redisConnectionFactory', the first choice of"
+                        "Idempotence: filter on [/*], an ID is optional; records in the RedisConnectionFactory 'redisConnectionFactory', the first choice of"
                                 + " what this application has; namespace 'orders' (spring.application.name)");
     }
 
@@ -112,10 +118,10 @@ class ServerOnRedisTest {
     void metersCountWhatHappened() {
         caller.post("/open/orders", id);
 
-        assertThat(caller.get("/actuator/metrics/idempotence.server.events?tag=event:claimed")
+        assertThat(operator.get("/actuator/metrics/idempotence.server.events?tag=event:claimed")
                         .body())
                 .doesNotContain("\"value\":0.0");
-        assertThat(caller.get("/actuator/metrics/idempotence.server.storage.available")
+        assertThat(operator.get("/actuator/metrics/idempotence.server.storage.available")
                         .body())
                 .contains("\"value\":1.0");
     }
@@ -129,7 +135,7 @@ class ServerOnRedisTest {
             assertThat(refused.statusCode()).isEqualTo(503);
             assertThat(refused.body()).contains("storage-unavailable");
             assertThat(health().statusCode()).isEqualTo(503);
-            assertThat(health().body()).contains("\"idempotence\":{\"details\":{\"reason\":\"Redis");
+            assertThat(health().body()).containsPattern("\"idempotence\":\\{[^}]*\"reason\":\"Redis");
         } finally {
             redis.restart();
         }
@@ -138,7 +144,21 @@ class ServerOnRedisTest {
         await().atMost(Duration.ofSeconds(30)).until(() -> health().statusCode() == 200);
     }
 
+    @Test
+    void theManagementPortIsNotProtected() {
+        operator.post("/actuator/loggers/some", id);
+
+        assertThat(operator.post("/actuator/loggers/some", id).headers().firstValue("Idempotent-Replayed"))
+                .isEmpty();
+        try (Jedis jedis = redis.jedis()) {
+            assertThat(jedis.exists(IdempotenceAdmin.of(application.getBean(IdempotenceStorage.class), "orders")
+                            .requestKey(IdempotenceId.of(id), "")
+                            .value()))
+                    .isFalse();
+        }
+    }
+
     private static HttpResponse<String> health() {
-        return caller.get("/actuator/health");
+        return operator.get("/actuator/health");
     }
 }

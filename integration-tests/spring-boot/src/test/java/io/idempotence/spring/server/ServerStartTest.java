@@ -25,6 +25,7 @@ import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.Protocol;
 
 /** What the start of an application does when its Redis is not as it should be. */
@@ -111,6 +112,21 @@ class ServerStartTest {
     }
 
     @Test
+    void aJedisClientKeepsTheRecords() {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                ConfigurableApplicationContext application = Till.start(
+                        OnJedis.class, "--redis.port=" + redis.port(), "--idempotence.server.paths=/sales")) {
+            Caller caller = Caller.of(application);
+
+            assertThat(caller.post("/sales", id).body())
+                    .isEqualTo(caller.post("/sales", id).body());
+            try (Jedis jedis = redis.jedis()) {
+                assertThat(jedis.keys("idem:default:*")).hasSize(1);
+            }
+        }
+    }
+
+    @Test
     void aCompletionThatWaitsIsWrittenWhenTheApplicationEnds() throws Exception {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
                 IdempotenceStorage looking = RedisIdempotenceStorage.connect(redis.address())) {
@@ -136,6 +152,14 @@ class ServerStartTest {
         System.arraycopy(arguments, 0, all, 1, arguments.length);
         all[0] = "--redis.port=" + redis.port();
         assertThatThrownBy(() -> Till.start(OnRedis.class, all).close()).hasRootCauseInstanceOf(RuntimeException.class);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OnJedis extends Till {
+        @Bean
+        JedisPooled client(Environment environment) {
+            return new JedisPooled("127.0.0.1", environment.getRequiredProperty("redis.port", int.class));
+        }
     }
 
     @Configuration(proxyBeanMethods = false)
