@@ -17,7 +17,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeSet;
 import javax.sql.DataSource;
-import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.beans.factory.ObjectProvider;
@@ -54,8 +53,8 @@ import redis.clients.jedis.UnifiedJedis;
 @EnableConfigurationProperties(IdempotenceServerProperties.class)
 public class IdempotenceServerAutoConfiguration {
     @Bean
-    static ServerStart idempotenceServerStart(IdempotenceServerProperties properties, BeanFactory beans) {
-        return new ServerStart(properties, beans);
+    static ServerStart idempotenceServerStart() {
+        return new ServerStart();
     }
 
     @Bean
@@ -232,7 +231,7 @@ public class IdempotenceServerAutoConfiguration {
                 Idempotence idempotence,
                 IdempotenceServerProperties properties,
                 ObjectProvider<IdempotenceFilterCustomizer> customizers) {
-            IdempotenceFilterBuilder filter = new ServerBuilder(properties).filter(idempotence);
+            IdempotenceFilterBuilder filter = new FilterBuilder(properties).of(idempotence);
             customizers.orderedStream().forEach(customizer -> customizer.customize(filter));
             return filter.build();
         }
@@ -240,7 +239,7 @@ public class IdempotenceServerAutoConfiguration {
         @Bean
         @ConditionalOnMissingBean
         IdempotenceFilterRegistrationBean idempotenceFilterRegistration(
-                IdempotenceFilter filter, IdempotenceServerProperties properties) {
+                IdempotenceFilter filter, IdempotenceServerProperties properties, ServerStart start) {
             IdempotenceFilterRegistrationBean registration =
                     new IdempotenceFilterRegistrationBean(
                             filter, properties.paths().toArray(String[]::new)) {
@@ -258,6 +257,8 @@ public class IdempotenceServerAutoConfiguration {
             if (properties.filterOrder() != null) {
                 registration.setOrder(properties.filterOrder());
             }
+            start.describeFilter("filter on " + String.join(", ", registration.getUrlPatterns())
+                    + (properties.requireId() ? ", an ID is required" : ", an ID is optional"));
             return registration;
         }
 

@@ -8,6 +8,7 @@ import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
+import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Objects;
@@ -16,11 +17,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 
 /**
@@ -34,21 +33,20 @@ final class ServerStart implements SmartInitializingSingleton {
     private static final Duration PROBE_LIVES = Duration.ofSeconds(10);
     private static final Pattern DENIED = Pattern.compile("lacks the right|\\b(NOPERM|NOAUTH|WRONGPASS)\\b");
 
-    private final IdempotenceServerProperties properties;
-    private final BeanFactory beans;
+    private volatile String filter = "";
     private volatile @Nullable Check check;
 
-    ServerStart(IdempotenceServerProperties properties, BeanFactory beans) {
-        this.properties = properties;
-        this.beans = beans;
-    }
+    private record Check(ServerParts parts, CompletableFuture<Void> result) {}
 
-    private record Check(String what, CompletableFuture<Void> result) {}
+    /** Adds what the filter covers to the line that is logged. */
+    void describeFilter(String what) {
+        filter = what + "; ";
+    }
 
     /** Begins the check. */
     void begin(ServerParts parts) {
         CompletableFuture<Void> result = new CompletableFuture<>();
-        check = new Check(parts.described(), result);
+        check = new Check(parts, result);
         Thread thread = new Thread(
                 () -> {
                     try {
@@ -72,7 +70,7 @@ final class ServerStart implements SmartInitializingSingleton {
     }
 
     private void end(Check begun) {
-        String what = filters() + begun.what();
+        String what = filter + begun.parts().described();
         try {
             begun.result().get(LONGEST.toMillis(), TimeUnit.MILLISECONDS);
             LOG.info("Idempotence: {}", what);
@@ -81,26 +79,26 @@ final class ServerStart implements SmartInitializingSingleton {
         } catch (TimeoutException e) {
             down(what, "no response within " + LONGEST.toSeconds() + " s");
         } catch (ExecutionException e) {
-            failed(what, Objects.requireNonNullElse(e.getCause(), e));
+            refuse(begun.parts(), Objects.requireNonNullElse(e.getCause(), e));
+            down(
+                    what,
+                    String.valueOf(Objects.requireNonNullElse(e.getCause(), e).getMessage()));
         }
     }
 
-    /** The filters, for the log. */
-    private String filters() {
-        String paths = beans.getBeanProvider(IdempotenceFilterRegistrationBean.class)
-                .orderedStream()
-                .filter(IdempotenceFilterRegistrationBean::isEnabled)
-                .map(filter -> filter.getUrlPatterns().toString())
-                .collect(Collectors.joining(", "));
-        return paths.isEmpty()
-                ? ""
-                : "filter on " + paths + (properties.requireId() ? ", an ID is required; " : ", an ID is optional; ");
-    }
-
-    private static void failed(String what, Throwable fault) {
+    /** @throws ServerSetUpException if only an operator can repair this */
+    private static void refuse(ServerParts parts, Throwable fault) {
+        boolean isDatabase = parts.storage().kind().equals(IdempotenceServerProperties.text(Storage.JDBC));
         for (Throwable cause = fault; cause != null; cause = cause.getCause()) {
             String message = String.valueOf(cause.getMessage());
-            if (DENIED.matcher(message).find()) {
+            if (isDatabase && (cause instanceof IllegalStateException || cause instanceof IllegalArgumentException)) {
+                throw ServerSetUpException.of(
+                        "The database cannot keep the records of the idempotence framework: " + message + ".",
+                        "Create the tables with the schema file of your database (io/idempotence/server/jdbc/ in"
+                                + " idempotence-server), or set idempotence.server.jdbc.create-if-missing to true.",
+                        fault);
+            }
+            if (!isDatabase && DENIED.matcher(message).find()) {
                 throw ServerSetUpException.of(
                         "The Redis user may not keep the records of the idempotence framework: " + fault.getMessage()
                                 + ".",
@@ -109,15 +107,7 @@ final class ServerStart implements SmartInitializingSingleton {
                                 + " +pttl +del +ping.",
                         fault);
             }
-            if (cause instanceof IllegalStateException || cause instanceof IllegalArgumentException) {
-                throw ServerSetUpException.of(
-                        "The database cannot keep the records of the idempotence framework: " + message,
-                        "Create the tables with the schema file of your database (io/idempotence/server/jdbc/ in"
-                                + " idempotence-server), or set idempotence.server.jdbc.create-if-missing to true.",
-                        fault);
-            }
         }
-        down(what, String.valueOf(fault.getMessage()));
     }
 
     private static void down(String what, String why) {

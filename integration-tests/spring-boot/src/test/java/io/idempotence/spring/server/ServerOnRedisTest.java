@@ -41,7 +41,7 @@ class ServerOnRedisTest {
         operator = Caller.ofManagement(application);
         assertThat(output)
                 .contains(
-                        "Idempotence: filter on [/*], an ID is optional; records in the RedisConnectionFactory 'redisConnectionFactory', the first choice of"
+                        "Idempotence: filter on /*, an ID is optional; records in the RedisConnectionFactory 'redisConnectionFactory', the first choice of"
                                 + " what this application has; namespace 'orders' (spring.application.name)");
     }
 

@@ -1,0 +1,65 @@
+package io.idempotence.spring.server;
+
+import static io.idempotence.spring.server.ServerBuilder.set;
+
+import io.idempotence.http.IdempotencyKeyHeader;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.BodyForm;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.IdempotenceFilterBuilder;
+import io.idempotence.server.servlet.RequestScope;
+import io.idempotence.spring.server.IdempotenceServerProperties.Comparison;
+import io.idempotence.spring.server.IdempotenceServerProperties.Header;
+import io.idempotence.spring.server.IdempotenceServerProperties.Scope;
+import org.springframework.util.unit.DataSize;
+
+/** The settings of the filter, from properties. Apart from {@link ServerBuilder}, because not every application has servlets. */
+record FilterBuilder(IdempotenceServerProperties properties) {
+    /** Returns a builder with these settings. */
+    IdempotenceFilterBuilder of(Idempotence idempotence) {
+        IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence);
+        set("methods", properties.methods(), methods -> filter.methods(methods.toArray(String[]::new)));
+        if (!properties.requireId()) {
+            filter.keyOptional();
+        }
+        filter.scope(scope());
+        set("body-form", properties.bodyForm(), form -> filter.bodyForm(bodyForm(form)));
+        set("header.max-length", properties.header().maxLength(), any -> filter.header(header(properties.header())));
+        set("max-request-body", properties.maxRequestBody(), size -> filter.maxRequestBody(bytes(size)));
+        set("max-response-body", properties.maxResponseBody(), size -> filter.maxResponseBody(bytes(size)));
+        set("max-memory", properties.maxMemory(), size -> filter.maxMemory(size.toBytes()));
+        set("max-form-parameters", properties.maxFormParameters(), filter::maxFormParameters);
+        set("max-form-size", properties.maxFormSize(), size -> filter.maxFormSize(bytes(size)));
+        set("max-wait", properties.maxWait(), filter::maxWait);
+        set("keep-headers", properties.keepHeaders(), names -> filter.keepHeaders(names.toArray(String[]::new)));
+        set("problem-base", properties.problemBase(), filter::problemBase);
+        return filter;
+    }
+
+    private RequestScope scope() {
+        RequestScope scope = properties.scope() == Scope.PRINCIPAL ? RequestScope.principal() : request -> "";
+        for (String header : properties.scopeHeaders()) {
+            scope = RequestScope.header(header).and(scope);
+        }
+        return scope;
+    }
+
+    private static BodyForm bodyForm(Comparison comparison) {
+        try {
+            return comparison == Comparison.BYTES ? BodyForm.bytes() : BodyForm.canonicalJson();
+        } catch (IllegalStateException e) {
+            // Gson is missing.
+            throw new IllegalArgumentException(e.getMessage(), e);
+        }
+    }
+
+    private static IdempotencyKeyHeader header(Header given) {
+        IdempotencyKeyHeader header = IdempotencyKeyHeader.standard().length(given.minLength(), given.maxLength());
+        header = given.strict() ? header.strict() : header;
+        return given.acceptSpace() ? header.acceptSpace() : header;
+    }
+
+    private static int bytes(DataSize size) {
+        return (int) Math.max(Integer.MIN_VALUE, Math.min(Integer.MAX_VALUE, size.toBytes()));
+    }
+}

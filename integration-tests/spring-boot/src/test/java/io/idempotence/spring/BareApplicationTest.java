@@ -1,0 +1,81 @@
+package io.idempotence.spring;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.server.Idempotence;
+import java.io.File;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Configuration;
+
+/** The starter works with Spring Boot alone: nothing that it supports is needed. */
+class BareApplicationTest {
+    private static final List<String> NEEDED = List.of(
+            "idempotence-",
+            "test-classes",
+            "spring-boot-3",
+            "spring-boot-4",
+            "spring-boot-autoconfigure-",
+            "spring-core-",
+            "spring-beans-",
+            "spring-context-",
+            "spring-aop-",
+            "spring-expression-",
+            "spring-jcl-",
+            "commons-logging-",
+            "micrometer-commons-",
+            "micrometer-observation-",
+            "jspecify-",
+            "slf4j-api-",
+            "logback-",
+            "feign-core-",
+            "resilience4j-core-",
+            "resilience4j-retry-",
+            "resilience4j-circuitbreaker-",
+            "jul-to-slf4j",
+            "log4j-");
+
+    @Test
+    void startsWithoutServletsDriversAndTheRest() throws Exception {
+        String classPath = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+                .filter(BareApplicationTest::isNeeded)
+                .collect(Collectors.joining(File.pathSeparator));
+        Process application = new ProcessBuilder(
+                        System.getProperty("java.home") + "/bin/java",
+                        "-XX:TieredStopAtLevel=1",
+                        "-XX:+UseSerialGC",
+                        "-cp",
+                        classPath,
+                        Application.class.getName())
+                .redirectErrorStream(true)
+                .start();
+        String output = new String(application.getInputStream().readAllBytes());
+
+        assertThat(application.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(output).contains("saved true then false");
+        assertThat(application.exitValue()).isZero();
+    }
+
+    private static boolean isNeeded(String path) {
+        String name = new File(path).getName();
+        return NEEDED.stream().anyMatch(name::startsWith) && !path.contains("spring-boot-3-tests");
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {
+        public static void main(String[] arguments) {
+            try (ConfigurableApplicationContext context = SpringApplication.run(Application.class, arguments)) {
+                Idempotence idempotence = context.getBean(Idempotence.class);
+                System.out.println(
+                        "saved " + idempotence.saveIfAbsent("one") + " then " + idempotence.saveIfAbsent("one"));
+            }
+        }
+    }
+}
