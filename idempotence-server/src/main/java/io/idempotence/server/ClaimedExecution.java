@@ -174,15 +174,17 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * Prepares this thread to run the handler: its MDC gets the ID as {@code idempotenceId}, and the handler's calls through a client half
-     * derive their IDs from this execution ({@link InboundRequest}).
+     * Prepares this thread to run the handler: its MDC gets the ID as {@code idempotenceId}, the handler's calls through a client half
+     * derive their IDs from this execution ({@link InboundRequest}), and {@link IdempotentExecution#current()} returns it.
      *
      * @return restores the state from before; run it on the same thread
      */
     public Runnable enter() {
         Runnable leaveLog = LoggedId.put(id);
         Runnable leaveRequest = inbound.enter();
+        Runnable leave = RunningExecutions.enter(this);
         return () -> {
+            leave.run();
             leaveRequest.run();
             leaveLog.run();
         };

@@ -245,12 +245,17 @@ public final class Engine {
      */
     public CompletableFuture<Decision> await(
             Decision decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {
+        return awaitAs(RecordKind.REQUEST, decision, call, policy, patience);
+    }
+
+    CompletableFuture<Decision> awaitAs(
+            RecordKind kind, Decision decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {
         if (patience.compareTo(Duration.ZERO) <= 0
                 || !(decision instanceof Decision.Refuse refuse)
                 || refuse.refusal() != Refusal.IN_PROGRESS) {
             return CompletableFuture.completedFuture(decision);
         }
-        ClaimRequest request = request(RecordKind.REQUEST, call, policy);
+        ClaimRequest request = request(kind, call, policy);
         CompletableFuture<Decision> waiter =
                 parts.waiters().await(request, patience, decision, () -> look(call.id(), request));
         waiter.thenAccept(outcome -> publishAfterWaiting(call.id(), outcome));

@@ -14,6 +14,10 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -244,6 +248,27 @@ public final class Idempotence implements AutoCloseable {
      */
     public <T> T execute(IdempotentCall call, IdempotencePolicy policy, ResultCodec<T> codec, Work<T> work)
             throws Exception {
+        return execute(call, policy, Duration.ZERO, codec, work);
+    }
+
+    /**
+     * Runs work of one operation, or waits for the result of another attempt that runs now.
+     *
+     * @param call the operation and, if there are several, the tenant
+     * @param policy the policy of the operation
+     * @param maxWait how long to wait while another attempt runs; zero does not wait
+     * @param codec encodes the result for the storage
+     * @param work runs on this thread, if at all
+     * @param <T> the result
+     * @return the work's result, from this run or another one; null if that was the result
+     * @throws ExecutionRefusedException if the work did not run and has no stored result: also if the other attempt still runs after
+     *     {@code maxWait}, or was released, or if this thread was interrupted while it waited. See {@link #execute(IdempotentCall,
+     *     IdempotencePolicy, ResultCodec, Work)}
+     * @throws Exception what the work throws; the policy then decides whether the ID is kept
+     */
+    public <T> T execute(
+            IdempotentCall call, IdempotencePolicy policy, Duration maxWait, ResultCodec<T> codec, Work<T> work)
+            throws Exception {
         Objects.requireNonNull(codec, "codec");
         Objects.requireNonNull(work, "work");
         Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);
@@ -255,10 +280,83 @@ public final class Idempotence implements AutoCloseable {
                 leave.run();
             }
         }
-        if (decision instanceof Decision.Replay replay) {
-            return decoded(call.id(), codec, replay.result());
+        return instead(call.id(), codec, waitFor(engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait)));
+    }
+
+    /**
+     * Runs work that ends with a future, at most once for an ID.
+     *
+     * @param call the operation and, if there are several, the tenant
+     * @param policy the policy of the operation
+     * @param maxWait how long to wait, without a thread, while another attempt runs; zero does not wait
+     * @param codec encodes the result for the storage
+     * @param work runs on this thread, if at all. Its future's result is stored by the thread that completes the future, and before the
+     *     caller gets it. Other threads are not part of the execution: see {@link IdempotentExecution#current()}
+     * @param <T> the result
+     * @return the work's result, from this run or another one. It fails with what the work throws or its future fails with, or with an
+     *     {@link ExecutionRefusedException}. Cancelling it does not end the work
+     */
+    public <T> CompletableFuture<T> executeAsync(
+            IdempotentCall call,
+            IdempotencePolicy policy,
+            Duration maxWait,
+            ResultCodec<T> codec,
+            Work<? extends CompletionStage<T>> work) {
+        Objects.requireNonNull(codec, "codec");
+        Objects.requireNonNull(work, "work");
+        Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);
+        CompletableFuture<T> result = new CompletableFuture<>();
+        if (decision instanceof Decision.Run run) {
+            begin(run.execution(), work)
+                    .whenComplete((value, failure) -> complete(
+                            result,
+                            () -> failure == null
+                                    ? succeeded(run.execution(), codec, value)
+                                    : failed(run.execution(), codec, failure)));
+        } else {
+            engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait)
+                    .whenComplete((decided, never) -> complete(result, () -> instead(call.id(), codec, decided)));
         }
-        throw exception((Decision.Refuse) decision, call.id());
+        return result;
+    }
+
+    private static <T> CompletionStage<T> begin(ClaimedExecution execution, Work<? extends CompletionStage<T>> work) {
+        Runnable leave = execution.enter();
+        try {
+            return Objects.requireNonNull(work.run(execution), "the work returned null instead of a future");
+        } catch (Throwable e) {
+            return CompletableFuture.failedFuture(e);
+        } finally {
+            leave.run();
+        }
+    }
+
+    private static <T> void complete(CompletableFuture<T> result, Callable<T> outcome) {
+        try {
+            result.complete(outcome.call());
+        } catch (Throwable e) {
+            result.completeExceptionally(e);
+        }
+    }
+
+    private static Decision waitFor(CompletableFuture<Decision> decision) {
+        try {
+            return decision.get();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            decision.cancel(false);
+            return Decisions.askAgain();
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("the wait for a decision failed; expected a decision or a refusal", e);
+        }
+    }
+
+    /** The outcome for an attempt that did not run. */
+    private <T> T instead(IdempotenceId id, ResultCodec<T> codec, Decision decision) {
+        if (decision instanceof Decision.Replay replay) {
+            return decoded(id, codec, replay.result());
+        }
+        throw exception((Decision.Refuse) decision, id);
     }
 
     private <T> T run(ClaimedExecution execution, ResultCodec<T> codec, Work<T> work) throws Exception {
@@ -266,14 +364,26 @@ public final class Idempotence implements AutoCloseable {
         try {
             result = work.run(execution);
         } catch (Throwable e) {
-            Optional<Decision> canonical = execution.finishWithoutResult(execution.byException(e));
-            if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
-                Events.LOG.warn(
-                        "the work of a late owner failed; its caller gets the result of the one that overtook it", e);
-                return decoded(execution.id(), codec, replay.result());
-            }
-            throw e;
+            return failed(execution, codec, e);
         }
+        return succeeded(execution, codec, result);
+    }
+
+    private <T> T failed(ClaimedExecution execution, ResultCodec<T> codec, Throwable thrown) throws Exception {
+        Throwable e = thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
+        Optional<Decision> canonical = execution.finishWithoutResult(execution.byException(e));
+        if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
+            Events.LOG.warn(
+                    "the work of a late owner failed; its caller gets the result of the one that overtook it", e);
+            return decoded(execution.id(), codec, replay.result());
+        }
+        if (e instanceof Error error) {
+            throw error;
+        }
+        throw (Exception) e;
+    }
+
+    private <T> T succeeded(ClaimedExecution execution, ResultCodec<T> codec, T result) {
         byte[] stored;
         try {
             stored = result == null ? StoredResult.nothing() : StoredResult.value(codec.encode(result));

@@ -3,12 +3,22 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.server.storage.StorageKey;
+import java.util.List;
 
 /**
  * The execution that a handler is part of. The handler reads its ID, fence and attempt number here, and may decide about the ID at run
  * time. Such a decision overrides the policy. The last decision before the handler ends counts. Thread-safe.
  */
 public interface IdempotentExecution {
+    /**
+     * The executions that this thread is part of. There are several if a handler calls {@link Idempotence#execute}.
+     *
+     * @return the innermost first; empty if there is none. Another thread to which a handler passes work has none
+     */
+    static List<IdempotentExecution> current() {
+        return RunningExecutions.current();
+    }
+
     /**
      * The ID of the logical call.
      *
@@ -64,8 +74,8 @@ public interface IdempotentExecution {
      * Declares that nothing took effect so far, for example because the transaction was rolled back. Unlike {@link #release()} it does not
      * decide about the ID: if the policy would mark a failure as unknown, it releases the ID instead. A success is still kept.
      *
-     * <p>A transaction integration calls it after a rollback, {@link #applied()} when it begins another transaction, and {@link
-     * #tookEffect()} after a commit. Either of these revokes it.
+     * <p>A handler whose only effects are its transactions calls it after a rollback, {@link #applied()} when it begins another transaction,
+     * and {@link #tookEffect()} after a commit. Either of these revokes it.
      */
     void nothingTookEffect();
 
