@@ -37,12 +37,20 @@ public @interface Idempotent {
     boolean value() default true;
 
     /**
-     * The ID of a call of a bean method, as an expression of the Spring Expression Language over the parameters: {@code #message.id}. Not
-     * for handlers, whose requests carry the ID.
+     * The ID of a call of a bean method, as an expression of the Spring Expression Language over the parameters: {@code #message.id}.
+     * Several values, none of them null, are a list: <code>{#tenant, #message.id}</code>. Not for handlers, whose requests carry the ID.
      *
      * @return the expression
      */
     String id() default "";
+
+    /**
+     * The operation of a bean method: equal IDs of different operations are different IDs. Set it before you rename the method or its class,
+     * because records of another operation are not found. Not for handlers.
+     *
+     * @return the operation's name; empty for the names of class and method
+     */
+    String operation() default "";
 
     /**
      * Whether a request must carry an ID. If not, a request without one runs unprotected. For handlers only.
@@ -73,7 +81,8 @@ public @interface Idempotent {
     FailureRule[] failureRule() default {};
 
     /**
-     * Exceptions after which the ID is kept: later attempts get the same failure. Subclasses are included, and the nearest class counts.
+     * Exceptions after which the ID is kept. A later request gets the same response, a later call of a bean method is refused as
+     * result-unavailable. Subclasses are included, and the nearest class counts.
      *
      * @return exception classes
      */

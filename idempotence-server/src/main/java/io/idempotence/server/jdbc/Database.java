@@ -28,6 +28,10 @@ final class Database {
         this.networkTimeoutMillis = timeoutSeconds * 1_000 + 1_000;
     }
 
+    DataSource dataSource() {
+        return dataSource;
+    }
+
     /** Statements on one connection. Each is a transaction of its own, and all of them may be repeated. */
     @FunctionalInterface
     interface Work<T> {

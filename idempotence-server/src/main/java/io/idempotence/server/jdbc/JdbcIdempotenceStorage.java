@@ -134,6 +134,24 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
     }
 
+    /**
+     * Whether this storage is in in-transaction mode.
+     *
+     * @return true after {@link Builder#inTransaction()}
+     */
+    public boolean isInTransaction() {
+        return inTransaction;
+    }
+
+    /**
+     * The database of the records.
+     *
+     * @return what was passed to {@link #builder}
+     */
+    public DataSource dataSource() {
+        return database.dataSource();
+    }
+
     /** Half of the statement timeout, at least one second. */
     @Override
     public Duration slowCall() {

@@ -1,0 +1,29 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.server.IdempotentExecution;
+
+/** The marks of in-transaction mode, which are committed together with the business data. */
+interface AppliedMarks {
+    /** Whether the storage is in that mode. */
+    boolean isOn();
+
+    /** Marks an execution in the transaction of this thread, once. Throws if the transaction must roll back. */
+    void mark(IdempotentExecution execution);
+
+    /** Notes that the transaction of the mark was committed. */
+    void committed(IdempotentExecution execution);
+
+    /** For other storages. */
+    final class None implements AppliedMarks {
+        @Override
+        public boolean isOn() {
+            return false;
+        }
+
+        @Override
+        public void mark(IdempotentExecution execution) {}
+
+        @Override
+        public void committed(IdempotentExecution execution) {}
+    }
+}

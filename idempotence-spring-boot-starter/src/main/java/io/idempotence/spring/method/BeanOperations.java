@@ -1,0 +1,164 @@
+package io.idempotence.spring.method;
+
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.core.MethodClassKey;
+import org.springframework.core.MethodIntrospector;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.stereotype.Controller;
+import org.springframework.util.ClassUtils;
+
+/**
+ * The bean methods with an {@code @Idempotent} that has an {@code id}. Beans are searched when they are created, so that a fault fails the
+ * start. Thread-safe.
+ */
+final class BeanOperations implements BeanPostProcessor {
+    private final OperationSources sources;
+    private final JsonMappers json;
+    private final Map<MethodClassKey, BeanOperation> known = new ConcurrentHashMap<>();
+    /** Classes with annotations, until the start is complete. */
+    private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
+
+    private volatile boolean started;
+
+    BeanOperations(OperationSources sources) {
+        this.sources = sources;
+        this.json = new JsonMappers(sources.beans());
+    }
+
+    Collection<BeanOperation> all() {
+        return known.values();
+    }
+
+    // ---- at start
+
+    @Override
+    public Object postProcessBeforeInitialization(Object bean, String beanName) {
+        Class<?> type = ClassUtils.getUserClass(bean);
+        if (IdempotentAnnotations.isCandidate(type) && !annotated(type).isEmpty()) {
+            found.add(type);
+            if (started) {
+                List<OperationFault> faults = new ArrayList<>();
+                find(type, Set.of(), faults);
+                failOn(faults);
+            }
+        }
+        return bean;
+    }
+
+    /**
+     * Reads all annotations of the beans that exist.
+     *
+     * @param handlers the methods that a handler mapping knows
+     */
+    void find(Set<MethodClassKey> handlers, List<OperationFault> faults) {
+        started = true;
+        for (Class<?> type : found) {
+            find(type, handlers, faults);
+        }
+    }
+
+    static void failOn(List<OperationFault> faults) {
+        if (!faults.isEmpty()) {
+            throw new OperationFaultsException(faults);
+        }
+    }
+
+    private void find(Class<?> type, Set<MethodClassKey> handlers, List<OperationFault> faults) {
+        Map<Method, IdempotentAnnotations.Found> annotated = annotated(type);
+        boolean hasHandlers =
+                annotated.keySet().stream().anyMatch(method -> handlers.contains(new MethodClassKey(method, type)));
+        // Controllers of an application that does not serve, such as a test, are no mistake.
+        boolean mayHaveHandlers = !handlers.isEmpty() || !AnnotatedElementUtils.hasAnnotation(type, Controller.class);
+        annotated.forEach((method, found) -> {
+            MethodClassKey key = new MethodClassKey(method, type);
+            if (!found.annotation().value() || handlers.contains(key)) {
+                return;
+            }
+            if (!found.annotation().id().isEmpty()) {
+                add(key, method, type, found, faults);
+            } else if (mayHaveHandlers && !found.ofInterface() && (found.onMethod() || !hasHandlers)) {
+                sources.faultsAt(type, method, faults)
+                        .add(
+                                "no handler mapping knows it, and it has no id",
+                                "Map the method to requests, for example with @PostMapping in a @RestController, or set the ID of"
+                                        + " a call, for example @Idempotent(id = \"#message.id\").");
+            }
+        });
+    }
+
+    private void add(
+            MethodClassKey key,
+            Method method,
+            Class<?> type,
+            IdempotentAnnotations.Found annotation,
+            List<OperationFault> faults) {
+        BeanOperation operation = BeanOperation.of(annotation.annotation(), method, type, sources, json, faults);
+        if (operation == null) {
+            return;
+        }
+        for (BeanOperation other : known.values()) {
+            if (other.name().equals(operation.name()) && !other.method().equals(method)) {
+                sources.faultsAt(type, method, faults)
+                        .add(
+                                "its operation " + operation.name() + " is also that of "
+                                        + other.method().toGenericString(),
+                                "Set different values for operation, so that equal IDs of the two are different IDs.");
+                return;
+            }
+        }
+        known.put(key, operation);
+    }
+
+    /** The methods of a class that its annotations cover: annotated ones, and with an annotation of the class its public ones. */
+    private static Map<Method, IdempotentAnnotations.Found> annotated(Class<?> type) {
+        return MethodIntrospector.selectMethods(type, (Method method) -> covering(method, type));
+    }
+
+    // ---- for each call
+
+    /** The annotation with an {@code id} that covers a method of a bean. */
+    static boolean covers(Method method, Class<?> type) {
+        IdempotentAnnotations.Found annotation = covering(method, type);
+        return annotation != null
+                && annotation.annotation().value()
+                && !annotation.annotation().id().isEmpty();
+    }
+
+    private static IdempotentAnnotations.@Nullable Found covering(Method method, Class<?> type) {
+        if (method.getDeclaringClass() == Object.class || method.isSynthetic()) {
+            return null;
+        }
+        IdempotentAnnotations.Found annotation = IdempotentAnnotations.of(method, type);
+        boolean isCovered = annotation != null && (annotation.onMethod() || isPublic(method));
+        return isCovered ? annotation : null;
+    }
+
+    private static boolean isPublic(Method method) {
+        return Modifier.isPublic(method.getModifiers()) && !Modifier.isStatic(method.getModifiers());
+    }
+
+    BeanOperation operation(Method method, Class<?> type) {
+        BeanOperation operation = known.get(new MethodClassKey(method, type));
+        if (operation == null) {
+            // Called while the application starts, or of a bean that no post-processor saw.
+            List<OperationFault> faults = new ArrayList<>();
+            IdempotentAnnotations.Found annotation = covering(method, type);
+            if (annotation != null) {
+                add(new MethodClassKey(method, type), method, type, annotation, faults);
+            }
+            failOn(faults);
+            operation = Objects.requireNonNull(known.get(new MethodClassKey(method, type)));
+        }
+        return operation;
+    }
+}

@@ -1,0 +1,83 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.servlet.RequestSettings;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.method.HandlerMethod;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
+
+/** A handler with {@code @Idempotent}, under one of its mappings. Thread-safe. */
+final class HandlerOperation {
+    private final RequestMappingInfo mapping;
+    private final HandlerMethod handler;
+    private final OperationSettings settings;
+    private final IdempotencePolicy.@Nullable Recovery recovery;
+    /** The settings for those that the filter has, which are the same for nearly every request. */
+    private volatile @Nullable Derived last;
+
+    private record Derived(RequestSettings configured, RequestSettings settings) {
+        boolean isFor(RequestSettings others) {
+            return others.policy() == configured.policy() && others.maxWait().equals(configured.maxWait());
+        }
+    }
+
+    HandlerOperation(
+            RequestMappingInfo mapping,
+            HandlerMethod handler,
+            OperationSettings settings,
+            IdempotencePolicy.@Nullable Recovery recovery) {
+        this.mapping = mapping;
+        this.handler = handler;
+        this.settings = settings;
+        this.recovery = recovery;
+    }
+
+    RequestMappingInfo mapping() {
+        return mapping;
+    }
+
+    HandlerMethod handler() {
+        return handler;
+    }
+
+    OperationSettings declared() {
+        return settings;
+    }
+
+    Set<RequestMethod> methods() {
+        return mapping.getMethodsCondition().getMethods();
+    }
+
+    Set<String> paths() {
+        return mapping.getPatternValues();
+    }
+
+    String name() {
+        return handler.getBeanType().getSimpleName() + "." + handler.getMethod().getName();
+    }
+
+    /**
+     * The settings of a request.
+     *
+     * @param configured those that the filter has for it
+     * @throws IllegalArgumentException if they do not fit together
+     */
+    RequestSettings settings(RequestSettings configured) {
+        Derived known = last;
+        if (known == null || !known.isFor(configured)) {
+            known = new Derived(configured, derive(configured));
+            last = known;
+        }
+        return known.settings;
+    }
+
+    private RequestSettings derive(RequestSettings configured) {
+        return new RequestSettings(
+                settings.isIdempotent(),
+                settings.required(),
+                settings.policy(configured.policy(), recovery),
+                settings.maxWait() == null ? configured.maxWait() : settings.maxWait());
+    }
+}

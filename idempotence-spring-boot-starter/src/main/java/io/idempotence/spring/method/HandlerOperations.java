@@ -1,0 +1,202 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.Idempotent;
+import io.idempotence.server.servlet.RequestSettings;
+import jakarta.servlet.http.HttpServletRequest;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BiFunction;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.BeanFactoryUtils;
+import org.springframework.context.ApplicationContext;
+import org.springframework.core.MethodClassKey;
+import org.springframework.core.ResolvableType;
+import org.springframework.core.annotation.AnnotationAwareOrderComparator;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.method.HandlerMethod;
+import org.springframework.web.servlet.HandlerExecutionChain;
+import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.mvc.condition.PathPatternsRequestCondition;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
+import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter;
+import org.springframework.web.util.ServletRequestPathUtils;
+
+/** The handlers with {@code @Idempotent}. Gives the filter the settings of each request. Thread-safe. */
+final class HandlerOperations implements BiFunction<HttpServletRequest, RequestSettings, RequestSettings> {
+    private static final Set<RequestMethod> SAFE =
+            Set.of(RequestMethod.GET, RequestMethod.HEAD, RequestMethod.OPTIONS, RequestMethod.TRACE);
+
+    private final ApplicationContext context;
+    private final OperationSources sources;
+    private volatile Known known = new Known(List.of(), List.of(), Map.of());
+
+    /** What was found at start. */
+    private record Known(
+            List<HandlerMapping> mappings,
+            List<HandlerOperation> operations,
+            Map<MethodClassKey, HandlerOperation> byHandler) {}
+
+    HandlerOperations(ApplicationContext context, OperationSources sources) {
+        this.context = context;
+        this.sources = sources;
+    }
+
+    List<HandlerOperation> all() {
+        return known.operations;
+    }
+
+    // ---- at start
+
+    /** Finds the handlers. Returns every method that a mapping knows. */
+    Set<MethodClassKey> find(List<OperationFault> faults) {
+        List<HandlerMapping> mappings = new ArrayList<>(
+                BeanFactoryUtils.beansOfTypeIncludingAncestors(context, HandlerMapping.class, true, false)
+                        .values());
+        AnnotationAwareOrderComparator.sort(mappings);
+        List<HandlerOperation> operations = new ArrayList<>();
+        Map<MethodClassKey, HandlerOperation> byHandler = new HashMap<>();
+        Set<MethodClassKey> mapped = new HashSet<>();
+        for (HandlerMapping mapping : mappings) {
+            if (mapping instanceof RequestMappingInfoHandlerMapping infos) {
+                infos.getHandlerMethods().forEach((info, handler) -> {
+                    mapped.add(key(handler));
+                    HandlerOperation operation = operation(info, handler, faults);
+                    if (operation != null) {
+                        operations.add(operation);
+                        byHandler.put(key(handler), operation);
+                    }
+                });
+            }
+        }
+        known = new Known(List.copyOf(mappings), List.copyOf(operations), Map.copyOf(byHandler));
+        return mapped;
+    }
+
+    private static MethodClassKey key(HandlerMethod handler) {
+        return new MethodClassKey(handler.getMethod(), handler.getBeanType());
+    }
+
+    private @Nullable HandlerOperation operation(
+            RequestMappingInfo mapping, HandlerMethod handler, List<OperationFault> faults) {
+        IdempotentAnnotations.Found found = IdempotentAnnotations.of(handler.getMethod(), handler.getBeanType());
+        if (found == null) {
+            return null;
+        }
+        Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
+        boolean isSafe = !methods.isEmpty() && SAFE.containsAll(methods);
+        if (isSafe && !found.onMethod()) {
+            return null;
+        }
+        OperationFaults here = sources.faultsAt(handler.getBeanType(), handler.getMethod(), faults);
+        int before = faults.size();
+        OperationSettings settings = OperationSettings.of(found.annotation(), here);
+        HandlerOperation operation = new HandlerOperation(mapping, handler, settings, sources.recovery());
+        if (settings.isIdempotent()) {
+            check(operation, found.annotation(), isSafe, here);
+        }
+        return faults.size() == before ? operation : null;
+    }
+
+    private void check(HandlerOperation operation, Idempotent annotation, boolean isSafe, OperationFaults faults) {
+        if (isSafe) {
+            faults.add(
+                    "it handles only " + joined(operation.methods()) + ", which is never protected",
+                    "Remove @Idempotent, or map the method to POST, PUT, PATCH or DELETE.");
+        }
+        if (!annotation.id().isEmpty() || !annotation.operation().isEmpty()) {
+            faults.add(
+                    "it has an " + (annotation.id().isEmpty() ? "operation" : "id") + ", but requests carry the ID in"
+                            + " the header Idempotency-Key",
+                    "Remove id and operation from handlers, or move @Idempotent to a method of a service.");
+        }
+        if (streams(operation.handler())) {
+            faults.add(
+                    "it returns a " + ResponseBodyEmitter.class.getSimpleName()
+                            + ", and a stream of events cannot be stored and replayed",
+                    "Return the result as a whole, or remove @Idempotent.");
+        }
+        for (String path : operation.paths()) {
+            if (!sources.covers(path)) {
+                faults.add(
+                        "idempotence.server.paths does not cover " + path,
+                        "Add a pattern for " + path + " to idempotence.server.paths.");
+            }
+        }
+        try {
+            operation.settings(new RequestSettings(true, true, sources.policy(), Duration.ZERO));
+        } catch (IllegalArgumentException e) {
+            faults.add(String.valueOf(e.getMessage()), "Change the attributes of @Idempotent.");
+        }
+    }
+
+    private static String joined(Set<RequestMethod> methods) {
+        return methods.stream().map(Enum::name).sorted().collect(Collectors.joining(" and "));
+    }
+
+    private static boolean streams(HandlerMethod handler) {
+        ResolvableType type = ResolvableType.forMethodReturnType(handler.getMethod(), handler.getBeanType());
+        return isEmitter(type) || isEmitter(type.getGeneric(0));
+    }
+
+    private static boolean isEmitter(ResolvableType type) {
+        return ResponseBodyEmitter.class.isAssignableFrom(type.resolve(Object.class));
+    }
+
+    // ---- for each request
+
+    @Override
+    public RequestSettings apply(HttpServletRequest request, RequestSettings configured) {
+        Known now = known;
+        HandlerOperation operation = now.operations.isEmpty() ? null : operation(now, request);
+        return operation == null ? configured : operation.settings(configured);
+    }
+
+    /** The operation of a request. Few handlers have one, so a look-up of the handler is made only where it may be one of them. */
+    private static @Nullable HandlerOperation operation(Known known, HttpServletRequest request) {
+        UntouchedRequest untouched = new UntouchedRequest(request);
+        ServletRequestPathUtils.parseAndCache(untouched);
+        for (HandlerOperation candidate : known.operations) {
+            if (mayHandle(candidate, untouched)) {
+                return handlers(known, untouched, candidate);
+            }
+        }
+        return null;
+    }
+
+    private static boolean mayHandle(HandlerOperation operation, UntouchedRequest request) {
+        RequestMappingInfo mapping = operation.mapping();
+        PathPatternsRequestCondition paths = mapping.getPathPatternsCondition();
+        return mapping.getMethodsCondition().getMatchingCondition(request) != null
+                // Without parsed patterns, the application compares strings.
+                && (paths == null || paths.getMatchingCondition(request) != null);
+    }
+
+    /** Looks the handler up as the DispatcherServlet will. */
+    private static @Nullable HandlerOperation handlers(
+            Known known, UntouchedRequest request, HandlerOperation candidate) {
+        try {
+            for (HandlerMapping mapping : known.mappings) {
+                HandlerExecutionChain chain = mapping.getHandler(request);
+                if (chain != null) {
+                    return chain.getHandler() instanceof HandlerMethod handler
+                            ? known.byHandler.get(key(handler))
+                            : null;
+                }
+            }
+        } catch (UntouchedRequest.NeedsBodyException e) {
+            // A mapping depends on a parameter of the form. Protecting too much is safe.
+            return candidate;
+        } catch (Exception noHandler) {
+            // The DispatcherServlet will get the same exception, and no handler will run.
+            return null;
+        }
+        return null;
+    }
+}

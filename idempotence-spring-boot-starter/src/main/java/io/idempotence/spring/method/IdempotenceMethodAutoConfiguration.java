@@ -1,0 +1,135 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.server.IdempotenceFilterCustomizer;
+import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import org.aopalliance.intercept.MethodInterceptor;
+import org.springframework.aop.config.AopConfigUtils;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
+import org.springframework.context.annotation.Role;
+import org.springframework.core.env.Environment;
+import org.springframework.core.type.AnnotationMetadata;
+import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.transaction.TransactionExecutionListener;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
+
+/** Auto-configuration of {@code @Idempotent} on handlers and bean methods, and of transactions. */
+@AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
+@ConditionalOnProperty(prefix = "idempotence.server", name = "enabled", matchIfMissing = true)
+@Import(IdempotenceMethodAutoConfiguration.ProxyCreator.class)
+public class IdempotenceMethodAutoConfiguration {
+    @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static OperationSources idempotenceOperationSources(
+            ConfigurableListableBeanFactory beans, Environment environment) {
+        return new OperationSources(beans, environment);
+    }
+
+    @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static BeanOperations idempotenceBeanOperations(OperationSources sources) {
+        return new BeanOperations(sources);
+    }
+
+    @Bean
+    IdempotentOperations idempotentOperations(
+            BeanOperations methods, ObjectProvider<HandlerOperations> handlers, OperationSources sources) {
+        return new FoundOperations(methods, handlers.getIfAvailable(), sources);
+    }
+
+    /** Makes sure that beans are proxied, also with {@code spring.aop.auto=false}. */
+    static final class ProxyCreator implements ImportBeanDefinitionRegistrar {
+        @Override
+        public void registerBeanDefinitions(AnnotationMetadata importing, BeanDefinitionRegistry registry) {
+            AopConfigUtils.registerAutoProxyCreatorIfNecessary(registry);
+        }
+    }
+
+    /** Bean methods. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(MethodInterceptor.class)
+    static class Methods {
+        @Bean
+        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+        static IdempotentAdvisor idempotentAdvisor(
+                BeanOperations operations,
+                OperationSources sources,
+                ObjectProvider<SurroundingTransaction> transactions) {
+            return new IdempotentAdvisor(new IdempotentInterceptor(
+                    operations, sources, transactions.getIfAvailable(SurroundingTransaction.None::new)));
+        }
+    }
+
+    /** Handlers of Spring MVC. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+    @ConditionalOnClass(RequestMappingInfoHandlerMapping.class)
+    static class Handlers {
+        @Bean
+        HandlerOperations idempotenceHandlerOperations(ApplicationContext context, OperationSources sources) {
+            return new HandlerOperations(context, sources);
+        }
+
+        @Bean
+        IdempotenceFilterCustomizer idempotenceHandlerSettings(HandlerOperations handlers) {
+            return filter -> filter.settings(handlers);
+        }
+
+        @Bean
+        CallableExecutions idempotenceCallableExecutions() {
+            return new CallableExecutions();
+        }
+    }
+
+    /** Transactions. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(TransactionExecutionListener.class)
+    @EnableConfigurationProperties(IdempotenceTransactionProperties.class)
+    static class Transactions {
+        @Bean
+        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+        static TransactionEffects idempotenceTransactionEffects(
+                ObjectProvider<AppliedMarks> marks, Environment environment) {
+            return new TransactionEffects(
+                    marks.getIfAvailable(AppliedMarks.None::new),
+                    environment.getProperty(
+                            "idempotence.transactions.never-release-after-commit", Boolean.class, true));
+        }
+
+        @Bean
+        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+        static TransactionManagers idempotenceTransactionManagers(TransactionEffects effects) {
+            return new TransactionManagers(effects);
+        }
+
+        @Bean
+        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+        static SurroundingTransaction idempotenceSurroundingTransaction(TransactionEffects effects) {
+            return new SurroundingTransaction.OfSpring(effects);
+        }
+    }
+
+    /** In-transaction mode. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({TransactionExecutionListener.class, DataSourceUtils.class})
+    static class Marks {
+        @Bean
+        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+        static AppliedMarks idempotenceAppliedMarks(ObjectProvider<IdempotenceStorage> storage) {
+            return new JdbcAppliedMarks(storage::getIfUnique);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.server.IdempotentCall;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import org.aopalliance.intercept.MethodInterceptor;
+import org.aopalliance.intercept.MethodInvocation;
+import org.jspecify.annotations.Nullable;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.util.ClassUtils;
+
+/** Runs a bean method once for each ID. Thread-safe. */
+@SuppressWarnings("NullAway") // a result that is null is stored as such
+final class IdempotentInterceptor implements MethodInterceptor {
+    private final BeanOperations operations;
+    private final OperationSources sources;
+    private final SurroundingTransaction transactions;
+
+    IdempotentInterceptor(BeanOperations operations, OperationSources sources, SurroundingTransaction transactions) {
+        this.operations = operations;
+        this.sources = sources;
+        this.transactions = transactions;
+    }
+
+    @Override
+    public @Nullable Object invoke(MethodInvocation invocation) throws Throwable {
+        Object target = Objects.requireNonNull(invocation.getThis());
+        Class<?> type = ClassUtils.getUserClass(target);
+        BeanOperation operation =
+                operations.operation(AopUtils.getMostSpecificMethod(invocation.getMethod(), type), type);
+        IdempotentCall call =
+                IdempotentCall.of(operation.name(), operation.id().evaluate(target, invocation.getArguments()));
+        MethodResult result = operation.result();
+        if (result.isFuture()) {
+            return future(operation, call, invocation);
+        }
+        Object stored = transactions.isActive()
+                ? inTransaction(operation, call, invocation)
+                : sources.idempotence()
+                        .execute(
+                                call,
+                                operation.policy(),
+                                operation.maxWait(),
+                                result.codec(),
+                                execution -> result.toStored(proceed(invocation)));
+        return result.fromStored(stored);
+    }
+
+    private CompletableFuture<Object> future(
+            BeanOperation operation, IdempotentCall call, MethodInvocation invocation) {
+        MethodResult result = operation.result();
+        return sources.idempotence()
+                .executeAsync(
+                        call,
+                        operation.policy(),
+                        operation.maxWait(),
+                        result.codec(),
+                        execution -> stage(invocation).thenApply(result::toStored))
+                .thenApply(result::fromStored);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static CompletionStage<Object> stage(MethodInvocation invocation) throws Exception {
+        return (CompletionStage<Object>)
+                Objects.requireNonNull(proceed(invocation), "the method returned null instead of a future");
+    }
+
+    /** A call within a transaction of its caller is recorded when that transaction has ended, because the caller may roll it back. */
+    private @Nullable Object inTransaction(BeanOperation operation, IdempotentCall call, MethodInvocation invocation)
+            throws Throwable {
+        SurroundingTransaction.Outcome[] ran = new SurroundingTransaction.Outcome[1];
+        CompletableFuture<Object> recorded = sources.idempotence()
+                .executeAsync(
+                        call,
+                        operation.policy(),
+                        operation.maxWait(),
+                        operation.result().codec(),
+                        execution -> {
+                            ran[0] = outcome(operation, invocation);
+                            return transactions.whenEnded(execution, ran[0]);
+                        });
+        if (ran[0] != null) {
+            return ran[0].get();
+        }
+        try {
+            return recorded.join();
+        } catch (CompletionException e) {
+            throw e.getCause() == null ? e : e.getCause();
+        }
+    }
+
+    private static SurroundingTransaction.Outcome outcome(BeanOperation operation, MethodInvocation invocation) {
+        try {
+            return new SurroundingTransaction.Outcome(operation.result().toStored(proceed(invocation)), null);
+        } catch (Throwable e) {
+            return new SurroundingTransaction.Outcome(null, e);
+        }
+    }
+
+    private static @Nullable Object proceed(MethodInvocation invocation) throws Exception {
+        try {
+            return invocation.proceed();
+        } catch (Exception | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new IllegalStateException(
+                    "a bean method threw a " + e.getClass().getName(), e);
+        }
+    }
+}

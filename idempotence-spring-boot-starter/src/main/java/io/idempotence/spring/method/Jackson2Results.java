@@ -1,0 +1,50 @@
+package io.idempotence.spring.method;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JavaType;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectReader;
+import com.fasterxml.jackson.databind.ObjectWriter;
+import com.fasterxml.jackson.databind.exc.InvalidDefinitionException;
+import io.idempotence.server.ResultCodec;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Type;
+
+/** JSON by Jackson 2. */
+final class Jackson2Results implements JsonResults {
+    private final ObjectMapper mapper;
+
+    Jackson2Results(ObjectMapper mapper) {
+        this.mapper = mapper;
+    }
+
+    @Override
+    public ResultCodec<Object> codec(Type type) {
+        JavaType java = mapper.constructType(type);
+        ObjectReader reader = mapper.readerFor(java);
+        ObjectWriter writer = mapper.writerFor(java);
+        try {
+            reader.readValue("{}");
+        } catch (InvalidDefinitionException e) {
+            throw new IllegalArgumentException(e.getOriginalMessage(), e);
+        } catch (JsonProcessingException theTypeIsReadable) {
+            // An empty object is no value of it.
+        }
+        return ResultCodec.of(
+                value -> {
+                    try {
+                        return writer.writeValueAsBytes(value);
+                    } catch (JsonProcessingException e) {
+                        throw new UncheckedIOException(e);
+                    }
+                },
+                bytes -> {
+                    try {
+                        return reader.readValue(bytes);
+                    } catch (IOException e) {
+                        throw new UncheckedIOException(e);
+                    }
+                });
+    }
+}

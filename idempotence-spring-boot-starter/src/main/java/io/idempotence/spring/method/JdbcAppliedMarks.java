@@ -1,0 +1,79 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.server.IdempotentExecution;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage;
+import java.sql.Connection;
+import java.util.Collections;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+import javax.sql.DataSource;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+
+/** The marks of a {@link JdbcIdempotenceStorage} in transactions of its own {@code DataSource}. Thread-safe. */
+final class JdbcAppliedMarks implements AppliedMarks {
+    private static final Logger LOG = LoggerFactory.getLogger(JdbcAppliedMarks.class);
+
+    private final Supplier<@Nullable IdempotenceStorage> storages;
+    /** Executions with a committed mark. There is one mark for each ID, and it covers later transactions of the same execution. */
+    private final Set<IdempotentExecution> marked =
+            Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+    private final AtomicBoolean warned = new AtomicBoolean();
+    private volatile @Nullable Boolean isOn;
+
+    /** @param storages the storage, looked up when the first transaction of an execution begins */
+    JdbcAppliedMarks(Supplier<@Nullable IdempotenceStorage> storages) {
+        this.storages = storages;
+    }
+
+    private @Nullable JdbcIdempotenceStorage storage() {
+        return storages.get() instanceof JdbcIdempotenceStorage jdbc && jdbc.isInTransaction() ? jdbc : null;
+    }
+
+    @Override
+    public boolean isOn() {
+        Boolean known = isOn;
+        if (known == null) {
+            known = storage() != null;
+            isOn = known;
+        }
+        return known;
+    }
+
+    @Override
+    public void mark(IdempotentExecution execution) {
+        JdbcIdempotenceStorage storage = storage();
+        if (storage == null || marked.contains(execution)) {
+            return;
+        }
+        DataSource dataSource = storage.dataSource();
+        if (!TransactionSynchronizationManager.hasResource(dataSource)) {
+            if (warned.compareAndSet(false, true)) {
+                LOG.warn(
+                        "The transaction '{}' is not one of the DataSource that has the idempotence records, so it is committed without"
+                                + " a mark; after a crash its operation may run again. Use one DataSource for both, or turn off"
+                                + " idempotence.server.jdbc.in-transaction",
+                        TransactionSynchronizationManager.getCurrentTransactionName());
+            }
+            return;
+        }
+        Connection connection = DataSourceUtils.getConnection(dataSource);
+        try {
+            storage.markApplied(connection, execution);
+        } finally {
+            DataSourceUtils.releaseConnection(connection, dataSource);
+        }
+    }
+
+    @Override
+    public void committed(IdempotentExecution execution) {
+        marked.add(execution);
+    }
+}

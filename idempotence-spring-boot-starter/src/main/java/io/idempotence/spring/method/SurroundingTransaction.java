@@ -1,0 +1,94 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.server.IdempotentExecution;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+import org.springframework.transaction.UnexpectedRollbackException;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+
+/** The transaction in which a bean method is called, if there is one. */
+interface SurroundingTransaction {
+    /** What a method returned or threw. */
+    record Outcome(@Nullable Object returned, @Nullable Throwable thrown) {
+        @Nullable
+        Object get() throws Throwable {
+            if (thrown != null) {
+                throw thrown;
+            }
+            return returned;
+        }
+    }
+
+    /** Whether this thread is in a transaction. */
+    boolean isActive();
+
+    /**
+     * Returns a future of the outcome, which completes when the transaction has ended. A commit counts as an effect of the execution, and
+     * after a rollback the outcome is a failure.
+     */
+    CompletionStage<Object> whenEnded(IdempotentExecution execution, Outcome outcome);
+
+    /** For applications without transactions. */
+    final class None implements SurroundingTransaction {
+        @Override
+        public boolean isActive() {
+            return false;
+        }
+
+        @Override
+        public CompletionStage<Object> whenEnded(IdempotentExecution execution, Outcome outcome) {
+            throw new IllegalStateException("there is no transaction");
+        }
+    }
+
+    /** The transaction of Spring. */
+    final class OfSpring implements SurroundingTransaction {
+        private final TransactionEffects effects;
+
+        OfSpring(TransactionEffects effects) {
+            this.effects = effects;
+        }
+
+        @Override
+        public boolean isActive() {
+            return TransactionSynchronizationManager.isActualTransactionActive()
+                    && TransactionSynchronizationManager.isSynchronizationActive();
+        }
+
+        @Override
+        public CompletionStage<Object> whenEnded(IdempotentExecution execution, Outcome outcome) {
+            CompletableFuture<Object> ended = new CompletableFuture<>();
+            TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+                @Override
+                public void beforeCommit(boolean readOnly) {
+                    effects.beforeCommit(execution);
+                }
+
+                @Override
+                public void afterCompletion(int status) {
+                    if (status == STATUS_ROLLED_BACK) {
+                        ended.completeExceptionally(
+                                outcome.thrown() != null
+                                        ? outcome.thrown()
+                                        : new UnexpectedRollbackException(
+                                                "the transaction of the caller was rolled back"));
+                        return;
+                    }
+                    // A commit that may have failed is an effect as well.
+                    execution.tookEffect();
+                    if (status != STATUS_COMMITTED) {
+                        execution.markUnknown();
+                    }
+                    if (outcome.thrown() != null) {
+                        ended.completeExceptionally(outcome.thrown());
+                    } else {
+                        ended.complete(outcome.returned());
+                    }
+                }
+            });
+            return ended;
+        }
+    }
+}

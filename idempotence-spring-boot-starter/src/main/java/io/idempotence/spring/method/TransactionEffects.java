@@ -1,0 +1,105 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.server.IdempotentExecution;
+import java.sql.SQLException;
+import java.util.Collections;
+import java.util.Set;
+import java.util.WeakHashMap;
+import org.jspecify.annotations.Nullable;
+import org.springframework.dao.ConcurrencyFailureException;
+import org.springframework.dao.DataIntegrityViolationException;
+import org.springframework.transaction.TransactionExecution;
+import org.springframework.transaction.TransactionExecutionListener;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+
+/**
+ * Tells the executions of a thread that a transaction of this thread was committed. Their IDs are then never released. Read-only
+ * transactions and savepoints are no effects. Thread-safe.
+ */
+final class TransactionEffects implements TransactionExecutionListener {
+    private final AppliedMarks marks;
+    private final boolean declaresEffects;
+    /** The transactions whose commit was sent to the database, and whose end is not known yet. */
+    private final Set<TransactionExecution> committing =
+            Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+    TransactionEffects(AppliedMarks marks, boolean declaresEffects) {
+        this.marks = marks;
+        this.declaresEffects = declaresEffects;
+    }
+
+    private static boolean counts(TransactionExecution transaction) {
+        return !transaction.isReadOnly()
+                && !transaction.isNested()
+                && !IdempotentExecution.current().isEmpty();
+    }
+
+    @Override
+    public void afterBegin(TransactionExecution transaction, @Nullable Throwable failure) {
+        if (failure == null
+                && marks.isOn()
+                && counts(transaction)
+                && TransactionSynchronizationManager.isSynchronizationActive()) {
+            TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+                @Override
+                public void beforeCommit(boolean readOnly) {
+                    IdempotentExecution.current().forEach(marks::mark);
+                }
+
+                @Override
+                public void afterCompletion(int status) {
+                    if (status == STATUS_COMMITTED) {
+                        IdempotentExecution.current().forEach(marks::committed);
+                    }
+                }
+            });
+        }
+    }
+
+    /** Called before the commit of a transaction in which an execution began. */
+    void beforeCommit(IdempotentExecution execution) {
+        if (marks.isOn()) {
+            marks.mark(execution);
+        }
+    }
+
+    @Override
+    public void beforeCommit(TransactionExecution transaction) {
+        if (declaresEffects && counts(transaction)) {
+            committing.add(transaction);
+        }
+    }
+
+    @Override
+    public void afterCommit(TransactionExecution transaction, @Nullable Throwable failure) {
+        ended(transaction, failure == null || !isRolledBack(failure));
+    }
+
+    /** Also called after a commit that failed, with a failure unless the rollback succeeded. */
+    @Override
+    public void afterRollback(TransactionExecution transaction, @Nullable Throwable failure) {
+        ended(transaction, failure != null && !isRolledBack(failure));
+    }
+
+    private void ended(TransactionExecution transaction, boolean mayHaveTakenEffect) {
+        if (committing.remove(transaction) && mayHaveTakenEffect) {
+            IdempotentExecution.current().forEach(IdempotentExecution::tookEffect);
+        }
+    }
+
+    /** Whether a database reports that it rolled the transaction back. After any other failure of a commit, nobody knows. */
+    private static boolean isRolledBack(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof DataIntegrityViolationException || cause instanceof ConcurrencyFailureException) {
+                return true;
+            }
+            if (cause instanceof SQLException sql && sql.getSQLState() != null) {
+                String state = sql.getSQLState();
+                // Constraint violated; transaction rolled back, but not 40003: statement completion unknown.
+                return state.startsWith("23") || (state.startsWith("40") && !state.equals("40003"));
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,301 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.entry;
+
+import io.idempotence.FailureRule;
+import io.idempotence.Idempotent;
+import io.idempotence.OnAbandoned;
+import io.idempotence.spring.method.IdempotentOperation.Kind;
+import io.idempotence.spring.method.IdempotentOperation.Origin;
+import io.idempotence.spring.method.IdempotentOperation.Setting;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.context.annotation.Import;
+import org.springframework.core.annotation.AliasFor;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.PutMapping;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RequestMapping;
+import org.springframework.web.bind.annotation.RequestParam;
+import org.springframework.web.bind.annotation.RestController;
+
+/** {@code @Idempotent} on handlers of Spring MVC, over real HTTP. */
+class IdempotentHandlersTest {
+    private static final Map<String, AtomicInteger> RUNS = new ConcurrentHashMap<>();
+    private static TestServer server;
+
+    private final String id = UUID.randomUUID().toString();
+
+    @BeforeAll
+    static void start() {
+        server = TestServer.start(
+                Controllers.class, "--orders.retention=36h", "--idempotence.server.policy.lease=20s");
+    }
+
+    @AfterAll
+    static void stop() {
+        server.close();
+    }
+
+    static String ran(String what) {
+        return what + " " + RUNS.computeIfAbsent(what, any -> new AtomicInteger()).incrementAndGet();
+    }
+
+    private static int runs(String what) {
+        return RUNS.getOrDefault(what, new AtomicInteger()).get();
+    }
+
+    @Import({OfMethods.class, OfClass.class, OfInterface.class, Forms.class})
+    static class Controllers {}
+
+    @Retention(RetentionPolicy.RUNTIME)
+    @Target(ElementType.METHOD)
+    @Idempotent(failureRule = FailureRule.STORE_EVERYTHING)
+    @interface Payment {
+        @AliasFor(annotation = Idempotent.class)
+        String retention() default "48h";
+    }
+
+    static class NoMoneyException extends RuntimeException {}
+
+    static class BusyException extends RuntimeException {}
+
+    @RestController
+    static class OfMethods {
+        @Idempotent
+        @PostMapping("/orders")
+        String create() {
+            return ran("create");
+        }
+
+        @Idempotent
+        @PutMapping("/orders/{id}")
+        String change(@PathVariable("id") String id) {
+            return ran("change");
+        }
+
+        @PostMapping("/search")
+        String search() {
+            return ran("search");
+        }
+
+        @Idempotent(required = false)
+        @PostMapping("/carts")
+        String optional() {
+            return ran("optional");
+        }
+
+        @Idempotent(keepOn = NoMoneyException.class, releaseOn = BusyException.class)
+        @PostMapping("/charges/{how}")
+        String charge(@PathVariable("how") String how) {
+            ran("charge " + how);
+            switch (how) {
+                case "no-money" -> throw new NoMoneyException();
+                case "busy" -> throw new BusyException();
+                default -> throw new IllegalStateException();
+            }
+        }
+
+        @Payment
+        @PostMapping("/payments")
+        String pay() {
+            ran("pay");
+            throw new IllegalStateException();
+        }
+
+        @Idempotent(
+                retention = "${orders.retention}",
+                lease = "10s",
+                onAbandoned = OnAbandoned.RE_EXECUTE,
+                maxWait = "1500ms")
+        @RequestMapping(path = {"/refunds", "/reversals"})
+        String refund() {
+            return ran("refund");
+        }
+    }
+
+    @RestController
+    @Idempotent
+    static class OfClass {
+        @PostMapping("/all/one")
+        String one() {
+            return ran("one");
+        }
+
+        @Idempotent(false)
+        @PostMapping("/all/but-this")
+        String butThis() {
+            return ran("butThis");
+        }
+
+        @GetMapping("/all/read")
+        String read() {
+            return ran("read");
+        }
+    }
+
+    /** As a consumer and a provider share it. */
+    interface OrdersApi {
+        @Idempotent
+        @PostMapping("/shared/orders")
+        String shared(@RequestBody String order);
+    }
+
+    @RestController
+    static class OfInterface implements OrdersApi {
+        @Override
+        public String shared(String order) {
+            return ran("shared");
+        }
+    }
+
+    @RestController
+    static class Forms {
+        @Idempotent
+        @PostMapping(path = "/forms", params = "kind=a")
+        String a(@RequestParam("text") String text) {
+            return ran("form") + " " + text;
+        }
+
+        @PostMapping(path = "/forms", params = "kind=b")
+        String b(@RequestParam("text") String text) {
+            return ran("form b") + " " + text;
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "POST, /orders, create", "PUT, /orders/7, change", "POST, /all/one, one", "POST, /shared/orders, shared",
+        "POST, /payments, pay", "DELETE, /reversals, refund"
+    })
+    @DisplayName("P6: an @Idempotent handler does not run without an ID")
+    void anIdempotentHandlerDoesNotRunWithoutAnId(String method, String path, String what) {
+        int before = runs(what);
+        TestServer.Answer answer = server.send(method, path, null, "{}");
+        assertThat(answer.status()).isEqualTo(400);
+        assertThat(answer.refusal()).isEqualTo("key-missing");
+        assertThat(runs(what)).isEqualTo(before);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "POST, /orders, create", "PUT, /orders/7, change", "POST, /all/one, one", "POST, /shared/orders, shared",
+        "POST, /carts, optional", "POST, /search, search"
+    })
+    @DisplayName("P2: a handler runs once for each ID")
+    void aHandlerRunsOnceForEachId(String method, String path, String what) {
+        int before = runs(what);
+        TestServer.Answer first = server.send(method, path, id, "{}");
+        TestServer.Answer second = server.send(method, path, id, "{}");
+        assertThat(second.same()).isEqualTo(first.same());
+        assertThat(second.isReplayed()).isTrue();
+        assertThat(runs(what)).isEqualTo(before + 1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/carts", "/search", "/all/but-this"})
+    void otherHandlersRunWithoutAnId(String path) {
+        assertThat(server.post(path, null).status()).isEqualTo(200);
+    }
+
+    @Test
+    void aHandlerThatIsNotIdempotentRunsForEveryRequest() {
+        assertThat(server.post("/all/but-this", id).body())
+                .isNotEqualTo(server.post("/all/but-this", id).body());
+    }
+
+    @Test
+    void readingIsNeverProtected() {
+        assertThat(server.send("GET", "/all/read", id, "").body())
+                .isNotEqualTo(server.send("GET", "/all/read", id, "").body());
+    }
+
+    @Test
+    void exceptionsDecideAsTheHandlerSays() {
+        assertThat(server.post("/charges/no-money", id).status()).isEqualTo(500);
+        assertThat(server.post("/charges/no-money", id).isReplayed()).isTrue();
+        assertThat(runs("charge no-money")).isEqualTo(1);
+        server.post("/charges/busy", id + "b");
+        server.post("/charges/busy", id + "b");
+        assertThat(runs("charge busy")).isEqualTo(2);
+    }
+
+    @Test
+    void anAnnotationMayStandForAnother() {
+        int before = runs("pay");
+        TestServer.Answer first = server.post("/payments", id);
+        assertThat(first.status()).isEqualTo(500);
+        assertThat(server.post("/payments", id).same()).isEqualTo(first.same());
+        assertThat(runs("pay")).isEqualTo(before + 1);
+    }
+
+    /** A mapping that depends on a parameter would otherwise read the form before the filter does. */
+    @Test
+    void aFormIsStillThereForItsHandler() {
+        String[] form = {"Content-Type", "application/x-www-form-urlencoded"};
+        TestServer.Answer first = server.send("POST", "/forms", id, "kind=a&text=hi", form);
+        assertThat(first.body()).isEqualTo("form 1 hi");
+        assertThat(server.send("POST", "/forms", id, "kind=a&text=hi", form).same())
+                .isEqualTo(first.same());
+        assertThat(server.send("POST", "/forms", id, "kind=a&text=ho", form).refusal())
+                .isEqualTo("key-reused");
+        assertThat(server.send("POST", "/forms", id + "b", "kind=b&text=hi", form).body())
+                .isEqualTo("form b 1 hi");
+    }
+
+    @Test
+    void operationsAreListedWithTheirSettingsAndWhereTheseComeFrom() {
+        List<IdempotentOperation> all = server.bean(IdempotentOperations.class).all();
+        assertThat(all)
+                .extracting(IdempotentOperation::handler)
+                .containsExactly(
+                        "Forms.a",
+                        "OfClass.butThis",
+                        "OfClass.one",
+                        "OfInterface.shared",
+                        "OfMethods.change",
+                        "OfMethods.charge",
+                        "OfMethods.create",
+                        "OfMethods.optional",
+                        "OfMethods.pay",
+                        "OfMethods.refund");
+        IdempotentOperation refund = all.get(9);
+        assertThat(refund.kind()).isEqualTo(Kind.HANDLER);
+        assertThat(refund.methods()).isEmpty();
+        assertThat(refund.paths()).containsExactly("/refunds", "/reversals");
+        assertThat(refund.settings())
+                .containsExactly(
+                        entry("value", new Setting("true", Origin.ANNOTATION)),
+                        entry("required", new Setting("true", Origin.ANNOTATION)),
+                        entry("retention", new Setting("36h", Origin.ANNOTATION)),
+                        entry("lease", new Setting("10s", Origin.ANNOTATION)),
+                        entry("failureRule", new Setting("RELEASE_ON_SYSTEM_FAILURE", Origin.DEFAULT)),
+                        entry("onAbandoned", new Setting("RE_EXECUTE", Origin.ANNOTATION)),
+                        entry("maxWait", new Setting("1500ms", Origin.ANNOTATION)));
+        assertThat(all.get(5).settings())
+                .contains(
+                        entry("lease", new Setting("20s", Origin.PROPERTY)),
+                        entry("retention", new Setting("1d", Origin.DEFAULT)),
+                        entry("maxWait", new Setting("10s", Origin.DEFAULT)),
+                        entry("keepOn", new Setting("NoMoneyException", Origin.ANNOTATION)),
+                        entry("releaseOn", new Setting("BusyException", Origin.ANNOTATION)));
+        assertThat(all.get(8).settings()).contains(entry("retention", new Setting("2d", Origin.ANNOTATION)));
+    }
+}

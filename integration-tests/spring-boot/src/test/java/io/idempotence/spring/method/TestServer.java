@@ -1,0 +1,130 @@
+package io.idempotence.spring.method;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.web.SecurityFilterChain;
+
+/** An application of Spring Boot on a real Tomcat, and its caller. */
+final class TestServer implements AutoCloseable {
+    private static final HttpClient CLIENT = HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .followRedirects(HttpClient.Redirect.NEVER)
+            .build();
+
+    private final ConfigurableApplicationContext context;
+
+    private TestServer(ConfigurableApplicationContext context) {
+        this.context = context;
+    }
+
+    static TestServer start(Class<?> application, String... arguments) {
+        return new TestServer(new SpringApplicationBuilder(application, Application.class)
+                .properties(
+                        "server.port=0",
+                        "spring.main.banner-mode=off",
+                        "idempotence.server.storage=memory",
+                        "management.health.redis.enabled=false")
+                .run(arguments));
+    }
+
+    <T> T bean(Class<T> type) {
+        return context.getBean(type);
+    }
+
+    ConfigurableApplicationContext context() {
+        return context;
+    }
+
+    URI uri(String path) {
+        return URI.create("http://127.0.0.1:" + context.getEnvironment().getProperty("local.server.port") + path);
+    }
+
+    /** What the caller sees. */
+    record Answer(int status, String body, HttpResponse<byte[]> response) {
+        static Answer of(HttpResponse<byte[]> response) {
+            return new Answer(
+                    response.statusCode(), new String(response.body(), StandardCharsets.UTF_8), response);
+        }
+
+        String header(String name) {
+            return response.headers().firstValue(name).orElse(null);
+        }
+
+        String refusal() {
+            return header("Idempotency-Refusal");
+        }
+
+        boolean isReplayed() {
+            return "true".equals(header("Idempotent-Replayed"));
+        }
+
+        /** Everything that a replay must repeat. */
+        List<Object> same() {
+            return java.util.Arrays.asList(status, body, header("Content-Type"), header("Location"));
+        }
+    }
+
+    Answer post(String path, String id, String... headers) {
+        return send("POST", path, id, "{}", headers);
+    }
+
+    Answer send(String method, String path, String id, String body, String... headers) {
+        try {
+            return Answer.of(CLIENT.send(request(method, path, id, body, headers), HttpResponse.BodyHandlers.ofByteArray()));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
+    }
+
+    CompletableFuture<Answer> postAsync(String path, String id, String... headers) {
+        return CLIENT.sendAsync(request("POST", path, id, "{}", headers), HttpResponse.BodyHandlers.ofByteArray())
+                .thenApply(Answer::of);
+    }
+
+    private HttpRequest request(String method, String path, String id, String body, String... headers) {
+        HttpRequest.Builder request =
+                HttpRequest.newBuilder(uri(path)).method(method, HttpRequest.BodyPublishers.ofString(body));
+        if (id != null) {
+            request.header("Idempotency-Key", id);
+        }
+        if (headers.length == 0) {
+            request.header("Content-Type", "application/json");
+        } else {
+            request.headers(headers);
+        }
+        return request.build();
+    }
+
+    @Override
+    public void close() {
+        context.close();
+    }
+
+    /** Everything that the class path brings, open to everybody. */
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {
+        @Bean
+        SecurityFilterChain open(HttpSecurity http) throws Exception {
+            return http.authorizeHttpRequests(all -> all.anyRequest().permitAll())
+                    .csrf(csrf -> csrf.disable())
+                    .build();
+        }
+    }
+}
