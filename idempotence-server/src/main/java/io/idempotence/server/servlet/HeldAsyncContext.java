@@ -163,6 +163,9 @@ final class HeldAsyncContext implements AsyncContext {
      */
     private final class Listener implements AsyncListener {
         private final AsyncListener listener;
+        // Asked for early: in Tomcat the context refuses to return them once the processing has ended.
+        private final ServletRequest ofContainer = container.getRequest();
+        private final ServletResponse toContainer = container.getResponse();
 
         Listener(AsyncListener listener) {
             this.listener = listener;
@@ -197,8 +200,8 @@ final class HeldAsyncContext implements AsyncContext {
             ServletResponse suppliedResponse = event.getSuppliedResponse();
             return new AsyncEvent(
                     HeldAsyncContext.this,
-                    suppliedRequest == container.getRequest() ? request : suppliedRequest,
-                    suppliedResponse == container.getResponse() ? response : suppliedResponse,
+                    suppliedRequest == ofContainer ? request : suppliedRequest,
+                    suppliedResponse == toContainer ? response : suppliedResponse,
                     event.getThrowable());
         }
     }

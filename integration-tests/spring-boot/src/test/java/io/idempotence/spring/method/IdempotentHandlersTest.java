@@ -45,8 +45,7 @@ class IdempotentHandlersTest {
 
     @BeforeAll
     static void start() {
-        server = TestServer.start(
-                Controllers.class, "--orders.retention=36h", "--idempotence.server.policy.lease=20s");
+        server = TestServer.start(Controllers.class, "--orders.retention=36h", "--idempotence.server.policy.lease=20s");
     }
 
     @AfterAll
@@ -55,7 +54,8 @@ class IdempotentHandlersTest {
     }
 
     static String ran(String what) {
-        return what + " " + RUNS.computeIfAbsent(what, any -> new AtomicInteger()).incrementAndGet();
+        return what + " "
+                + RUNS.computeIfAbsent(what, any -> new AtomicInteger()).incrementAndGet();
     }
 
     private static int runs(String what) {
@@ -182,8 +182,12 @@ class IdempotentHandlersTest {
 
     @ParameterizedTest
     @CsvSource({
-        "POST, /orders, create", "PUT, /orders/7, change", "POST, /all/one, one", "POST, /shared/orders, shared",
-        "POST, /payments, pay", "DELETE, /reversals, refund"
+        "POST, /orders, create",
+        "PUT, /orders/7, change",
+        "POST, /all/one, one",
+        "POST, /shared/orders, shared",
+        "POST, /payments, pay",
+        "DELETE, /reversals, refund"
     })
     @DisplayName("P6: an @Idempotent handler does not run without an ID")
     void anIdempotentHandlerDoesNotRunWithoutAnId(String method, String path, String what) {
@@ -196,8 +200,12 @@ class IdempotentHandlersTest {
 
     @ParameterizedTest
     @CsvSource({
-        "POST, /orders, create", "PUT, /orders/7, change", "POST, /all/one, one", "POST, /shared/orders, shared",
-        "POST, /carts, optional", "POST, /search, search"
+        "POST, /orders, create",
+        "PUT, /orders/7, change",
+        "POST, /all/one, one",
+        "POST, /shared/orders, shared",
+        "POST, /carts, optional",
+        "POST, /search, search"
     })
     @DisplayName("P2: a handler runs once for each ID")
     void aHandlerRunsOnceForEachId(String method, String path, String what) {
@@ -256,7 +264,8 @@ class IdempotentHandlersTest {
                 .isEqualTo(first.same());
         assertThat(server.send("POST", "/forms", id, "kind=a&text=ho", form).refusal())
                 .isEqualTo("key-reused");
-        assertThat(server.send("POST", "/forms", id + "b", "kind=b&text=hi", form).body())
+        assertThat(server.send("POST", "/forms", id + "b", "kind=b&text=hi", form)
+                        .body())
                 .isEqualTo("form b 1 hi");
     }
 

@@ -55,8 +55,7 @@ final class TestServer implements AutoCloseable {
     /** What the caller sees. */
     record Answer(int status, String body, HttpResponse<byte[]> response) {
         static Answer of(HttpResponse<byte[]> response) {
-            return new Answer(
-                    response.statusCode(), new String(response.body(), StandardCharsets.UTF_8), response);
+            return new Answer(response.statusCode(), new String(response.body(), StandardCharsets.UTF_8), response);
         }
 
         String header(String name) {
@@ -83,7 +82,8 @@ final class TestServer implements AutoCloseable {
 
     Answer send(String method, String path, String id, String body, String... headers) {
         try {
-            return Answer.of(CLIENT.send(request(method, path, id, body, headers), HttpResponse.BodyHandlers.ofByteArray()));
+            return Answer.of(
+                    CLIENT.send(request(method, path, id, body, headers), HttpResponse.BodyHandlers.ofByteArray()));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } catch (InterruptedException e) {
