@@ -29,6 +29,7 @@ final class BeanOperations implements BeanPostProcessor {
     private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
 
     private volatile boolean started;
+    private volatile boolean serves;
 
     BeanOperations(OperationSources sources) {
         this.sources = sources;
@@ -58,12 +59,13 @@ final class BeanOperations implements BeanPostProcessor {
     /**
      * Reads all annotations of the beans that exist.
      *
-     * @param handlers the methods that a handler mapping knows
+     * @param handlers the methods that a handler mapping knows; null in an application that does not serve requests
      */
-    void find(Set<MethodClassKey> handlers, List<OperationFault> faults) {
+    void find(@Nullable Set<MethodClassKey> handlers, List<OperationFault> faults) {
         started = true;
+        serves = handlers != null;
         for (Class<?> type : found) {
-            find(type, handlers, faults);
+            find(type, handlers == null ? Set.of() : handlers, faults);
         }
     }
 
@@ -78,7 +80,7 @@ final class BeanOperations implements BeanPostProcessor {
         boolean hasHandlers =
                 annotated.keySet().stream().anyMatch(method -> handlers.contains(new MethodClassKey(method, type)));
         // Controllers of an application that does not serve, such as a test, are no mistake.
-        boolean mayHaveHandlers = !handlers.isEmpty() || !AnnotatedElementUtils.hasAnnotation(type, Controller.class);
+        boolean mayHaveHandlers = serves || !AnnotatedElementUtils.hasAnnotation(type, Controller.class);
         annotated.forEach((method, found) -> {
             MethodClassKey key = new MethodClassKey(method, type);
             if (!found.annotation().value() || handlers.contains(key)) {

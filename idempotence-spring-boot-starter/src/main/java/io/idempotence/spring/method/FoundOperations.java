@@ -37,7 +37,7 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
     @Override
     public void afterSingletonsInstantiated() {
         List<OperationFault> faults = new ArrayList<>();
-        Set<MethodClassKey> mapped = handlers == null ? Set.of() : handlers.find(faults);
+        Set<MethodClassKey> mapped = handlers == null ? null : handlers.find(faults);
         methods.find(mapped, faults);
         BeanOperations.failOn(faults);
     }

@@ -50,11 +50,20 @@ public class IdempotenceMethodAutoConfiguration {
         return new FoundOperations(methods, handlers.getIfAvailable(), sources);
     }
 
-    /** Makes sure that beans are proxied, also with {@code spring.aop.auto=false}. */
+    /** Makes sure that beans are proxied, as Spring Boot does unless it is told otherwise. */
     static final class ProxyCreator implements ImportBeanDefinitionRegistrar {
+        private final Environment environment;
+
+        ProxyCreator(Environment environment) {
+            this.environment = environment;
+        }
+
         @Override
         public void registerBeanDefinitions(AnnotationMetadata importing, BeanDefinitionRegistry registry) {
             AopConfigUtils.registerAutoProxyCreatorIfNecessary(registry);
+            if (environment.getProperty("spring.aop.proxy-target-class", Boolean.class, true)) {
+                AopConfigUtils.forceAutoProxyCreatorToUseClassProxying(registry);
+            }
         }
     }
 
