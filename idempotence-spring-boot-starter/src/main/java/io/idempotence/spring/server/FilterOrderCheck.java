@@ -1,9 +1,11 @@
 package io.idempotence.spring.server;
 
+import io.idempotence.server.servlet.IdempotenceFilter;
 import java.util.Collection;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.web.servlet.AbstractFilterRegistrationBean;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
 
 /** The check that no filter of this framework runs before Spring Security's. */
 final class FilterOrderCheck implements SmartInitializingSingleton {
@@ -20,7 +22,10 @@ final class FilterOrderCheck implements SmartInitializingSingleton {
         Collection<AbstractFilterRegistrationBean<?>> registrations =
                 beans.<AbstractFilterRegistrationBean<?>>getBeansOfType(type()).values();
         for (AbstractFilterRegistrationBean<?> one : registrations) {
-            if (one instanceof IdempotenceFilterRegistrationBean ours && ours.isEnabled() && !ours.isMatchAfter()) {
+            if (one instanceof FilterRegistrationBean<?> ours
+                    && ours.getFilter() instanceof IdempotenceFilter
+                    && ours.isEnabled()
+                    && !ours.isMatchAfter()) {
                 registrations.stream()
                         .filter(other -> other.isEnabled() && SECURITY.equals(other.getFilterName()))
                         .filter(security -> ours.getOrder() <= security.getOrder())
@@ -29,7 +34,7 @@ final class FilterOrderCheck implements SmartInitializingSingleton {
         }
     }
 
-    private static void refuse(IdempotenceFilterRegistrationBean ours, AbstractFilterRegistrationBean<?> security) {
+    private static void refuse(FilterRegistrationBean<?> ours, AbstractFilterRegistrationBean<?> security) {
         throw ServerSetUpException.of(
                 "The idempotence filter has the order " + ours.getOrder() + ", and Spring Security's filter has "
                         + security.getOrder()

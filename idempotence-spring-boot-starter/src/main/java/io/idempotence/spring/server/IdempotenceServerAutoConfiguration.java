@@ -31,6 +31,7 @@ import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitializat
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.annotation.Order;
@@ -220,11 +221,23 @@ public class IdempotenceServerAutoConfiguration {
         }
     }
 
-    /** The filter of a servlet application. */
+    /** The filters of a servlet application, whoever registers them. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
     @ConditionalOnClass(FilterRegistrationBean.class)
     static class Servlet {
+        @Bean
+        static FilterOrderCheck idempotenceFilterOrderCheck(ListableBeanFactory beans) {
+            return new FilterOrderCheck(beans);
+        }
+    }
+
+    /** The filter, unless the application registers its own. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+    @ConditionalOnClass(FilterRegistrationBean.class)
+    @Conditional(NoFilterRegistration.class)
+    static class FilterOfTheApplication {
         @Bean
         @ConditionalOnMissingBean
         IdempotenceFilter idempotenceFilter(
@@ -237,7 +250,6 @@ public class IdempotenceServerAutoConfiguration {
         }
 
         @Bean
-        @ConditionalOnMissingBean
         IdempotenceFilterRegistrationBean idempotenceFilterRegistration(
                 IdempotenceFilter filter, IdempotenceServerProperties properties, ServerStart start) {
             IdempotenceFilterRegistrationBean registration =
@@ -260,11 +272,6 @@ public class IdempotenceServerAutoConfiguration {
             start.describeFilter("filter on " + String.join(", ", registration.getUrlPatterns())
                     + (properties.requireId() ? ", an ID is required" : ", an ID is optional"));
             return registration;
-        }
-
-        @Bean
-        static FilterOrderCheck idempotenceFilterOrderCheck(ListableBeanFactory beans) {
-            return new FilterOrderCheck(beans);
         }
     }
 }

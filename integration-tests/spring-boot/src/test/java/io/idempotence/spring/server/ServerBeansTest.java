@@ -21,6 +21,7 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Primary;
@@ -131,6 +132,15 @@ class ServerBeansTest {
     }
 
     @Test
+    void theApplicationsOwnRegistrationReplacesOurs() {
+        web.withUserConfiguration(OwnRegistration.class)
+                .run(context -> assertThat(context)
+                        .hasSingleBean(FilterRegistrationBean.class)
+                        .doesNotHaveBean(IdempotenceFilter.class)
+                        .doesNotHaveBean(IdempotenceFilterRegistrationBean.class));
+    }
+
+    @Test
     void everyListenerGetsEveryEventWhateverAnotherOneThrows() {
         List<IdempotenceEvent> events = new ArrayList<>();
         web.withBean("bad", IdempotenceListener.class, () -> (event, id) -> {
@@ -173,6 +183,15 @@ class ServerBeansTest {
         @Primary
         DataSource aware(JdbcConnectionPool pool) {
             return new TransactionAwareDataSourceProxy(pool);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnRegistration {
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> ownRegistration(Idempotence idempotence) {
+            return new FilterRegistrationBean<>(
+                    IdempotenceFilter.builder(idempotence).build());
         }
     }
 

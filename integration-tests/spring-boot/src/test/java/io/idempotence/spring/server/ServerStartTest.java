@@ -13,8 +13,10 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.RecordState;
 import java.time.Duration;
 import java.util.UUID;
+import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.postgresql.ds.PGSimpleDataSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
@@ -112,6 +114,15 @@ class ServerStartTest {
     }
 
     @Test
+    void anApplicationStartsWhileItsDatabaseIsDown(CapturedOutput output) {
+        try (ConfigurableApplicationContext application =
+                Till.start(OnDatabase.class, "--idempotence.server.storage=jdbc")) {
+            assertThat(output).contains("The storage does not respond yet");
+            assertThat(Caller.of(application).post("/sales", id).statusCode()).isEqualTo(503);
+        }
+    }
+
+    @Test
     void aJedisClientKeepsTheRecords() {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
                 ConfigurableApplicationContext application = Till.start(
@@ -152,6 +163,17 @@ class ServerStartTest {
         System.arraycopy(arguments, 0, all, 1, arguments.length);
         all[0] = "--redis.port=" + redis.port();
         assertThatThrownBy(() -> Till.start(OnRedis.class, all).close()).hasRootCauseInstanceOf(RuntimeException.class);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OnDatabase extends Till {
+        @Bean
+        DataSource database() {
+            PGSimpleDataSource database = new PGSimpleDataSource();
+            // Nothing listens on this port.
+            database.setURL("jdbc:postgresql://127.0.0.1:1/sales");
+            return database;
+        }
     }
 
     @Configuration(proxyBeanMethods = false)
