@@ -23,4 +23,25 @@ public interface IdempotenceClientListener {
      * @param event the end of the attempt
      */
     default void onAttempt(IdempotenceAttemptEvent event) {}
+
+    /**
+     * Called before the first attempt of a call, on the thread that makes the call. The listener that it returns gets the attempts and the
+     * end of this call, and this one does not. Returns this listener unless overridden.
+     *
+     * @param client the target's name, as in the events
+     * @param method the client method, as in the events
+     * @return the listener of this call
+     */
+    default IdempotenceClientListener ofCall(String client, String method) {
+        return this;
+    }
+
+    /**
+     * Called before each request is passed to the HTTP client, on the thread that does so. Does nothing unless overridden.
+     *
+     * @return restores what this method changed about the thread; run on the same thread when the HTTP client has returned
+     */
+    default Runnable enterRequest() {
+        return () -> {};
+    }
 }

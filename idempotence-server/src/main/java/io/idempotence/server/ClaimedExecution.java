@@ -45,6 +45,7 @@ public final class ClaimedExecution implements IdempotentExecution {
     private volatile boolean overtaken;
 
     private volatile long claimNanos;
+    private volatile IdempotenceListener.AttemptEnd attemptEnd = IdempotenceListener.AttemptEnd.IGNORED;
 
     /** @param claimLeft a time at or before the sending of the claim, by {@link System#nanoTime} */
     ClaimedExecution(
@@ -233,8 +234,8 @@ public final class ClaimedExecution implements IdempotentExecution {
         }
         lease.ending();
         long start = System.nanoTime();
+        Verdict verdict = verdict(byPolicy);
         try {
-            Verdict verdict = verdict(byPolicy);
             if (verdict == Verdict.UNKNOWN) {
                 events.publish(
                         IdempotenceEvent.UNKNOWN,
@@ -255,12 +256,25 @@ public final class ClaimedExecution implements IdempotentExecution {
             return instead;
         } finally {
             events.overhead(IdempotenceListener.Outcome.RUN, claimNanos + System.nanoTime() - start);
+            events.ended(
+                    attemptEnd,
+                    IdempotenceListener.Outcome.RUN,
+                    switch (verdict) {
+                        case KEEP -> "kept";
+                        case RELEASE -> "released";
+                        case UNKNOWN -> "unknown";
+                    });
         }
     }
 
-    /** Adds the time of the claim to the overhead of this execution. */
-    void claimed(long nanos) {
+    /**
+     * Adds the time of the claim to the overhead of this execution.
+     *
+     * @param end called when this execution ends
+     */
+    void claimed(long nanos, IdempotenceListener.AttemptEnd end) {
         claimNanos = nanos;
+        attemptEnd = end;
     }
 
     /**

@@ -84,6 +84,7 @@ public final class Engine {
 
     Decision claimAs(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {
         ClaimRequest request = request(kind, call, policy);
+        IdempotenceListener.AttemptEnd attempt = events.attempt(call.id(), request.key());
         long start = System.nanoTime();
         Decision decision;
         try {
@@ -93,12 +94,18 @@ public final class Engine {
             decision = refuse(call.id(), "an attempt was refused, nothing ran", e);
         }
         if (decision instanceof Decision.Run run) {
-            run.execution().claimed(System.nanoTime() - start);
+            run.execution().claimed(System.nanoTime() - start, attempt);
         } else {
             boolean replays = decision instanceof Decision.Replay;
-            events.overhead(
-                    replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE,
-                    System.nanoTime() - start);
+            IdempotenceListener.Outcome outcome =
+                    replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE;
+            events.overhead(outcome, System.nanoTime() - start);
+            events.ended(
+                    attempt,
+                    outcome,
+                    decision instanceof Decision.Refuse refuse
+                            ? refuse.refusal().code()
+                            : "");
         }
         return decision;
     }

@@ -2,6 +2,7 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.StorageKey;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,6 +21,19 @@ final class Events {
 
     void overhead(IdempotenceListener.Outcome outcome, long nanos) {
         callListener("an overhead", () -> listener.onOverhead(outcome, nanos));
+    }
+
+    IdempotenceListener.AttemptEnd attempt(IdempotenceId id, StorageKey key) {
+        try {
+            return listener.onAttempt(id, key);
+        } catch (Throwable e) {
+            LOG.warn("the idempotence listener failed on the beginning of an attempt", e);
+            return IdempotenceListener.AttemptEnd.IGNORED;
+        }
+    }
+
+    void ended(IdempotenceListener.AttemptEnd attempt, IdempotenceListener.Outcome outcome, String detail) {
+        callListener("the end of an attempt", () -> attempt.ended(outcome, detail));
     }
 
     void publish(IdempotenceEvent event, IdempotenceId id) {

@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.StorageKey;
 
 /**
  * A listener for events of the server half. It is called on the thread in which an event happens, so it must be fast and thread-safe. It
@@ -59,4 +60,31 @@ public interface IdempotenceListener {
      * @param nanos the added time in nanoseconds
      */
     default void onOverhead(Outcome outcome, long nanos) {}
+
+    /**
+     * Called before the claim of an attempt at a request or an {@code execute}. Does nothing unless overridden.
+     *
+     * @param id the ID; do not use it as a metric's label
+     * @param key the key of its record, from which nobody can find out the ID
+     * @return called once when the attempt has ended, perhaps on another thread
+     */
+    default AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
+        return AttemptEnd.IGNORED;
+    }
+
+    /** The part of a listener that is for one attempt. */
+    @FunctionalInterface
+    interface AttemptEnd {
+        /** Does nothing. */
+        AttemptEnd IGNORED = (outcome, detail) -> {};
+
+        /**
+         * Called when the attempt has ended. An attempt that runs ends when its completion is recorded, or waits to be recorded.
+         *
+         * @param outcome how it ended
+         * @param detail one of few words: for {@code RUN} {@code kept}, {@code released} or {@code unknown}; for {@code REFUSE} the code of
+         *     the refusal; otherwise empty
+         */
+        void ended(Outcome outcome, String detail);
+    }
 }

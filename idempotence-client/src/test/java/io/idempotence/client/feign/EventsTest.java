@@ -15,13 +15,16 @@ import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.List;
 import java.util.LongSummaryStatistics;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -254,5 +257,74 @@ class EventsTest extends FeignTestBase {
         assertThat(waits.getCount()).isEqualTo(crowd);
         assertThat(waits.getMin()).isGreaterThanOrEqualTo(100);
         assertThat(waits.getMax() - waits.getMin()).isGreaterThan(100);
+    }
+
+    /** A listener of each call that writes down what it gets, with the number of its call. */
+    private static IdempotenceClientListener perCall(
+            List<String> told, AtomicInteger calls, ThreadLocal<String> thread) {
+        return new IdempotenceClientListener() {
+            @Override
+            public void onCall(IdempotenceClientEvent event) {
+                told.add("the common one got a call");
+            }
+
+            @Override
+            public IdempotenceClientListener ofCall(String client, String method) {
+                int call = calls.incrementAndGet();
+                told.add(call + " begins: " + client + " " + method);
+                return new IdempotenceClientListener() {
+                    @Override
+                    public Runnable enterRequest() {
+                        thread.set("call " + call);
+                        return thread::remove;
+                    }
+
+                    @Override
+                    public void onAttempt(IdempotenceAttemptEvent event) {
+                        told.add(call + " attempted: " + event.outcome());
+                    }
+
+                    @Override
+                    public void onCall(IdempotenceClientEvent event) {
+                        told.add(call + " ended: " + event.result());
+                    }
+                };
+            }
+        };
+    }
+
+    @Test
+    void eachCallHasItsOwnListenerIfTheCommonOneGivesIt() {
+        List<String> told = new CopyOnWriteArrayList<>();
+        server.respond(Reply.status(503), Reply.ok("first"), Reply.ok("second"));
+        Orders orders = orders(fast().listener(perCall(told, new AtomicInteger(), new ThreadLocal<>()))
+                .build());
+        orders.create("x");
+        orders.create("y");
+        assertThat(told)
+                .containsExactly(
+                        "1 begins: orders Orders#create(String)",
+                        "1 attempted: RETRYABLE",
+                        "1 attempted: SUCCEEDED",
+                        "1 ended: SUCCEEDED",
+                        "2 begins: orders Orders#create(String)",
+                        "2 attempted: SUCCEEDED",
+                        "2 ended: SUCCEEDED");
+    }
+
+    @Test
+    void everyRequestIsSentWithItsThreadAsTheListenerWantsIt() {
+        ThreadLocal<String> thread = new ThreadLocal<>();
+        List<String> seen = new CopyOnWriteArrayList<>();
+        Orders orders = orders(
+                fast().listener(perCall(new CopyOnWriteArrayList<>(), new AtomicInteger(), thread))
+                        .build(),
+                builder -> builder.client((request, options) -> {
+                    seen.add(thread.get());
+                    throw new SocketTimeoutException();
+                }));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.class);
+        assertThat(seen).hasSizeGreaterThan(1).containsOnly("call 1");
+        assertThat(thread.get()).isNull();
     }
 }

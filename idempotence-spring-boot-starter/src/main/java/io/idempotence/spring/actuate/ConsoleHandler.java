@@ -14,10 +14,12 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.springframework.util.AntPathMatcher;
 import org.springframework.web.HttpRequestHandler;
 import org.springframework.web.util.HtmlUtils;
 
@@ -31,16 +33,19 @@ final class ConsoleHandler implements HttpRequestHandler {
     private final Supplier<IdempotenceAdmin> admin;
     private final ConsoleProperties properties;
     private final EventHistory history;
+    private final UncertainCalls calls;
     private final ConsoleAccess access;
 
     ConsoleHandler(
             Supplier<IdempotenceAdmin> admin,
             ConsoleProperties properties,
             EventHistory history,
+            UncertainCalls calls,
             ConsoleAccess access) {
         this.admin = admin;
         this.properties = properties;
         this.history = history;
+        this.calls = calls;
         this.access = access;
     }
 
@@ -90,7 +95,7 @@ final class ConsoleHandler implements HttpRequestHandler {
     }
 
     private ConsolePage page(HttpServletRequest request, String title) {
-        return new ConsolePage(path(request), title, admin.get().namespace());
+        return new ConsolePage(path(request), title, admin.get().namespace(), calls);
     }
 
     private void show(HttpServletRequest request, HttpServletResponse response) throws IOException {
@@ -210,7 +215,12 @@ final class ConsoleHandler implements HttpRequestHandler {
                         : "This record needs no decision.");
         page.record(record, null);
         if (uncertain) {
-            page.questions(properties.question(), properties.questions());
+            String known = calls.of(record.key())
+                    .map(UncertainCalls.Call::request)
+                    .map(this::questionOf)
+                    .orElse(null);
+            page.questions(
+                    known == null ? properties.question() : known, known == null ? properties.questions() : Map.of());
             if (properties.writes()) {
                 page.decision(record, hiddenFields(request));
             } else {
@@ -218,6 +228,16 @@ final class ConsoleHandler implements HttpRequestHandler {
             }
         }
         return page;
+    }
+
+    /** The question of the operation that a request belongs to; the general one if it has none. */
+    private String questionOf(String request) {
+        AntPathMatcher paths = new AntPathMatcher();
+        return properties.questions().entrySet().stream()
+                .filter(question -> paths.match(question.getKey(), request))
+                .map(Map.Entry::getValue)
+                .findFirst()
+                .orElse(properties.question());
     }
 
     private static IdempotenceAdmin.Resolved resolved(String name) {

@@ -16,14 +16,16 @@ import org.springframework.web.util.HtmlUtils;
 final class ConsolePage {
     private final StringBuilder html = new StringBuilder(16_384);
     private final String path;
+    private final UncertainCalls calls;
 
     /**
      * Begins a page.
      *
      * @param path the console's path, with the context path
      */
-    ConsolePage(String path, String title, String namespace) {
+    ConsolePage(String path, String title, String namespace, UncertainCalls calls) {
         this.path = path;
+        this.calls = calls;
         html.append("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">")
                 .append("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>");
         text(title)
@@ -128,7 +130,9 @@ final class ConsolePage {
     private void row(IdempotenceRecord record) {
         boolean uncertain = IdempotenceAdmin.isUncertain(record);
         html.append("<tr><th scope=\"row\"><code>");
-        text(brief(record)).append("</code></th><td>");
+        text(brief(record)).append("</code>");
+        calls.of(record.key()).ifPresent(this::call);
+        html.append("</th><td>");
         state(record.state());
         html.append("</td><td>")
                 .append(uncertain ? RecordsView.shown(IdempotenceAdmin.uncertainFor(record)) : "–")
@@ -138,6 +142,14 @@ final class ConsolePage {
         text(path).append("?key=").append(URLEncoder.encode(record.key().value(), StandardCharsets.UTF_8));
         html.append("\">").append(uncertain ? "Resolve" : "Open").append("<span class=\"sr\"> ");
         text(brief(record)).append("</span></a></td></tr>");
+    }
+
+    private void call(UncertainCalls.Call call) {
+        html.append("<span class=\"call\">");
+        if (call.request() != null) {
+            text(call.request()).append(" · ");
+        }
+        text(call.id().value()).append("</span>");
     }
 
     private void left(IdempotenceRecord record, boolean uncertain) {
@@ -187,6 +199,14 @@ final class ConsolePage {
         }
         html.append("<dt>Forgotten in<dd>");
         left(record, uncertain);
+        calls.of(record.key()).ifPresent(call -> {
+            html.append("<dt>ID<dd><code class=\"key\">");
+            text(call.id().value()).append("</code>");
+            if (call.request() != null) {
+                html.append("<dt>Request<dd><code class=\"key\">");
+                text(call.request()).append("</code>");
+            }
+        });
         html.append("<dt>Claims so far<dd>").append(record.fence()).append("<dt>Key<dd><code class=\"key\">");
         text(record.key().value()).append("</code></dl>");
         if (kind != null) {
@@ -201,7 +221,7 @@ final class ConsolePage {
         html.append("</section>");
     }
 
-    /** The questions that a person answers first. */
+    /** The questions that a person answers first, or only the one of the operation if that is known. */
     void questions(String general, Map<String, String> questions) {
         html.append("<section class=\"card ask\" aria-labelledby=\"ask\"><h2 id=\"ask\">Ask first</h2>");
         if (questions.isEmpty()) {

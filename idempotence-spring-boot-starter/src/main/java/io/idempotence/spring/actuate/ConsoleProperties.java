@@ -13,7 +13,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param writes Whether the page may resolve uncertain records.
  * @param withoutSecurity Whether the page may be served without Spring Security, to everybody who can reach it.
  * @param question What a person must find out before an uncertain record is resolved.
- * @param questions Questions of single operations, by the operation's name. They are shown instead of the general one.
+ * @param questions Questions of single operations, by method and path, such as [POST /payments/*]. They are shown instead of the general one.
  */
 @ConfigurationProperties(prefix = "idempotence.console", ignoreUnknownFields = false)
 record ConsoleProperties(

@@ -55,6 +55,7 @@ final class ConsoleStyle {
             tbody th{font-weight:400}th:first-child,td:first-child{padding-left:1.5rem}.act{text-align:right;padding-right:1.5rem}
             .act a{font-weight:600}
             code{font:.9375em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}.key{overflow-wrap:anywhere}
+            .call{display:block;color:var(--soft);font-size:.875rem;max-width:24rem;overflow:hidden;text-overflow:ellipsis}
             .urgent{color:var(--abandoned)}
             dl{display:grid;grid-template-columns:max-content 1fr;gap:.55rem 1.75rem;margin:0}dt{color:var(--soft)}dd{margin:0}
             .more{margin:1rem 0 0}section.card+section.card{margin-top:1rem}

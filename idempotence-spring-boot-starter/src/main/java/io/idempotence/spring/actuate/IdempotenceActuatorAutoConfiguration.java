@@ -14,9 +14,6 @@ import org.springframework.context.annotation.Bean;
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
 @ConditionalOnBean(Idempotence.class)
 public class IdempotenceActuatorAutoConfiguration {
-    /** Created by Spring. */
-    public IdempotenceActuatorAutoConfiguration() {}
-
     @Bean
     @ConditionalOnAvailableEndpoint
     IdempotenceEndpoint idempotenceEndpoint(

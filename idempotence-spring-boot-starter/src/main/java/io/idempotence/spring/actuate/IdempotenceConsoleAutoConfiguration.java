@@ -29,12 +29,14 @@ import org.springframework.web.servlet.handler.SimpleUrlHandlerMapping;
 public class IdempotenceConsoleAutoConfiguration {
     private static final String SECURITY = "springSecurityFilterChain";
 
-    /** Created by Spring. */
-    public IdempotenceConsoleAutoConfiguration() {}
-
     @Bean
     EventHistory idempotenceEventHistory() {
         return new EventHistory(Clock.systemUTC());
+    }
+
+    @Bean
+    UncertainCalls idempotenceUncertainCalls() {
+        return new UncertainCalls();
     }
 
     @Bean
@@ -42,6 +44,7 @@ public class IdempotenceConsoleAutoConfiguration {
             ObjectProvider<Idempotence> idempotence,
             ConsoleProperties properties,
             EventHistory history,
+            UncertainCalls calls,
             ListableBeanFactory beans) {
         if (!properties.withoutSecurity() && !beans.containsBean(SECURITY)) {
             throw new InvalidConfigurationPropertyValueException(
@@ -63,6 +66,7 @@ public class IdempotenceConsoleAutoConfiguration {
                 () -> idempotence.getObject().admin(),
                 properties,
                 history,
+                calls,
                 properties.withoutSecurity() ? request -> {} : new ConsoleSecurity(properties.role()));
         SimpleUrlHandlerMapping mapping = new SimpleUrlHandlerMapping(
                 Map.of(properties.path(), handler, properties.path() + "/resolve", handler));

@@ -33,9 +33,6 @@ import org.thymeleaf.dialect.IDialect;
 @ConditionalOnProperty(prefix = "idempotence.form", name = "enabled", matchIfMissing = true)
 @EnableConfigurationProperties(FormProperties.class)
 public class IdempotenceFormAutoConfiguration {
-    /** Created by Spring. */
-    public IdempotenceFormAutoConfiguration() {}
-
     @Bean
     @ConditionalOnMissingBean
     FormProblemPage idempotenceFormProblemPage() {

@@ -4,11 +4,17 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotenceListener;
 import io.idempotence.server.ReleaseReason;
+import io.idempotence.server.storage.StorageKey;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** All listeners of the application. Each gets every event, whatever another one throws. */
 record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
+    private static final Logger LOG = LoggerFactory.getLogger(Listeners.class);
+
     @Override
     public void onEvent(IdempotenceEvent event, IdempotenceId id) {
         each(listener -> listener.onEvent(event, id));
@@ -29,10 +35,34 @@ record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
         each(listener -> listener.onOverhead(outcome, nanos));
     }
 
-    /** @throws RuntimeException the first one that a listener threw; the framework logs it */
-    private void each(Consumer<IdempotenceListener> call) {
-        RuntimeException first = null;
+    @Override
+    public AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
+        List<AttemptEnd> ends = new ArrayList<>();
         for (IdempotenceListener listener : all) {
+            try {
+                AttemptEnd end = listener.onAttempt(id, key);
+                if (end != AttemptEnd.IGNORED) {
+                    ends.add(end);
+                }
+            } catch (RuntimeException e) {
+                // Thrown on, it would take the ends away from the other listeners.
+                LOG.warn(
+                        "the listener {} failed on the beginning of an attempt",
+                        listener.getClass().getName(),
+                        e);
+            }
+        }
+        return ends.isEmpty() ? AttemptEnd.IGNORED : (outcome, detail) -> each(ends, end -> end.ended(outcome, detail));
+    }
+
+    private void each(Consumer<IdempotenceListener> call) {
+        each(all, call);
+    }
+
+    /** @throws RuntimeException the first one that a listener threw; the framework logs it */
+    private static <T> void each(List<T> listeners, Consumer<T> call) {
+        RuntimeException first = null;
+        for (T listener : listeners) {
             try {
                 call.accept(listener);
             } catch (RuntimeException e) {

@@ -80,7 +80,7 @@ public final class Chromium implements AutoCloseable {
     /** Waits for a page with this text in its first heading. */
     public void seeHeading(String text) {
         new WebDriverWait(driver, Duration.ofSeconds(20))
-                .withMessage(() -> "expected the heading '" + text + "', found " + driver.getPageSource())
+                .withMessage(() -> "expected the heading '" + text + "', found: " + text())
                 .until(ExpectedConditions.textToBePresentInElementLocated(By.cssSelector("h1"), text));
     }
 

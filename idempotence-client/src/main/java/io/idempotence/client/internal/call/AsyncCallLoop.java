@@ -100,7 +100,7 @@ final class AsyncCallLoop {
         Observation seen = new Observation();
         CompletableFuture<?> response;
         try {
-            response = future(adapter.send(steps.attemptToSend(), seen));
+            response = future(call.send(adapter, steps.attemptToSend(), seen));
         } catch (Throwable thrown) {
             go(steps.after(seen, null, thrown), false);
             return;

@@ -26,7 +26,7 @@ public final class CallLoop {
             Step step = steps.begin();
             while (step instanceof Step.Send send) {
                 boolean goesOn = send.afterMillis() == 0 || adapter.pause(send.afterMillis());
-                step = goesOn && !steps.isTooLate() ? send(steps, adapter) : steps.stop();
+                step = goesOn && !steps.isTooLate() ? send(call, steps, adapter) : steps.stop();
             }
             if (step instanceof Step.Throw end) {
                 throw end.thrown();
@@ -49,11 +49,11 @@ public final class CallLoop {
         return new AsyncCallLoop(call, new CallStateMachine(call, retry, adapter), adapter, executor, threads).start();
     }
 
-    private static Step send(CallStateMachine steps, ClientAdapter adapter) {
+    private static Step send(LogicalCall call, CallStateMachine steps, ClientAdapter adapter) {
         Observation seen = new Observation();
         Object value;
         try {
-            value = adapter.send(steps.attemptToSend(), seen);
+            value = call.send(adapter, steps.attemptToSend(), seen);
         } catch (Throwable thrown) {
             if (Causes.has(thrown, InterruptedException.class)) {
                 Thread.currentThread().interrupt();

@@ -9,6 +9,7 @@ import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.internal.http.Deadline;
+import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.WaitPreference;
 import io.idempotence.internal.Causes;
 import java.time.Duration;
@@ -36,6 +37,7 @@ public final class LogicalCall {
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicBoolean published = new AtomicBoolean();
 
+    private volatile @Nullable IdempotenceClientListener listener;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
     private volatile Consumer<Result> onEnd = how -> {};
@@ -102,7 +104,35 @@ public final class LogicalCall {
     }
 
     int nextAttempt() {
-        return attempts.incrementAndGet();
+        int number = attempts.incrementAndGet();
+        if (number == 1) {
+            IdempotenceClientListener common = config().listener().orElse(null);
+            callListener(common, one -> listener = one.ofCall(operation.client(), operation.method()));
+        }
+        return number;
+    }
+
+    /** The listener of this call, or of all calls before its first attempt. */
+    private @Nullable IdempotenceClientListener listener() {
+        IdempotenceClientListener own = listener;
+        return own != null ? own : config().listener().orElse(null);
+    }
+
+    /** Sends a request, with this thread as the listener wants it. */
+    @Nullable
+    Object send(ClientAdapter adapter, int attempt, Observation seen) throws Throwable {
+        Runnable leave = enterRequest();
+        try {
+            return adapter.send(attempt, seen);
+        } finally {
+            callListener(listener, any -> leave.run());
+        }
+    }
+
+    private Runnable enterRequest() {
+        Runnable[] leave = {() -> {}};
+        callListener(listener, own -> leave[0] = own.enterRequest());
+        return leave[0];
     }
 
     void doubt() {
@@ -176,8 +206,8 @@ public final class LogicalCall {
     }
 
     private void publish(Result how) {
-        IdempotenceClientListener listener = config().listener().orElse(null);
-        if (listener == null && how != Result.UNKNOWN && !log().isDebugEnabled()) {
+        IdempotenceClientListener listening = listener();
+        if (listening == null && how != Result.UNKNOWN && !log().isDebugEnabled()) {
             return;
         }
         Duration took = Duration.ofNanos(System.nanoTime() - openedAt);
@@ -194,7 +224,7 @@ public final class LogicalCall {
             log().warn("{}: the outcome is unknown, the operation may have been executed", event);
         }
         log().debug("{}, ID {}", event, id());
-        callListener(listener, one -> one.onCall(event));
+        callListener(listening, one -> one.onCall(event));
     }
 
     /** @param waitMillis the wait before the next attempt, or a negative number if there is none */
@@ -206,8 +236,8 @@ public final class LogicalCall {
             long waitedNanos,
             long nanos,
             long waitMillis) {
-        IdempotenceClientListener listener = config().listener().orElse(null);
-        if (listener == null && !log().isDebugEnabled()) {
+        IdempotenceClientListener listening = listener();
+        if (listening == null && !log().isDebugEnabled()) {
             return;
         }
         int status = ended.seen().status();
@@ -224,14 +254,14 @@ public final class LogicalCall {
                 Duration.ofNanos(nanos),
                 waitMillis < 0 ? Optional.empty() : Optional.of(Duration.ofMillis(waitMillis)));
         log().debug("{}, ID {}", event, id());
-        callListener(listener, one -> one.onAttempt(event));
+        callListener(listening, one -> one.onAttempt(event));
     }
 
     private void callListener(
-            @Nullable IdempotenceClientListener listener, Consumer<IdempotenceClientListener> message) {
-        if (listener != null) {
+            @Nullable IdempotenceClientListener listening, Consumer<IdempotenceClientListener> message) {
+        if (listening != null) {
             try {
-                message.accept(listener);
+                message.accept(listening);
             } catch (Throwable e) {
                 // Also an Error: a metrics library of the wrong version must not take a payment's response away.
                 log().warn("an IdempotenceClientListener threw; the call is not affected", e);

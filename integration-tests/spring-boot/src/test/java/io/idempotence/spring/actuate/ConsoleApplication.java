@@ -4,10 +4,12 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.ResultCodec;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
+import jakarta.servlet.http.HttpServletRequest;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
@@ -23,6 +25,8 @@ import org.springframework.security.core.userdetails.User;
 import org.springframework.security.core.userdetails.UserDetailsService;
 import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 import org.springframework.security.web.SecurityFilterChain;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
 
 /** An application with a console, a customer, and an operator. Its rules do not mention the console. */
 @SpringBootConfiguration
@@ -32,6 +36,7 @@ class ConsoleApplication {
     SecurityFilterChain security(HttpSecurity security) throws Exception {
         return security.authorizeHttpRequests(requests -> requests.anyRequest().permitAll())
                 .formLogin(Customizer.withDefaults())
+                .csrf(csrf -> csrf.ignoringRequestMatchers("/payments"))
                 .build();
     }
 
@@ -56,6 +61,15 @@ class ConsoleApplication {
     @Bean
     IdempotenceStorage storage(Records records) {
         return records.storage;
+    }
+
+    @RestController
+    static class Payments {
+        @PostMapping("/payments")
+        String pay(HttpServletRequest request) {
+            IdempotenceFilter.execution(request).orElseThrow().markUnknown();
+            return "the bank did not respond";
+        }
     }
 
     /** The records of a payment service, whose time the test moves. */

@@ -9,6 +9,10 @@ import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.spring.Chromium;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -51,6 +55,7 @@ class ConsoleInBrowserTest {
                         "spring.main.banner-mode=off",
                         "spring.application.name=payments",
                         "idempotence.console.enabled=true",
+                        "idempotence.console.questions[POST /payments]=Does the bank know this payment?",
                         "idempotence.console.question=Was the payment booked at the bank?")
                 .properties(properties)
                 .run();
@@ -139,7 +144,8 @@ class ConsoleInBrowserTest {
         tabTo("tbody tr:first-child a").sendKeys(Keys.ENTER);
 
         browser.seeHeading("Did it happen?");
-        assertThat(browser.text()).contains("Was the payment booked at the bank?");
+        assertThat(browser.text())
+                .contains("Was the payment booked at the bank?", "POST /payments", "Does the bank know this payment?");
         browser.picture("console-resolve-light");
         browser.prefer("dark");
         browser.picture("console-resolve-dark");
@@ -229,6 +235,24 @@ class ConsoleInBrowserTest {
             assertThat(browser.driver().findElements(By.cssSelector("form[method=post]")))
                     .isEmpty();
         }
+    }
+
+    @Test
+    void anUncertainRequestOfThisInstanceIsShownWithItsIdAndItsOwnQuestion() throws Exception {
+        HttpRequest payment = HttpRequest.newBuilder(URI.create(site + "/payments"))
+                .POST(HttpRequest.BodyPublishers.noBody())
+                .header("Idempotency-Key", "\"<b>order-7</b>\"")
+                .build();
+        HttpClient.newHttpClient().send(payment, HttpResponse.BodyHandlers.ofString());
+
+        open("");
+        browser.seeHeading("4 records need a decision");
+        assertThat(browser.text()).contains("POST /payments · <b>order-7</b>");
+        open("?key=" + IdempotenceKeys.of(idempotence, "<b>order-7</b>"));
+        browser.seeHeading("Did it happen?");
+        assertThat(browser.text())
+                .contains("Does the bank know this payment?")
+                .doesNotContain("Was the payment booked at the bank?");
     }
 
     @Test

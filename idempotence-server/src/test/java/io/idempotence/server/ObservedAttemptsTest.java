@@ -1,0 +1,88 @@
+package io.idempotence.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+@DisplayName("what a listener gets of one attempt")
+class ObservedAttemptsTest {
+    private static final IdempotenceId ID = IdempotenceId.of("order-1");
+
+    private final List<String> ends = new ArrayList<>();
+    private final List<StorageKey> keys = new ArrayList<>();
+
+    private Idempotence observed(IdempotenceListener.AttemptEnd end) {
+        return Idempotence.builder(IdempotenceStorage.inMemory())
+                .listener(new IdempotenceListener() {
+                    @Override
+                    public void onEvent(IdempotenceEvent event, IdempotenceId id) {}
+
+                    @Override
+                    public AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
+                        keys.add(key);
+                        return end;
+                    }
+                })
+                .build();
+    }
+
+    private Idempotence observed() {
+        return observed((outcome, detail) -> ends.add(outcome + " " + detail));
+    }
+
+    @Test
+    @DisplayName("every attempt begins with its key and ends once, with what became of it")
+    void everyAttemptEndsOnce() throws Exception {
+        try (Idempotence idempotence = observed()) {
+            assertThatThrownBy(() -> idempotence.execute(ID, () -> {
+                throw new IllegalStateException("no connection");
+            }));
+            idempotence.execute(ID, () -> "done");
+            idempotence.execute(ID, () -> "done");
+            idempotence.execute(IdempotenceId.of("order-2"), ResultCodec.text(), execution -> {
+                execution.markUnknown();
+                return "?";
+            });
+            assertThatThrownBy(() -> idempotence.execute(IdempotenceId.of("order-2"), () -> "done"))
+                    .isInstanceOf(ExecutionRefusedException.class);
+
+            assertThat(ends)
+                    .containsExactly("RUN released", "RUN kept", "REPLAY ", "RUN unknown", "REFUSE outcome-unknown");
+            assertThat(keys).hasSize(5).contains(idempotence.admin().executeKey(ID));
+        }
+    }
+
+    @Test
+    @DisplayName("the end of a running attempt comes when it is recorded, not before")
+    void theEndOfARunningAttemptComesWhenItIsRecorded() {
+        try (Idempotence idempotence = observed()) {
+            Decision decision = idempotence.engine().claim(IdempotentCall.of(ID), IdempotencePolicy.defaults());
+            assertThat(ends).isEmpty();
+
+            ((Decision.Run) decision).execution().finishWithoutResult(Verdict.KEEP);
+            ((Decision.Run) decision).execution().finishWithoutResult(Verdict.KEEP);
+
+            assertThat(ends).containsExactly("RUN kept");
+        }
+    }
+
+    @Test
+    @DisplayName("a listener that throws changes nothing")
+    void aListenerThatThrowsChangesNothing() throws Exception {
+        try (Idempotence idempotence = observed((outcome, detail) -> {
+                    throw new IllegalStateException("a listener's bug");
+                });
+                CapturedLog log = CapturedLog.of(Idempotence.class)) {
+            assertThat(idempotence.execute(ID, () -> "done")).isEqualTo("done");
+            assertThat(idempotence.execute(ID, () -> "again")).isEqualTo("done");
+            assertThat(log.warnings()).hasSize(2);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+package io.idempotence.spring.actuate;
+
+import io.micrometer.observation.ObservationRegistry;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.context.annotation.Bean;
+
+/** Auto-configuration of Micrometer observations. */
+@AutoConfiguration(
+        afterName = {
+            "org.springframework.boot.actuate.autoconfigure.observation.ObservationAutoConfiguration",
+            "org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration"
+        })
+@ConditionalOnClass(ObservationRegistry.class)
+@ConditionalOnBean(ObservationRegistry.class)
+public class IdempotenceObservationAutoConfiguration {
+    @Bean
+    ServerObservations idempotenceServerObservations(ObservationRegistry registry) {
+        return new ServerObservations(registry);
+    }
+
+    @Bean
+    ClientObservations idempotenceClientObservations(ObservationRegistry registry) {
+        return new ClientObservations(registry);
+    }
+}

@@ -1,0 +1,63 @@
+package io.idempotence.spring.actuate;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotenceListener;
+import io.idempotence.server.storage.StorageKey;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.springframework.web.context.request.RequestContextHolder;
+import org.springframework.web.context.request.ServletRequestAttributes;
+
+/**
+ * The latest calls of this process whose outcome is unknown. A record has only the hash of its ID; the retry that is refused, or the handler
+ * that could not tell, shows which ID and which request it is. Thread-safe.
+ */
+final class UncertainCalls implements IdempotenceListener {
+    private static final int MOST = 1_000;
+
+    private final Map<String, Call> calls = Collections.synchronizedMap(new LinkedHashMap<>() {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Call> eldest) {
+            return size() > MOST;
+        }
+    });
+
+    /**
+     * An uncertain call.
+     *
+     * @param request method and path, or null if it was no request
+     */
+    record Call(IdempotenceId id, @Nullable String request) {}
+
+    Optional<Call> of(StorageKey key) {
+        return Optional.ofNullable(calls.get(key.value()));
+    }
+
+    @Override
+    public void onEvent(IdempotenceEvent event, IdempotenceId id) {
+        // Has no key.
+    }
+
+    @Override
+    public AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
+        // The request may be gone when an asynchronous one ends.
+        String request = request();
+        return (outcome, detail) -> {
+            if (detail.equals("unknown") || detail.equals("outcome-unknown")) {
+                calls.put(key.value(), new Call(id, request));
+            }
+        };
+    }
+
+    private static @Nullable String request() {
+        return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes current
+                ? current.getRequest().getMethod() + " " + current.getRequest().getRequestURI()
+                : null;
+    }
+}
