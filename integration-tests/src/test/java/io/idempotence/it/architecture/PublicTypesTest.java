@@ -82,6 +82,7 @@ class PublicTypesTest {
                 IdempotenceAdmin.Stats
                 IdempotenceEvent
                 IdempotenceListener
+                IdempotenceListener.AttemptEnd
                 IdempotenceListener.Outcome
                 IdempotenceListener.StorageState
                 IdempotencePolicy
@@ -105,6 +106,7 @@ class PublicTypesTest {
                 servlet.BodyForm
                 servlet.IdempotenceFilter
                 servlet.IdempotenceFilterBuilder
+                servlet.RefusalWriter
                 servlet.RequestScope
                 servlet.RequestSettings
                 storage.Claim

@@ -29,6 +29,8 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.task.TaskDecorator;
+import org.springframework.core.task.support.ContextPropagatingTaskDecorator;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -157,6 +159,23 @@ class ObservationTest {
         assertThat(output.getOut().lines().filter(line -> line.endsWith("booking")))
                 .singleElement(STRING)
                 .contains("[80f198ee56343ba864fe8b2a57d3eff7-                -7c1f0f0e-2f0e-4a3a-9a43-3d1c6ab7a1f5] ");
+    }
+
+    @Test
+    void theIdGoesWithTheWorkThatSpringCarriesToAnotherThread() throws Exception {
+        TaskDecorator carrying = new ContextPropagatingTaskDecorator();
+        List<String> seen = new CopyOnWriteArrayList<>();
+        Runnable work = () -> seen.add(String.valueOf(MDC.get("idempotenceId")));
+        MDC.put("idempotenceId", "payment-1");
+        Thread with = new Thread(carrying.decorate(work), "carried");
+        MDC.remove("idempotenceId");
+        Thread without = new Thread(carrying.decorate(work), "not carried");
+        with.start();
+        with.join();
+        without.start();
+        without.join();
+
+        assertThat(seen).containsExactly("payment-1", "null");
     }
 
     private static Observation.ContextView outermost(Observation.ContextView context) {
