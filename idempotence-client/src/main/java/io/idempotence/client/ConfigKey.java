@@ -18,9 +18,11 @@ import org.jspecify.annotations.Nullable;
 
 /** A setting: its name, allowed values and default. */
 final class ConfigKey<T> {
-    private static final Pattern SHORT_DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h)");
+    private static final Pattern SHORT_DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h|d)");
     private static final Duration LONGEST = Duration.ofDays(1);
 
+    static final ConfigKey<Boolean> ENABLED =
+            new ConfigKey<>("enabled", "true or false", true, ConfigKey::trueOrFalse, v -> true);
     static final ConfigKey<Style> HEADER_STYLE = new ConfigKey<>(
             "header-style",
             "quoted or bare",
@@ -85,7 +87,7 @@ final class ConfigKey<T> {
             ConfigKey::upToLongest);
     static final ConfigKey<Duration> SERVER_RETENTION = new ConfigKey<>(
             "server-retention",
-            "a duration above 0, at most 3650 days, such as 24h or P30D",
+            "a duration above 0, at most 3650 days, such as 24h or 30d",
             Duration.ofHours(24),
             ConfigKey::duration,
             v -> !v.isNegative() && !v.isZero() && v.compareTo(Duration.ofDays(3650)) <= 0);
@@ -108,6 +110,7 @@ final class ConfigKey<T> {
 
     /** The settings that a file, a system property or the environment can contain. */
     static final List<ConfigKey<?>> LOADABLE = List.of(
+            ENABLED,
             HEADER_STYLE,
             METHODS,
             GENERATOR_TYPE,
@@ -149,6 +152,16 @@ final class ConfigKey<T> {
         return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
     }
 
+    /** Whether a variable of the environment has this key, with underscores between its words or without. */
+    boolean isVariable(String other) {
+        return environmentName().replace("_", "").equals(other.replace("_", ""));
+    }
+
+    /** A key without what relaxed spellings differ in: {@code maxAttempts} and {@code MAX_ATTEMPTS} are {@code max-attempts}. */
+    static String relaxed(String name) {
+        return name.replace("-", "").replace("_", "").toLowerCase(Locale.ROOT);
+    }
+
     @Nullable
     T standard() {
         return standard;
@@ -160,7 +173,8 @@ final class ConfigKey<T> {
         try {
             value = parser.apply(text.trim());
         } catch (IllegalArgumentException | DateTimeParseException e) {
-            throw new IdempotenceConfigException(spelling, source, "cannot be read; allowed: " + allowed, e);
+            throw new IdempotenceConfigException(
+                    spelling, source, "'" + text + "' cannot be read; allowed: " + allowed, e);
         }
         return check(value, spelling, source);
     }
@@ -170,6 +184,14 @@ final class ConfigKey<T> {
             throw new IdempotenceConfigException(spelling, source, value + " is not allowed; allowed: " + allowed);
         }
         return value;
+    }
+
+    private static Boolean trueOrFalse(String text) {
+        return switch (text.toLowerCase(Locale.ROOT)) {
+            case "true" -> true;
+            case "false" -> false;
+            default -> throw new IllegalArgumentException("neither true nor false");
+        };
     }
 
     private static boolean upToLongest(Duration value) {
@@ -190,7 +212,8 @@ final class ConfigKey<T> {
             case "ms" -> Duration.ofMillis(number);
             case "s" -> Duration.ofSeconds(number);
             case "m" -> Duration.ofMinutes(number);
-            default -> Duration.ofHours(number);
+            case "h" -> Duration.ofHours(number);
+            default -> Duration.ofDays(number);
         };
     }
 

@@ -10,6 +10,8 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /** A reader of settings from the file, the system properties and the environment. A later source overrides an earlier one. */
 final class ConfigLoader {
@@ -17,6 +19,9 @@ final class ConfigLoader {
     private static final String PREFIX = "idempotence.client.";
     private static final String ENVIRONMENT_PREFIX = "IDEMPOTENCE_CLIENT_";
     private static final String CLIENTS = "clients.";
+
+    /** The name of a client may be in brackets, as YAML needs for some characters. */
+    private static final String CLIENTS_IN_BRACKETS = "clients[";
 
     private final Map<ConfigKey<?>, Setting> values;
     private final Map<String, Map<ConfigKey<?>, Setting>> clients;
@@ -37,6 +42,20 @@ final class ConfigLoader {
         environment(environment);
     }
 
+    /**
+     * Takes one setting from a source with relaxed spellings, such as Spring's environment.
+     *
+     * @param spelling with the prefix, as a property or as a variable of the environment
+     * @throws IdempotenceConfigException if the setting is unknown or malformed
+     */
+    void relaxed(String spelling, String text, String source) {
+        if (spelling.startsWith(ENVIRONMENT_PREFIX)) {
+            variable(spelling, text, source);
+        } else {
+            property(spelling, text, source, ConfigKey::relaxed);
+        }
+    }
+
     private void file(ClassLoader classes) {
         URL url = classes.getResource(FILE);
         if (url == null) {
@@ -55,7 +74,7 @@ final class ConfigLoader {
     private void properties(Properties properties, String source, Predicate<String> isOurs) {
         for (String key : properties.stringPropertyNames()) {
             if (key.startsWith(PREFIX)) {
-                property(key, properties.getProperty(key), source);
+                property(key, properties.getProperty(key), source, UnaryOperator.identity());
             } else if (isOurs.test(key)) {
                 throw new IdempotenceConfigException(key, source, "unknown; settings begin with " + PREFIX);
             }
@@ -72,20 +91,15 @@ final class ConfigLoader {
         return key.matches("idempotence\\.(server|cli|test)\\..*");
     }
 
-    private void property(String spelling, String text, String source) {
+    /** @param form gives two spellings of one key the same form */
+    private void property(String spelling, String text, String source, UnaryOperator<String> form) {
         String name = spelling.substring(PREFIX.length());
-        if (name.startsWith(CLIENTS)) {
-            String rest = name.substring(CLIENTS.length());
+        if (name.startsWith(CLIENTS) || name.startsWith(CLIENTS_IN_BRACKETS)) {
+            String rest = name.substring(name.startsWith(CLIENTS) ? CLIENTS.length() : CLIENTS.length() - 1);
             for (ConfigKey<?> key : ConfigKey.LOADABLE) {
-                String suffix = "." + key.propertyName();
-                if (rest.length() > suffix.length() && rest.endsWith(suffix)) {
-                    put(
-                            clients.computeIfAbsent(
-                                    rest.substring(0, rest.length() - suffix.length()), client -> new HashMap<>()),
-                            key,
-                            text,
-                            spelling,
-                            source);
+                String client = clientOf(rest, key, form);
+                if (client != null) {
+                    put(clients.computeIfAbsent(client, absent -> new HashMap<>()), key, text, spelling, source);
                     return;
                 }
             }
@@ -95,7 +109,7 @@ final class ConfigLoader {
                     "unknown; write " + PREFIX + "clients.<feign-name>.<key>, where <key> is one of " + names());
         }
         for (ConfigKey<?> key : ConfigKey.LOADABLE) {
-            if (key.propertyName().equals(name)) {
+            if (form.apply(key.propertyName()).equals(form.apply(name))) {
                 put(values, key, text, spelling, source);
                 return;
             }
@@ -103,12 +117,25 @@ final class ConfigLoader {
         throw new IdempotenceConfigException(spelling, source, "unknown; " + nearest(name, PREFIX, names()));
     }
 
+    /** The client in {@code <client>.<key>}, without brackets; null if this is another key. A client's name may contain dots. */
+    private static @Nullable String clientOf(String rest, ConfigKey<?> key, UnaryOperator<String> form) {
+        int dot = rest.length();
+        for (long words = key.propertyName().chars().filter(c -> c == '.').count(); words >= 0 && dot > 0; words--) {
+            dot = rest.lastIndexOf('.', dot - 1);
+        }
+        if (dot <= 0 || !form.apply(key.propertyName()).equals(form.apply(rest.substring(dot + 1)))) {
+            return null;
+        }
+        String client = rest.substring(0, dot);
+        return client.startsWith("[") && client.endsWith("]") ? client.substring(1, client.length() - 1) : client;
+    }
+
     /** Reads the environment. All programs of a container share it, so only variables under this prefix are checked. */
     private void environment(Map<String, String> environment) {
         for (Map.Entry<String, String> variable : new TreeMap<>(environment).entrySet()) {
             String name = variable.getKey();
             if (name.startsWith(ENVIRONMENT_PREFIX)) {
-                variable(name, variable.getValue());
+                variable(name, variable.getValue(), "environment variable");
             } else if ((name + "_").regionMatches(true, 0, ENVIRONMENT_PREFIX, 0, ENVIRONMENT_PREFIX.length())) {
                 throw new IdempotenceConfigException(
                         name, "environment variable", "unknown; settings begin with " + ENVIRONMENT_PREFIX);
@@ -116,11 +143,10 @@ final class ConfigLoader {
         }
     }
 
-    private void variable(String spelling, String text) {
-        String source = "environment variable";
+    private void variable(String spelling, String text, String source) {
         String name = spelling.substring(ENVIRONMENT_PREFIX.length());
         for (ConfigKey<?> key : ConfigKey.LOADABLE) {
-            if (key.environmentName().equals(name)) {
+            if (key.isVariable(name)) {
                 put(values, key, text, spelling, source);
                 return;
             }

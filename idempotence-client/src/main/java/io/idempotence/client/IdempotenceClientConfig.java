@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <table>
  * <caption>Settings</caption>
  * <tr><th>key</th><th>default</th><th>meaning</th></tr>
+ * <tr><td>{@code enabled}</td><td>true</td><td>whether calls carry IDs; false: as if this library were absent</td></tr>
  * <tr><td>{@code header-style}</td><td>quoted</td><td>spelling of the ID on the wire: quoted or bare</td></tr>
  * <tr><td>{@code methods}</td><td>POST, PATCH</td><td>HTTP methods that carry an ID without {@code @Idempotent}</td></tr>
  * <tr><td>{@code generator.type}</td><td>uuid</td><td>uuid, application or snowflake ({@code .application}, {@code .node})</td></tr>
@@ -46,7 +47,7 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@code clients.<name>#<method>.<key>}</td><td></td><td>any key above except the budget, for one method</td></tr>
  * </table>
  *
- * <p>Durations are written {@code 100ms}, {@code 10s}, {@code 2m}, {@code 1h} or in ISO-8601. The retry settings form the
+ * <p>Durations are written {@code 100ms}, {@code 10s}, {@code 2m}, {@code 1h}, {@code 7d} or in ISO-8601. The retry settings form the
  * default policy. An instance in the {@link Builder#retryRegistry registry} replaces them for the client or method whose name
  * it has.
  *
@@ -147,6 +148,11 @@ public final class IdempotenceClientConfig {
         return budgets.of(target);
     }
 
+    /** {@return whether calls may carry an ID; true by default} */
+    public boolean enabled() {
+        return settings.get(ConfigKey.ENABLED);
+    }
+
     /** {@return the spelling of the ID on the wire; quoted by default} */
     public Style headerStyle() {
         return settings.get(ConfigKey.HEADER_STYLE);
@@ -234,6 +240,37 @@ public final class IdempotenceClientConfig {
         private Executor executor = ForkJoinPool.commonPool();
 
         private Builder() {}
+
+        /**
+         * Sets one setting by its key, as a configuration file has it. Setting it again overrides the earlier value.
+         *
+         * @param key with the prefix: {@code idempotence.client.deadline}. Spellings are relaxed: {@code idempotence.client.retry.maxAttempts}
+         *     and the variable {@code IDEMPOTENCE_CLIENT_RETRY_MAXATTEMPTS} are {@code idempotence.client.retry.max-attempts}. The name of a
+         *     client is taken as it is written, with or without brackets around it
+         * @param value as in a file
+         * @param source where it was read, for messages
+         * @return this builder
+         * @throws IdempotenceConfigException if the setting is unknown or malformed
+         */
+        public Builder set(String key, String value, String source) {
+            new ConfigLoader(values, clients)
+                    .relaxed(
+                            Objects.requireNonNull(key, "key"),
+                            Objects.requireNonNull(value, "value"),
+                            Objects.requireNonNull(source, "source"));
+            return this;
+        }
+
+        /**
+         * Sets whether calls carry IDs. If not, they behave as if this library were absent, also with {@code @Idempotent}: an {@code
+         * Idempotency-Key} header of the caller is sent as it is.
+         *
+         * @param enabled true by default
+         * @return this builder
+         */
+        public Builder enabled(boolean enabled) {
+            return put(ConfigKey.ENABLED, enabled);
+        }
 
         /**
          * Sets the spelling of the ID on the wire.

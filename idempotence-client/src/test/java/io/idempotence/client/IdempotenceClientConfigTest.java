@@ -412,4 +412,24 @@ class IdempotenceClientConfigTest {
                 .isInstanceOf(IdempotenceConfigException.class)
                 .hasMessageContaining("POST,PATCH");
     }
+
+    /** Spring's spellings, and the brackets that its YAML needs. */
+    @Test
+    void settingsByKeyHaveRelaxedSpellings() {
+        IdempotenceClientConfig config = IdempotenceClientConfig.builder()
+                .set("idempotence.client.retry.maxAttempts", "4", "a")
+                .set("IDEMPOTENCE_CLIENT_RETRY_MAXWAIT", "3s", "b")
+                .set("idempotence.client.server_retention", "7d", "c")
+                .set("idempotence.client.clients.[order-service#create].retry.maxAttempts", "1", "d")
+                .set("idempotence.client.clients[https://stock.example:8443].enabled", "false", "e")
+                .build();
+        assertThat(config.maxAttempts()).isEqualTo(4);
+        assertThat(config.maxWait()).isEqualTo(Duration.ofSeconds(3));
+        assertThat(config.serverRetention()).isEqualTo(Duration.ofDays(7));
+        assertThat(config.forMethod("order-service", "create").maxAttempts()).isEqualTo(1);
+        assertThat(config.forClient("https://stock.example:8443").enabled()).isFalse();
+        assertThatThrownBy(() -> IdempotenceClientConfig.builder().set("idempotence.client.deadlin", "1s", "line 7"))
+                .hasMessage(
+                        "idempotence.client.deadlin (from line 7): unknown; did you mean idempotence.client.deadline?");
+    }
 }

@@ -127,7 +127,9 @@ final class FeignCall {
             logical.onEnd(this::ended);
         }
         if (line == null) {
-            KeyHeader.remove(template, headers);
+            if (method.operation().config().enabled()) {
+                KeyHeader.remove(template, headers);
+            }
             return;
         }
         KeyHeader.replace(template, headers, line);

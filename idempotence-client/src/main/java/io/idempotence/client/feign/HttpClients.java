@@ -38,7 +38,8 @@ final class HttpClients {
             "feign.metrics4.MeteredAsyncClient",
             "feign.metrics5.MeteredClient",
             "feign.metrics5.MeteredAsyncClient",
-            "org.springframework.cloud.openfeign.loadbalancer.FeignBlockingLoadBalancerClient");
+            "org.springframework.cloud.openfeign.loadbalancer.FeignBlockingLoadBalancerClient",
+            "io.idempotence.spring.client.OnceBalancedClient");
 
     private static final Set<HttpMethod> NEVER_RESENT = Set.of(HttpMethod.POST, HttpMethod.PATCH);
     private static final int MOST_WRAPPERS = 16;

@@ -81,7 +81,7 @@ public final class ClientOperation {
      * @param given whether its caller gives one
      */
     public boolean carriesId(String httpMethod, boolean given) {
-        if (HttpMethods.isSafe(httpMethod)) {
+        if (HttpMethods.isSafe(httpMethod) || !config.enabled()) {
             return false;
         }
         if (annotated != null) {

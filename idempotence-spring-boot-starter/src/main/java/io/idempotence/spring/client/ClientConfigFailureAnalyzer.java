@@ -1,0 +1,18 @@
+package io.idempotence.spring.client;
+
+import io.idempotence.client.IdempotenceConfigException;
+import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+
+/** The analysis of a setting of the client half that is unknown or malformed, or contradicts another. */
+final class ClientConfigFailureAnalyzer extends AbstractFailureAnalyzer<IdempotenceConfigException> {
+    @Override
+    protected FailureAnalysis analyze(Throwable rootFailure, IdempotenceConfigException cause) {
+        return new FailureAnalysis(
+                "A setting of the idempotence client is wrong.\n\n    " + cause.getMessage(),
+                "Correct or remove " + cause.key() + " in " + cause.source()
+                        + ". Settings of one client are written idempotence.client.clients.<name>.<key>, where the name is that of"
+                        + " @FeignClient, the HTTP service group, or the host.",
+                cause);
+    }
+}

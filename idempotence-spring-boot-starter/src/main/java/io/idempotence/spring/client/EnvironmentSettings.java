@@ -1,0 +1,74 @@
+package io.idempotence.spring.client;
+
+import io.idempotence.client.IdempotenceClientConfig;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.springframework.boot.origin.Origin;
+import org.springframework.boot.origin.OriginLookup;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.EnumerablePropertySource;
+import org.springframework.core.env.PropertySource;
+
+/**
+ * The settings {@code idempotence.client.*} of Spring's environment. Names are read as they are written: Spring's binder removes characters
+ * from the keys of a map, such as the separator of a client and its method.
+ */
+final class EnvironmentSettings {
+    private static final String PREFIX = "idempotence.client.";
+    private static final String VARIABLE_PREFIX = "IDEMPOTENCE_CLIENT_";
+
+    /** A list in YAML is one property for each item. */
+    private static final Pattern ITEM = Pattern.compile("(.+)\\[(\\d+)]");
+
+    private EnvironmentSettings() {}
+
+    /** @throws io.idempotence.client.IdempotenceConfigException if a setting is unknown or malformed */
+    static void copy(ConfigurableEnvironment environment, IdempotenceClientConfig.Builder config) {
+        List<PropertySource<?>> sources =
+                new ArrayList<>(environment.getPropertySources().stream().toList());
+        Collections.reverse(sources);
+        for (PropertySource<?> source : sources) {
+            if (source instanceof EnumerablePropertySource<?> enumerable) {
+                copy(enumerable, environment, config);
+            }
+        }
+    }
+
+    private static void copy(
+            EnumerablePropertySource<?> source,
+            ConfigurableEnvironment environment,
+            IdempotenceClientConfig.Builder config) {
+        SortedMap<String, SortedMap<Integer, String>> lists = new TreeMap<>();
+        for (String name : Arrays.stream(source.getPropertyNames())
+                .filter(EnvironmentSettings::isOurs)
+                .sorted()
+                .toList()) {
+            String value = environment.resolveRequiredPlaceholders(String.valueOf(source.getProperty(name)));
+            Matcher item = ITEM.matcher(name);
+            if (item.matches()) {
+                lists.computeIfAbsent(item.group(1), list -> new TreeMap<>())
+                        .put(Integer.valueOf(item.group(2)), value);
+            } else {
+                config.set(name, value, origin(source, name));
+            }
+        }
+        lists.forEach((name, items) -> config.set(
+                name, String.join(",", items.values()), origin(source, name + "[" + items.firstKey() + "]")));
+    }
+
+    private static boolean isOurs(String name) {
+        return name.toLowerCase(Locale.ROOT).startsWith(PREFIX) || name.startsWith(VARIABLE_PREFIX);
+    }
+
+    private static String origin(EnumerablePropertySource<?> source, String name) {
+        Origin origin = OriginLookup.getOrigin(source, name);
+        return origin == null ? "property source '" + source.getName() + "'" : origin.toString();
+    }
+}

@@ -1,0 +1,54 @@
+package io.idempotence.spring.client;
+
+import feign.Client;
+import feign.Feign;
+import feign.RequestInterceptor;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.feign.IdempotentFeign;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
+import org.springframework.core.Ordered;
+import org.springframework.util.ClassUtils;
+
+/**
+ * The installation of the client half in every Feign client of the application. It is the last customizer, so that its capability is
+ * outermost. Its interceptor is the first one, so that interceptors that sign a request see the ID.
+ */
+final class FeignInstaller implements FeignBuilderCustomizer, Ordered {
+    private static final boolean MAY_BE_BALANCED = ClassUtils.isPresent(
+            "org.springframework.cloud.loadbalancer.support.LoadBalancerClientFactory",
+            FeignInstaller.class.getClassLoader());
+
+    private final IdempotenceClientConfig config;
+    private final @Nullable TimeLimits limits;
+
+    /** @param limits compares deadlines with circuit breakers; null if there are none */
+    FeignInstaller(IdempotenceClientConfig config, @Nullable TimeLimits limits) {
+        this.config = config;
+        this.limits = limits;
+    }
+
+    @Override
+    public int getOrder() {
+        return LOWEST_PRECEDENCE;
+    }
+
+    @Override
+    public void customize(Feign.Builder builder) {
+        if (FeignBuilders.isInstalled(builder)) {
+            return;
+        }
+        Client client = FeignBuilders.client(builder);
+        if (client != null && MAY_BE_BALANCED) {
+            builder.client(OnceBalancedClient.of(client));
+        }
+        if (limits != null) {
+            builder.addCapability(new TimeLimitCapability(limits));
+        }
+        List<RequestInterceptor> others = FeignBuilders.interceptors(builder);
+        builder.requestInterceptors(List.of());
+        IdempotentFeign.install(builder, config);
+        others.forEach(builder::requestInterceptor);
+    }
+}

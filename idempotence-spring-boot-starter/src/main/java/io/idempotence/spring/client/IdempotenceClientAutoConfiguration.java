@@ -1,0 +1,113 @@
+package io.idempotence.spring.client;
+
+import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.IdempotenceIdGenerator;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientListener;
+import io.idempotence.client.metrics.IdempotenceClientMetrics;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.cloud.client.circuitbreaker.CircuitBreakerFactory;
+import org.springframework.cloud.openfeign.CircuitBreakerNameResolver;
+import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.Environment;
+import org.springframework.util.function.SingletonSupplier;
+
+/**
+ * The auto-configuration of the client half: the settings {@code idempotence.client.*}, and every Feign client of the application.
+ *
+ * <p>A bean of {@link RetryRegistry}, {@link IdempotenceIdGenerator} or {@link IdempotenceClientListener} is used. A bean of {@link
+ * IdempotenceClientConfig} replaces all settings. {@code idempotence.client.enabled=false} switches everything off.
+ */
+@AutoConfiguration(
+        afterName = {
+            "io.github.resilience4j.springboot3.retry.autoconfigure.RetryAutoConfiguration",
+            "io.github.resilience4j.springboot4.retry.autoconfigure.RetryAutoConfiguration",
+            "org.springframework.boot.actuate.autoconfigure.metrics.CompositeMeterRegistryAutoConfiguration",
+            "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration",
+            "org.springframework.cloud.circuitbreaker.resilience4j.Resilience4JAutoConfiguration",
+            "org.springframework.cloud.openfeign.FeignAutoConfiguration"
+        })
+@ConditionalOnProperty(name = "idempotence.client.enabled", matchIfMissing = true)
+public class IdempotenceClientAutoConfiguration {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceClientAutoConfiguration.class);
+
+    @Bean
+    @ConditionalOnMissingBean
+    IdempotenceClientConfig idempotenceClientConfig(
+            ConfigurableEnvironment environment,
+            ObjectProvider<RetryRegistry> retries,
+            ObjectProvider<IdempotenceIdGenerator> generator,
+            ObjectProvider<IdempotenceClientListener> listeners) {
+        IdempotenceClientConfig.Builder builder = IdempotenceClientConfig.builder();
+        EnvironmentSettings.copy(environment, builder);
+        retries.ifAvailable(builder::retryRegistry);
+        generator.ifAvailable(builder::generator);
+        Supplier<List<IdempotenceClientListener>> beans =
+                SingletonSupplier.of(() -> listeners.orderedStream().toList());
+        IdempotenceClientConfig config =
+                builder.listener(new ClientListeners(beans)).build();
+        LOG.info(
+                "HTTP clients carry an idempotence ID on {}: deadline {}, {} attempts (idempotence.client.*)",
+                new TreeSet<>(config.methods()),
+                config.deadline(),
+                config.maxAttempts());
+        return config;
+    }
+
+    /** The meters of calls and attempts. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(MeterRegistry.class)
+    @ConditionalOnBean(MeterRegistry.class)
+    static class Metrics {
+        @Bean
+        @ConditionalOnMissingBean
+        IdempotenceClientMetrics idempotenceClientMetrics(MeterRegistry registry) {
+            return IdempotenceClientMetrics.of(registry);
+        }
+    }
+
+    /** The clients of Spring Cloud OpenFeign. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(FeignBuilderCustomizer.class)
+    static class OpenFeign {
+        @Bean
+        FeignBuilderCustomizer idempotenceFeignBuilderCustomizer(
+                IdempotenceClientConfig config, ObjectProvider<TimeLimits> limits) {
+            return new FeignInstaller(config, limits.getIfAvailable());
+        }
+    }
+
+    /** The circuit breakers around them. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({CircuitBreakerNameResolver.class, CircuitBreakerFactory.class})
+    @ConditionalOnBean({CircuitBreakerNameResolver.class, CircuitBreakerFactory.class})
+    static class CircuitBreakers {
+        @Bean
+        TimeLimits idempotenceTimeLimits(
+                IdempotenceClientConfig config,
+                CircuitBreakerFactory<?, ?> breakers,
+                CircuitBreakerNameResolver names,
+                Environment environment) {
+            return new TimeLimits(
+                    config,
+                    breakers,
+                    names,
+                    environment.getProperty(
+                            "spring.cloud.openfeign.circuitbreaker.group.enabled", Boolean.class, false));
+        }
+    }
+}

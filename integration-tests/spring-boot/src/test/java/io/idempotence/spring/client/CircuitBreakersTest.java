@@ -1,0 +1,143 @@
+package io.idempotence.spring.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
+import io.idempotence.internal.Causes;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.cloud.openfeign.EnableFeignClients;
+import org.springframework.cloud.openfeign.FallbackFactory;
+import org.springframework.cloud.openfeign.FeignClient;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestBody;
+
+/** Feign clients with {@code spring.cloud.openfeign.circuitbreaker.enabled}, whose time limiter runs a call in another thread. */
+@ExtendWith(OutputCaptureExtension.class)
+class CircuitBreakersTest {
+    private static OrdersProvider provider;
+    private static LossyProxy proxy;
+    private static ConfigurableApplicationContext application;
+
+    /** Its limiter is raised above the deadline. */
+    @FeignClient(name = "patient", url = "${proxy}", fallbackFactory = Fallbacks.class)
+    interface Patient {
+        @PostMapping("/orders")
+        String create(@RequestBody String order);
+    }
+
+    /** Its limiter has the default of a second. */
+    @FeignClient(name = "hasty", url = "${proxy}")
+    interface Hasty {
+        @PostMapping("/orders")
+        String create(@RequestBody String order);
+    }
+
+    static class Fallbacks implements FallbackFactory<Patient> {
+        final List<Throwable> causes = new CopyOnWriteArrayList<>();
+
+        @Override
+        public Patient create(Throwable cause) {
+            causes.add(cause);
+            return order -> cause instanceof OutcomeUnknown unknown ? "unknown, ID " + unknown.id() : "failed";
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    @EnableFeignClients(clients = {Patient.class, Hasty.class})
+    static class Application {
+        @Bean
+        Fallbacks fallbacks() {
+            return new Fallbacks();
+        }
+    }
+
+    @BeforeAll
+    static void start(CapturedOutput output) {
+        provider = OrdersProvider.start();
+        proxy = LossyProxy.before(provider.port());
+        application = new SpringApplicationBuilder(Application.class)
+                .web(WebApplicationType.NONE)
+                .properties(
+                        "proxy=" + proxy.url(),
+                        "spring.main.banner-mode=off",
+                        "spring.cloud.openfeign.circuitbreaker.enabled=true",
+                        "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=30s",
+                        "idempotence.client.retry.wait=1ms")
+                .run();
+        application.getBean(Hasty.class);
+        application.getBean(Patient.class);
+        assertThat(output)
+                .contains(
+                        "circuit breaker HastycreateString gives up calls of Feign client hasty after PT1S, but they may"
+                                + " take PT10S (idempotence.client.deadline)")
+                .contains("resilience4j.timelimiter.instances.HastycreateString.timeout-duration")
+                .doesNotContain("Feign client patient");
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        application.close();
+        proxy.close();
+        provider.close();
+    }
+
+    @BeforeEach
+    void forget() {
+        proxy.forget();
+        provider.executions().set(0);
+        application.getBean(Fallbacks.class).causes.clear();
+    }
+
+    @Test
+    void attemptsInAnotherThreadKeepTheId() {
+        proxy.loseResponses(2);
+        assertThat(application.getBean(Patient.class).create("tea")).isEqualTo("order 1: tea");
+        assertThat(proxy.headers("Idempotency-Key")).hasSize(3).doesNotContain("-");
+        assertThat(proxy.headers("Idempotency-Key").stream().distinct()).hasSize(1);
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @Test
+    void fallbackFactoryGetsTheUnknownOutcomeItself() {
+        proxy.loseResponses(9);
+        String answer = application.getBean(Patient.class).create("tea");
+        assertThat(application.getBean(Fallbacks.class).causes)
+                .singleElement()
+                .isInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat("\"" + answer.substring("unknown, ID ".length()) + "\"")
+                .isEqualTo(proxy.headers("Idempotency-Key").get(0));
+    }
+
+    @Test
+    void limiterThatGivesUpARunningCallLeavesItsOutcomeUnknown() {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            assertThatThrownBy(() -> application.getBean(Hasty.class).create("tea"))
+                    .isInstanceOf(FeignOutcomeUnknownException.class)
+                    .satisfies(thrown -> assertThat(Causes.has(thrown, TimeoutException.class))
+                            .isTrue());
+        } finally {
+            held.countDown();
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package io.idempotence.spring.client;
+
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.IdempotenceStorage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.web.servlet.ServletContextInitializer;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.web.SecurityFilterChain;
+import org.springframework.web.bind.annotation.DeleteMapping;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RestController;
+
+/** A provider with the server half. */
+final class OrdersProvider implements AutoCloseable {
+    private final ConfigurableApplicationContext context;
+
+    private OrdersProvider(ConfigurableApplicationContext context) {
+        this.context = context;
+    }
+
+    static OrdersProvider start() {
+        return new OrdersProvider(new SpringApplicationBuilder(Application.class)
+                .web(WebApplicationType.SERVLET)
+                .properties(
+                        "server.port=0",
+                        "spring.main.banner-mode=off",
+                        "spring.main.allow-bean-definition-overriding=true")
+                .run());
+    }
+
+    int port() {
+        return context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
+    }
+
+    /** How many orders were executed. */
+    AtomicInteger executions() {
+        return context.getBean(Orders.class).executions;
+    }
+
+    /** Orders wait for this, if it is set, before they end. */
+    void holdOrdersUntil(CountDownLatch latch) {
+        context.getBean(Orders.class).latch = latch;
+    }
+
+    @Override
+    public void close() {
+        context.close();
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {
+        @Bean
+        Orders orders() {
+            return new Orders();
+        }
+
+        @Bean
+        SecurityFilterChain everybody(HttpSecurity http) throws Exception {
+            return http.csrf(csrf -> csrf.disable())
+                    .authorizeHttpRequests(requests -> requests.anyRequest().permitAll())
+                    .build();
+        }
+
+        @Bean
+        ServletContextInitializer serverHalf() {
+            return context ->
+                    IdempotenceFilter.install(context, Idempotence.over(IdempotenceStorage.inMemory()), "/orders/*");
+        }
+    }
+
+    @RestController
+    static class Orders {
+        final AtomicInteger executions = new AtomicInteger();
+        volatile CountDownLatch latch = new CountDownLatch(0);
+
+        @PostMapping(path = "/orders", produces = "text/plain")
+        String create(@RequestBody String order) throws InterruptedException {
+            int number = executions.incrementAndGet();
+            latch.await(20, TimeUnit.SECONDS);
+            return "order " + number + ": " + order;
+        }
+
+        /** Not protected. */
+        @PostMapping(path = "/plain", produces = "text/plain")
+        String plain(@RequestBody String order) {
+            return "plain: " + order;
+        }
+
+        @DeleteMapping(path = "/orders/{id}", produces = "text/plain")
+        String cancel(@PathVariable("id") String id) {
+            return "cancelled " + id;
+        }
+
+        @GetMapping(path = "/orders", produces = "text/plain")
+        String list() {
+            return "orders";
+        }
+    }
+}
