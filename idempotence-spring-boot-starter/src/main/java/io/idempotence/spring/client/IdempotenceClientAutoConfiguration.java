@@ -22,12 +22,14 @@ import org.springframework.cloud.openfeign.CircuitBreakerNameResolver;
 import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.Environment;
 import org.springframework.util.function.SingletonSupplier;
 
 /**
- * The auto-configuration of the client half: the settings {@code idempotence.client.*}, and every Feign client of the application.
+ * The auto-configuration of the client half: the settings {@code idempotence.client.*}, every Feign client of the application,
+ * and every {@code RestClient} and {@code RestTemplate} that is built with Boot's builders.
  *
  * <p>A bean of {@link RetryRegistry}, {@link IdempotenceIdGenerator} or {@link IdempotenceClientListener} is used. A bean of {@link
  * IdempotenceClientConfig} replaces all settings. {@code idempotence.client.enabled=false} switches everything off.
@@ -42,6 +44,7 @@ import org.springframework.util.function.SingletonSupplier;
             "org.springframework.cloud.openfeign.FeignAutoConfiguration"
         })
 @ConditionalOnProperty(name = "idempotence.client.enabled", matchIfMissing = true)
+@Import({RestClients3.class, RestClients4.class})
 public class IdempotenceClientAutoConfiguration {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceClientAutoConfiguration.class);
 

@@ -21,6 +21,7 @@ final class LossyProxy implements AutoCloseable {
     private final int provider;
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private final AtomicInteger losses = new AtomicInteger();
+    private final AtomicInteger cuts = new AtomicInteger();
     private final List<String> requests = new CopyOnWriteArrayList<>();
 
     private LossyProxy(int provider) throws IOException {
@@ -51,6 +52,11 @@ final class LossyProxy implements AutoCloseable {
         losses.set(count);
     }
 
+    /** The provider executes the next requests, and their responses end before their bodies do. */
+    void cutResponses(int count) {
+        cuts.set(count);
+    }
+
     /** The headers of the requests so far, as they came in. */
     List<String> requests() {
         return requests;
@@ -70,6 +76,7 @@ final class LossyProxy implements AutoCloseable {
     void forget() {
         requests.clear();
         losses.set(0);
+        cuts.set(0);
     }
 
     private void accept() {
@@ -99,16 +106,20 @@ final class LossyProxy implements AutoCloseable {
                 upstream.getOutputStream().write(body);
                 upstream.getOutputStream().flush();
                 byte[] response = upstream.getInputStream().readAllBytes();
-                if (losses.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+                if (takes(losses)) {
                     client.setSoLinger(true, 0);
                 } else {
-                    client.getOutputStream().write(response);
+                    client.getOutputStream().write(response, 0, response.length - (takes(cuts) ? 3 : 0));
                     client.getOutputStream().flush();
                 }
             }
         } catch (IOException e) {
             // the client is gone
         }
+    }
+
+    private static boolean takes(AtomicInteger left) {
+        return left.getAndUpdate(count -> Math.max(0, count - 1)) > 0;
     }
 
     private static String head(InputStream in) throws IOException {

@@ -1,0 +1,53 @@
+package io.idempotence.spring.client;
+
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase;
+import org.apache.hc.client5.http.config.Configurable;
+import org.apache.hc.client5.http.config.RequestConfig;
+import org.apache.hc.client5.http.protocol.HttpClientContext;
+import org.springframework.http.client.ClientHttpRequest;
+import org.springframework.http.client.ClientHttpRequestFactory;
+
+/** Apache HttpClient. Its requests can be cancelled. It accepts the headers of a response that was cut. */
+final class HttpComponentsEnds extends RequestEnds {
+    private final long readTimeoutMillis;
+    private final boolean redirects;
+
+    HttpComponentsEnds(ClientHttpRequestFactory factory) {
+        Object client = RequestChain.field(factory, "httpClient");
+        RequestConfig config = client instanceof Configurable configured ? configured.getConfig() : null;
+        this.redirects = config == null || config.isRedirectsEnabled();
+        long own = timeout(factory);
+        this.readTimeoutMillis = own > 0 || config == null || config.getResponseTimeout() == null
+                ? own
+                : config.getResponseTimeout().toMilliseconds();
+    }
+
+    @Override
+    long readTimeoutMillis() {
+        return readTimeoutMillis;
+    }
+
+    @Override
+    boolean provesHeaders() {
+        return false;
+    }
+
+    @Override
+    boolean followsRedirects() {
+        return redirects;
+    }
+
+    @Override
+    void bound(ClientHttpRequest request, Watch watch, long millisLeft) {
+        if (RequestChain.field(request, "httpRequest") instanceof HttpUriRequestBase base) {
+            watch.exit(base::cancel);
+        }
+        if (RequestChain.field(request, "httpContext") instanceof HttpClientContext context) {
+            RequestConfig config = context.getRequestConfig();
+            context.setRequestConfig((config == null ? RequestConfig.custom() : RequestConfig.copy(config))
+                    .setRedirectsEnabled(false)
+                    .build());
+        }
+    }
+}

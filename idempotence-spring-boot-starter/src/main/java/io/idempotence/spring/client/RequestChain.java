@@ -1,0 +1,157 @@
+package io.idempotence.spring.client;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.net.URI;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.BiPredicate;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpMethod;
+import org.springframework.http.HttpRequest;
+import org.springframework.http.StreamingHttpOutputMessage;
+import org.springframework.http.client.ClientHttpRequest;
+import org.springframework.http.client.ClientHttpRequestExecution;
+import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.ClientHttpRequestInterceptor;
+import org.springframework.http.client.ClientHttpResponse;
+import org.springframework.http.client.InterceptingClientHttpRequestFactory;
+import org.springframework.http.client.support.HttpRequestWrapper;
+import org.springframework.util.ReflectionUtils;
+
+/**
+ * What is behind an interceptor: the other interceptors and the request factory. It can be run for each attempt. The execution of Spring 6
+ * cannot: a second run of it leaves the other interceptors out.
+ */
+final class RequestChain {
+    private static final String REQUEST = "org.springframework.http.client.InterceptingClientHttpRequest";
+
+    private final List<ClientHttpRequestInterceptor> behind;
+    private final ClientHttpRequestFactory factory;
+    private final @Nullable BiPredicate<URI, HttpMethod> buffers;
+
+    private RequestChain(
+            List<ClientHttpRequestInterceptor> behind,
+            ClientHttpRequestFactory factory,
+            @Nullable BiPredicate<URI, HttpMethod> buffers) {
+        this.behind = behind;
+        this.factory = factory;
+        this.buffers = buffers;
+    }
+
+    /** @throws IllegalStateException if this is not a version of Spring that is known */
+    @SuppressWarnings("unchecked") // the types of the fields
+    static RequestChain of(
+            ClientHttpRequestInterceptor own, HttpRequest request, ClientHttpRequestExecution execution) {
+        HttpRequest unwrapped = request;
+        while (unwrapped instanceof HttpRequestWrapper wrapper) {
+            unwrapped = wrapper.getRequest();
+        }
+        // An interceptor in front may have replaced the request. Spring 6 then has it in its execution.
+        Object root = isIntercepting(unwrapped) ? unwrapped : field(execution, "this$0");
+        if (root == null || !isIntercepting(root)) {
+            throw new IllegalStateException(
+                    "an interceptor in front of that of IdempotentRestClient replaced the request by a "
+                            + request.getClass().getName() + ", which hides what is behind; extend HttpRequestWrapper,"
+                            + " or put that interceptor behind");
+        }
+        List<ClientHttpRequestInterceptor> all = (List<ClientHttpRequestInterceptor>) required(root, "interceptors");
+        return new RequestChain(
+                all.subList(indexOf(own, all) + 1, all.size()),
+                (ClientHttpRequestFactory) required(root, "requestFactory"),
+                (BiPredicate<URI, HttpMethod>) field(root, "bufferingPredicate"));
+    }
+
+    private static int indexOf(ClientHttpRequestInterceptor own, List<ClientHttpRequestInterceptor> all) {
+        for (int i = 0; i < all.size(); i++) {
+            if (all.get(i) == own) {
+                return i;
+            }
+        }
+        throw new IllegalStateException(
+                "another interceptor calls that of IdempotentRestClient, which has to be one of the"
+                        + " client's own; call IdempotentRestClient.install on the builder");
+    }
+
+    private static boolean isIntercepting(Object request) {
+        return request.getClass().getName().equals(REQUEST);
+    }
+
+    static Object required(Object owner, String name) {
+        return Objects.requireNonNull(
+                field(owner, name),
+                () -> "this version of Spring has no " + owner.getClass().getName() + "." + name
+                        + "; use one that docs/spring.md lists");
+    }
+
+    static @Nullable Object field(Object owner, String name) {
+        Field field = ReflectionUtils.findField(owner.getClass(), name);
+        if (field == null) {
+            return null;
+        }
+        ReflectionUtils.makeAccessible(field);
+        return ReflectionUtils.getField(field, owner);
+    }
+
+    /** The factory at the end of the chain. */
+    ClientHttpRequestFactory factory() {
+        return factory;
+    }
+
+    /**
+     * Runs the chain.
+     *
+     * @param end replaces the factory at its end
+     */
+    ClientHttpResponse execute(HttpRequest request, byte[] body, UnaryOperator<ClientHttpRequestFactory> end)
+            throws IOException {
+        ClientHttpRequest next = intercepting(end.apply(factory)).createRequest(request.getURI(), request.getMethod());
+        request.getHeaders().forEach((name, values) -> next.getHeaders().addAll(name, values));
+        next.getAttributes().putAll(request.getAttributes());
+        write(body, next);
+        return next.execute();
+    }
+
+    /** Gives a request its body, without a copy if its client can write it more than once. */
+    static void write(byte[] body, ClientHttpRequest request) throws IOException {
+        if (body.length == 0) {
+            return;
+        }
+        if (request instanceof StreamingHttpOutputMessage streaming) {
+            streaming.setBody(new StreamingHttpOutputMessage.Body() {
+                @Override
+                public void writeTo(OutputStream out) throws IOException {
+                    out.write(body);
+                }
+
+                @Override
+                public boolean repeatable() {
+                    return true;
+                }
+            });
+        } else {
+            request.getBody().write(body);
+        }
+    }
+
+    private ClientHttpRequestFactory intercepting(ClientHttpRequestFactory end) {
+        if (buffers != null) {
+            try {
+                Constructor<InterceptingClientHttpRequestFactory> ofSpring7 =
+                        InterceptingClientHttpRequestFactory.class.getConstructor(
+                                ClientHttpRequestFactory.class, List.class, BiPredicate.class);
+                return ofSpring7.newInstance(end, behind, buffers);
+            } catch (InvocationTargetException | IllegalAccessException | InstantiationException e) {
+                throw new IllegalStateException(
+                        "the interceptors behind that of IdempotentRestClient cannot be called", e);
+            } catch (NoSuchMethodException e) {
+                return new InterceptingClientHttpRequestFactory(end, behind);
+            }
+        }
+        return new InterceptingClientHttpRequestFactory(end, behind);
+    }
+}

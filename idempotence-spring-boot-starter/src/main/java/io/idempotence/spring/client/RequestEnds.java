@@ -1,0 +1,177 @@
+package io.idempotence.spring.client;
+
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import java.net.HttpURLConnection;
+import java.net.http.HttpClient;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpMethod;
+import org.springframework.http.client.ClientHttpRequest;
+import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.JdkClientHttpRequestFactory;
+import org.springframework.http.client.SimpleClientHttpRequestFactory;
+import org.springframework.util.ClassUtils;
+import org.springframework.util.ReflectionUtils;
+
+/** What is known of a request factory: how its requests end, and what its HTTP client does by itself. One class for each kind. */
+abstract class RequestEnds {
+    private static final String HTTP_COMPONENTS =
+            "org.springframework.http.client.HttpComponentsClientHttpRequestFactory";
+    private static final Set<HttpMethod> NEVER_RESENT = Set.of(HttpMethod.POST, HttpMethod.PATCH);
+
+    static RequestEnds of(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects) {
+        // Not a subclass, which may do anything.
+        if (factory.getClass() == JdkClientHttpRequestFactory.class) {
+            return new OfJdk(factory, withoutRedirects);
+        }
+        if (factory.getClass().getName().equals(HTTP_COMPONENTS)) {
+            return new HttpComponentsEnds(factory);
+        }
+        if (factory.getClass() == SimpleClientHttpRequestFactory.class) {
+            return new OfUrlConnection(factory);
+        }
+        return new OfOthers(factory);
+    }
+
+    /** The read timeout of the factory; 0 if there is none, or if it is unknown. */
+    abstract long readTimeoutMillis();
+
+    /** Whether a failure to connect means that nothing left: the client sends such a request at most once. */
+    boolean sendsOnce(HttpMethod method) {
+        return NEVER_RESENT.contains(method);
+    }
+
+    /** Whether cut headers cause an {@code IOException}, and not a response with fewer headers. */
+    boolean provesHeaders() {
+        return true;
+    }
+
+    /** Whether redirects of unsafe requests are followed, here, because the client would send the ID to another origin. */
+    boolean followsRedirects() {
+        return false;
+    }
+
+    /** Returns a factory whose requests end in time, and do not follow redirects. */
+    ClientHttpRequestFactory within(ClientHttpRequestFactory factory, long millisLeft) {
+        return factory;
+    }
+
+    /** Cuts the timeouts of a request, and registers what ends it. */
+    void bound(ClientHttpRequest request, Watch watch, long millisLeft) {}
+
+    static long timeout(ClientHttpRequestFactory factory) {
+        Object timeout = RequestChain.field(factory, "readTimeout");
+        if (timeout instanceof Duration duration) {
+            return duration.toMillis();
+        }
+        return timeout instanceof Number millis ? Math.max(0, millis.longValue()) : 0;
+    }
+
+    static long clip(long timeout, long millisLeft) {
+        return Math.max(1, timeout <= 0 ? millisLeft : Math.min(timeout, millisLeft));
+    }
+
+    /** The JDK's client. Its read timeout is the time for a whole exchange, the body included. */
+    private static final class OfJdk extends RequestEnds {
+        private static final String RESENDS = "jdk.httpclient.enableAllMethodRetry";
+
+        private final WithoutRedirects withoutRedirects;
+        private final HttpClient client;
+        private final @Nullable Executor executor;
+        private final long readTimeoutMillis;
+        private final boolean compresses;
+
+        OfJdk(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects) {
+            this.withoutRedirects = withoutRedirects;
+            this.client = (HttpClient) RequestChain.required(factory, "httpClient");
+            this.executor = (Executor) RequestChain.field(factory, "executor");
+            this.readTimeoutMillis = timeout(factory);
+            this.compresses = Boolean.TRUE.equals(RequestChain.field(factory, "compression"));
+        }
+
+        @Override
+        long readTimeoutMillis() {
+            return readTimeoutMillis;
+        }
+
+        @Override
+        boolean sendsOnce(HttpMethod method) {
+            return super.sendsOnce(method) && System.getProperty(RESENDS) == null;
+        }
+
+        @Override
+        boolean followsRedirects() {
+            return client.followRedirects() != HttpClient.Redirect.NEVER;
+        }
+
+        @Override
+        ClientHttpRequestFactory within(ClientHttpRequestFactory factory, long millisLeft) {
+            HttpClient direct = withoutRedirects.of(client);
+            JdkClientHttpRequestFactory bounded = executor == null
+                    ? new JdkClientHttpRequestFactory(direct)
+                    : new JdkClientHttpRequestFactory(direct, executor);
+            bounded.setReadTimeout(Duration.ofMillis(clip(readTimeoutMillis, millisLeft)));
+            if (compresses) {
+                compress(bounded);
+            }
+            return bounded;
+        }
+
+        /** From Spring 7 on. */
+        private static void compress(JdkClientHttpRequestFactory factory) {
+            ReflectionUtils.invokeMethod(
+                    ClassUtils.getMethod(JdkClientHttpRequestFactory.class, "enableCompression", boolean.class),
+                    factory,
+                    true);
+        }
+    }
+
+    /** HttpURLConnection. Spring streams the body, so the JDK does not send it again by itself. */
+    private static final class OfUrlConnection extends RequestEnds {
+        private final long readTimeoutMillis;
+
+        OfUrlConnection(ClientHttpRequestFactory factory) {
+            this.readTimeoutMillis = timeout(factory);
+        }
+
+        @Override
+        long readTimeoutMillis() {
+            return readTimeoutMillis;
+        }
+
+        @Override
+        boolean provesHeaders() {
+            return false;
+        }
+
+        @Override
+        void bound(ClientHttpRequest request, Watch watch, long millisLeft) {
+            if (RequestChain.field(request, "connection") instanceof HttpURLConnection connection) {
+                connection.setConnectTimeout((int) clip(connection.getConnectTimeout(), millisLeft));
+                connection.setReadTimeout((int) clip(connection.getReadTimeout(), millisLeft));
+                watch.exit(connection::disconnect);
+            }
+        }
+    }
+
+    /** Any other. It may send a request more than once, and ends it by its own timeouts. */
+    private static final class OfOthers extends RequestEnds {
+        private final long readTimeoutMillis;
+
+        OfOthers(ClientHttpRequestFactory factory) {
+            this.readTimeoutMillis = timeout(factory);
+        }
+
+        @Override
+        long readTimeoutMillis() {
+            return readTimeoutMillis;
+        }
+
+        @Override
+        boolean sendsOnce(HttpMethod method) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,191 @@
+package io.idempotence.spring.client;
+
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+import static io.idempotence.http.IdempotenceHeaders.PREFER;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.internal.call.CallIdentity;
+import io.idempotence.client.internal.call.ClientAdapter;
+import io.idempotence.client.internal.call.ClientOperation;
+import io.idempotence.client.internal.call.LogicalCall;
+import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Watchdog;
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.ScopeHistory;
+import io.idempotence.http.Refusal;
+import java.io.IOException;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.HttpRequest;
+import org.springframework.http.client.ClientHttpResponse;
+import org.springframework.http.client.support.HttpRequestWrapper;
+
+/** A logical call that is made through Spring's {@code RestClient} or {@code RestTemplate}, with an ID. */
+final class RestCall implements ClientAdapter {
+    private final RestInterceptor interceptor;
+    private final ClientOperation operation;
+    private final HttpRequest request;
+    private final byte[] body;
+    private final RequestChain chain;
+    private final Watchdog watchdog;
+    private final CallIdentity identity;
+    private final LogicalCall logical;
+    private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
+
+    RestCall(
+            RestInterceptor interceptor,
+            ClientOperation operation,
+            HttpRequest request,
+            byte[] body,
+            RequestChain chain,
+            Watchdog watchdog) {
+        this.interceptor = interceptor;
+        this.operation = operation;
+        this.request = request;
+        this.body = body;
+        this.chain = chain;
+        this.watchdog = watchdog;
+        this.identity = new CallIdentity(operation, this::name, CallScope.current(), inbound, ScopeHistory.ofOneCall());
+        this.logical = new LogicalCall(operation, identity, operation.config().deadline());
+    }
+
+    LogicalCall logical() {
+        return logical;
+    }
+
+    RestInterceptor interceptor() {
+        return interceptor;
+    }
+
+    /** The line of the ID. */
+    String line() {
+        return Objects.requireNonNull(identity.line(), "this call carries an ID");
+    }
+
+    @Override
+    public Object send(int attempt, Observation seen) throws IOException {
+        if (identity.line() == null) {
+            identity.decide(request.getMethod().name(), values(IDEMPOTENCY_KEY), this::usualId);
+            logical.onEnd(this::ended);
+        }
+        Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
+        RequestEnds ends = interceptor.ends(chain.factory());
+        try {
+            ClientHttpResponse response = chain.execute(
+                    prepared(attempt, ends),
+                    body,
+                    factory -> (uri, method) -> new RestExchange(this, seen, watch, ends, factory, uri, method));
+            return WholeResponse.of(response, seen, watch, ends.provesHeaders());
+        } finally {
+            watch.ended();
+        }
+    }
+
+    private HttpRequest prepared(int attempt, RequestEnds ends) {
+        HttpHeaders headers = new HttpHeaders();
+        request.getHeaders().forEach((name, values) -> {
+            if (!name.equalsIgnoreCase(IDEMPOTENCY_KEY) && !name.equalsIgnoreCase(IDEMPOTENCY_ATTEMPT)) {
+                headers.addAll(name, values);
+            }
+        });
+        headers.set(IDEMPOTENCY_KEY, line());
+        headers.set(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
+        long left = logical.deadline().millisLeft();
+        long timeout = ends.readTimeoutMillis() > 0 ? Math.min(left, ends.readTimeoutMillis()) : left;
+        logical.waitPreference(timeout, values(PREFER)).ifPresent(wait -> headers.add(PREFER, wait));
+        return new HttpRequestWrapper(request) {
+            @Override
+            public HttpHeaders getHeaders() {
+                return headers;
+            }
+        };
+    }
+
+    private List<String> values(String header) {
+        List<String> lines = new ArrayList<>();
+        request.getHeaders().forEach((name, values) -> {
+            if (name.equalsIgnoreCase(header)) {
+                lines.addAll(values);
+            }
+        });
+        return lines;
+    }
+
+    /** The name of the call within a scope: its method and URL, without the query. */
+    private String name() {
+        URI uri = request.getURI();
+        return request.getMethod() + " " + uri.getScheme() + "://" + uri.getHost()
+                + (uri.getPort() < 0 ? "" : ":" + uri.getPort()) + uri.getRawPath();
+    }
+
+    private IdempotenceId usualId() {
+        boolean multipart = values("Content-Type").stream().anyMatch(type -> type.startsWith("multipart/"));
+        // The body of a multipart request has a random boundary.
+        IdempotenceId id = identity.usual(request.getMethod().name(), pathAndQuery(), multipart ? null : body);
+        UnknownCall before = operation.repeats().before(id, pathAndQuery());
+        if (before != null) {
+            operation.repeats().sends(Arrays.hashCode(body), before);
+        }
+        return id;
+    }
+
+    private String pathAndQuery() {
+        URI uri = request.getURI();
+        return uri.getRawPath() + (uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery());
+    }
+
+    private void ended(Result how) {
+        IdempotenceId id = id();
+        if (how == Result.UNKNOWN) {
+            operation.repeats().endedUnknown(id, pathAndQuery(), Arrays.hashCode(body));
+        } else {
+            operation.repeats().endedKnown(id);
+        }
+    }
+
+    private IdempotenceId id() {
+        return Objects.requireNonNull(identity.id(), "this call has no ID yet");
+    }
+
+    @Override
+    public void discard(@Nullable Object value) {
+        if (value instanceof ClientHttpResponse response) {
+            response.close();
+        }
+    }
+
+    @Override
+    public Throwable failureOf(@Nullable Object value) {
+        return value instanceof WholeResponse response
+                ? new IOException("the response was HTTP " + response.status())
+                : new IllegalStateException("there was neither a response nor a failure");
+    }
+
+    @Override
+    public Throwable refused(Refusal refusal, Observation seen, Throwable cause) {
+        return new RestRequestRefusedException(refusal, logical.id(), cause);
+    }
+
+    @Override
+    public Throwable unknown(Observation seen, Throwable cause) {
+        int attempts = logical.attempts();
+        return new RestOutcomeUnknownException(
+                "the outcome of " + name() + " is unknown after " + attempts
+                        + (attempts == 1 ? " attempt" : " attempts")
+                        + ": it may have been executed; call again with the same ID",
+                id(),
+                attempts,
+                logical.firstSentAt(),
+                cause instanceof IOException failure ? failure : new IOException(cause));
+    }
+}

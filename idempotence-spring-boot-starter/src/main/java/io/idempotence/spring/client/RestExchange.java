@@ -1,0 +1,212 @@
+package io.idempotence.spring.client;
+
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
+import io.idempotence.client.internal.http.IoFailures;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Origin;
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.HttpMethod;
+import org.springframework.http.client.ClientHttpRequest;
+import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.ClientHttpResponse;
+
+/**
+ * A request just before it leaves, behind all interceptors, with the redirects that follow it. An interceptor that repeats a request makes
+ * another one of these for the same attempt.
+ */
+final class RestExchange implements ClientHttpRequest {
+    private static final int MOST_REDIRECTS = 20;
+    private static final Set<Integer> SAME_REQUEST = Set.of(307, 308);
+    private static final Set<Integer> WITH_GET = Set.of(301, 302, 303);
+
+    private final RestCall call;
+    private final Observation seen;
+    private final Watch watch;
+    private final RequestEnds ends;
+    private final ClientHttpRequestFactory factory;
+    private final URI uri;
+    private final HttpMethod method;
+    private final HttpHeaders headers = new HttpHeaders();
+    private final Map<String, Object> attributes = new LinkedHashMap<>();
+    private final ByteArrayOutputStream body = new ByteArrayOutputStream();
+
+    RestExchange(
+            RestCall call,
+            Observation seen,
+            Watch watch,
+            RequestEnds ends,
+            ClientHttpRequestFactory factory,
+            URI uri,
+            HttpMethod method) {
+        this.call = call;
+        this.seen = seen;
+        this.watch = watch;
+        this.ends = ends;
+        this.factory = factory;
+        this.uri = uri;
+        this.method = method;
+    }
+
+    @Override
+    public HttpMethod getMethod() {
+        return method;
+    }
+
+    @Override
+    public URI getURI() {
+        return uri;
+    }
+
+    @Override
+    public Map<String, Object> getAttributes() {
+        return attributes;
+    }
+
+    @Override
+    public HttpHeaders getHeaders() {
+        return headers;
+    }
+
+    @Override
+    public OutputStream getBody() {
+        return body;
+    }
+
+    @Override
+    public ClientHttpResponse execute() throws IOException {
+        List<String> lines = new ArrayList<>();
+        headers.forEach((name, values) -> {
+            if (name.equalsIgnoreCase(IDEMPOTENCY_KEY)) {
+                lines.addAll(values);
+            }
+        });
+        if (!lines.equals(List.of(call.line()))) {
+            throw new IllegalStateException(
+                    "another interceptor changed the Idempotency-Key of this call; remove it, or give"
+                            + " the ID as a header of the request or with IdempotenceScope");
+        }
+        URI to = uri;
+        HttpMethod with = method;
+        ClientHttpResponse response = exchange(to, with);
+        for (int redirects = 0; redirects < MOST_REDIRECTS; redirects++) {
+            URI target = ends.followsRedirects() ? target(response, to) : null;
+            if (target == null) {
+                return response;
+            }
+            boolean repeats = SAME_REQUEST.contains(response.getStatusCode().value());
+            if (!mayFollow(to, target, repeats)) {
+                return response;
+            }
+            if (!repeats) {
+                // The request may have been executed, whatever the GET returns.
+                seen.mayHaveBeenSentBefore();
+                with = HttpMethod.GET;
+            }
+            response.close();
+            to = target;
+            response = exchange(to, with);
+        }
+        return response;
+    }
+
+    private static @Nullable URI target(ClientHttpResponse response, URI from) throws IOException {
+        int status = response.getStatusCode().value();
+        String location = response.getHeaders().getFirst("Location");
+        if (location == null || !(SAME_REQUEST.contains(status) || WITH_GET.contains(status))) {
+            return null;
+        }
+        try {
+            URI target = from.resolve(location);
+            return target.getHost() == null ? null : target;
+        } catch (IllegalArgumentException e) {
+            return null;
+        }
+    }
+
+    /** An ID is only for the origin of its call. While an attempt is in doubt, the GET of a redirect does not show its outcome. */
+    private boolean mayFollow(URI from, URI target, boolean repeats) {
+        if (!origin(from).equals(origin(target))) {
+            call.interceptor().redirectNotFollowed(target);
+            return false;
+        }
+        boolean settles = repeats || seen.isReplayed() || !(call.logical().isInDoubt() || seen.hasEarlierDoubt());
+        if (!settles
+                || Thread.currentThread().isInterrupted()
+                || !call.logical().deadline().outlasts(0)) {
+            seen.redirectNotFollowed();
+            return false;
+        }
+        return true;
+    }
+
+    private static Origin origin(URI uri) {
+        return new Origin(uri.getScheme(), uri.getHost(), uri.getPort());
+    }
+
+    private ClientHttpResponse exchange(URI to, HttpMethod with) throws IOException {
+        boolean asGet = with != method;
+        ClientHttpRequest request =
+                ends.within(factory, call.logical().deadline().millisLeft()).createRequest(to, with);
+        headers.forEach((name, values) -> {
+            if (!asGet || !isOfTheRequest(name)) {
+                request.getHeaders().addAll(name, values);
+            }
+        });
+        request.getAttributes().putAll(attributes);
+        if (!asGet) {
+            RequestChain.write(body.toByteArray(), request);
+        }
+        ends.bound(request, watch, call.logical().deadline().millisLeft());
+        return send(request);
+    }
+
+    private static boolean isOfTheRequest(String header) {
+        String name = header.toLowerCase(Locale.ROOT);
+        return name.startsWith("content-")
+                || name.equals("transfer-encoding")
+                || name.equalsIgnoreCase(IDEMPOTENCY_KEY)
+                || name.equalsIgnoreCase(IDEMPOTENCY_ATTEMPT);
+    }
+
+    private ClientHttpResponse send(ClientHttpRequest request) throws IOException {
+        seen.started();
+        call.logical().countRequest();
+        watch.requestStarts();
+        try {
+            ClientHttpResponse response = request.execute();
+            Map<String, Collection<String>> received = new LinkedHashMap<>();
+            response.getHeaders().forEach((name, values) -> received.put(name, List.copyOf(values)));
+            seen.responded(response.getStatusCode().value(), received);
+            return response;
+        } catch (IOException e) {
+            IOException failure = watch.reason(e);
+            if (!ends.sendsOnce(request.getMethod())) {
+                seen.mayHaveBeenSentBefore();
+            }
+            if (IoFailures.certainlyNotSent(e)) {
+                seen.notSent(failure);
+            } else {
+                seen.failed(failure);
+            }
+            throw failure;
+        } catch (RuntimeException | Error e) {
+            seen.broken(false);
+            throw e;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package io.idempotence.spring.client;
+
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.call.CallLoop;
+import io.idempotence.client.internal.call.ClientOperation;
+import io.idempotence.client.internal.http.CallThreads;
+import io.idempotence.client.internal.http.HttpMethods;
+import io.idempotence.client.internal.http.Watchdog;
+import io.idempotence.client.internal.scope.CallScope;
+import java.io.IOException;
+import java.net.URI;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.core.Ordered;
+import org.springframework.http.HttpRequest;
+import org.springframework.http.client.ClientHttpRequestExecution;
+import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.ClientHttpRequestInterceptor;
+import org.springframework.http.client.ClientHttpResponse;
+
+/** The interceptor that runs each call with an ID as a logical call. */
+final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotentRestClient.class);
+    private static final int MOST_OPERATIONS = 1000;
+
+    private final IdempotenceClientConfig config;
+    private final Watchdog watchdog = new Watchdog(new CallThreads());
+    private final WithoutRedirects withoutRedirects = new WithoutRedirects();
+    private final ConcurrentMap<OperationKey, ClientOperation> operations = new ConcurrentHashMap<>();
+    private final AtomicBoolean redirectWarned = new AtomicBoolean();
+
+    private record OperationKey(
+            String client, String method, @Nullable Boolean annotated) {}
+
+    RestInterceptor(IdempotenceClientConfig config) {
+        this.config = config;
+    }
+
+    /** A {@code RestTemplate} sorts its interceptors. */
+    @Override
+    public int getOrder() {
+        return HIGHEST_PRECEDENCE;
+    }
+
+    @Override
+    public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
+            throws IOException {
+        ClientOperation operation = operation(request);
+        boolean given = request.getHeaders().getFirst(IDEMPOTENCY_KEY) != null;
+        if (!operation.carriesId(request.getMethod().name(), given)) {
+            // Calls made on the way are outside of the caller's scope.
+            return CallScope.<ClientHttpResponse, IOException>outside(() -> execution.execute(request, body));
+        }
+        RestCall call =
+                new RestCall(this, operation, request, body, RequestChain.of(this, request, execution), watchdog);
+        try {
+            return CallScope.<ClientHttpResponse, Throwable>outside(
+                    () -> responseOf(CallLoop.run(call.logical(), operation.retry(), call)));
+        } catch (IOException | RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new IOException(e);
+        }
+    }
+
+    private static ClientHttpResponse responseOf(@Nullable Object value) {
+        if (value instanceof ClientHttpResponse response) {
+            return response;
+        }
+        throw new IllegalStateException("a call ended without a response");
+    }
+
+    private ClientOperation operation(HttpRequest request) {
+        Map<String, Object> attributes = request.getAttributes();
+        String client =
+                attributes.get(IdempotentRestClient.CLIENT) instanceof String name ? name : authority(request.getURI());
+        String method = attributes.get(IdempotentRestClient.METHOD) instanceof String name
+                ? name
+                : HttpMethods.label(request.getMethod().name());
+        Boolean annotated = attributes.get(IdempotentRestClient.IDEMPOTENT) instanceof Boolean value ? value : null;
+        OperationKey key = new OperationKey(client, method, annotated);
+        ClientOperation known = operations.get(key);
+        if (known != null) {
+            return known;
+        }
+        if (operations.size() >= MOST_OPERATIONS) {
+            // This client calls very many hosts. Operations are created again when needed.
+            operations.clear();
+        }
+        return operations.computeIfAbsent(
+                key, k -> new ClientOperation(client, method, method, config, annotated, LOG));
+    }
+
+    private static String authority(URI uri) {
+        String host = uri.getHost() == null ? String.valueOf(uri.getAuthority()) : uri.getHost();
+        boolean usual = uri.getPort() < 0 || uri.getPort() == ("https".equalsIgnoreCase(uri.getScheme()) ? 443 : 80);
+        return host.toLowerCase(Locale.ROOT) + (usual ? "" : ":" + uri.getPort());
+    }
+
+    RequestEnds ends(ClientHttpRequestFactory factory) {
+        return RequestEnds.of(factory, withoutRedirects);
+    }
+
+    /** Warns once that a redirect to another origin is not followed. */
+    void redirectNotFollowed(URI target) {
+        if (redirectWarned.compareAndSet(false, true)) {
+            LOG.warn(
+                    "A call that carries an ID was redirected to another origin, {}://{}, and is not sent there: the redirect is"
+                            + " its response. Call that origin directly",
+                    target.getScheme(),
+                    target.getAuthority());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+package io.idempotence.spring.client;
+
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.Watchdog.Watch;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.SequenceInputStream;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.HttpStatusCode;
+import org.springframework.http.client.ClientHttpResponse;
+
+/** A response whose body was read up to 1 MiB, so that a cut one is noticed while its call can still be made again. */
+final class WholeResponse implements ClientHttpResponse {
+    private static final int LONGEST = 1 << 20;
+    private static final int BUFFER = 8192;
+    private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
+
+    /** What a server sends piece by piece, for as long as it likes. */
+    private static final Set<String> STREAMS =
+            Set.of("text/event-stream", "application/x-ndjson", "application/stream+json", "application/jsonl");
+
+    private final ClientHttpResponse delegate;
+    private final byte @Nullable [] ahead;
+    private final @Nullable InputStream rest;
+
+    private WholeResponse(ClientHttpResponse delegate, byte @Nullable [] ahead, @Nullable InputStream rest) {
+        this.delegate = delegate;
+        this.ahead = ahead;
+        this.rest = rest;
+    }
+
+    /**
+     * Reads the response.
+     *
+     * @param provesHeaders whether the HTTP client fails if the headers were cut
+     * @throws IOException if it is not complete; recorded in {@code seen}
+     */
+    static WholeResponse of(ClientHttpResponse response, Observation seen, Watch watch, boolean provesHeaders)
+            throws IOException {
+        try {
+            int status = response.getStatusCode().value();
+            if (status < 200 || status > 599) {
+                throw new IOException(
+                        "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
+            }
+            if (isStream(response.getHeaders())) {
+                return new WholeResponse(response, null, null);
+            }
+            InputStream in = response.getBody();
+            byte[] ahead = read(in, watch);
+            boolean whole = ahead.length < LONGEST;
+            if (whole) {
+                checkLength(response, status, ahead.length, provesHeaders);
+            }
+            return new WholeResponse(response, ahead, whole ? null : in);
+        } catch (IOException e) {
+            IOException failure = watch.reason(e);
+            seen.failed(failure);
+            watch.close(response);
+            throw failure;
+        }
+    }
+
+    private static boolean isStream(HttpHeaders headers) {
+        String type = headers.getFirst("Content-Type");
+        return type != null && STREAMS.contains(type.split(";", 2)[0].trim().toLowerCase(Locale.ROOT));
+    }
+
+    private static byte[] read(InputStream in, Watch watch) throws IOException {
+        byte[] all = new byte[BUFFER];
+        int length = 0;
+        while (length < LONGEST) {
+            int read = in.read(all, length, all.length - length);
+            watch.check();
+            if (read < 0) {
+                break;
+            }
+            length += read;
+            if (length == all.length && length < LONGEST) {
+                all = Arrays.copyOf(all, Math.min(LONGEST, length * 2));
+            }
+        }
+        return Arrays.copyOf(all, length);
+    }
+
+    /** HttpURLConnection takes the beginning of a response for the whole, wherever it was cut. */
+    private static void checkLength(ClientHttpResponse response, int status, int length, boolean provesHeaders)
+            throws IOException {
+        HttpHeaders headers = response.getHeaders();
+        String announced = headers.getFirst("Content-Length");
+        if (announced != null
+                && announced.matches("[0-9]{1,18}")
+                && headers.getFirst("Content-Encoding") == null
+                && length < Long.parseLong(announced)) {
+            throw new IOException("the body ended after " + length + " of " + announced + " bytes");
+        }
+        boolean framed = announced != null || headers.getFirst("Transfer-Encoding") != null;
+        if (!provesHeaders && !framed && length == 0 && !NEVER_WITH_BODY.contains(status)) {
+            throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
+        }
+    }
+
+    int status() {
+        try {
+            return getStatusCode().value();
+        } catch (IOException e) {
+            return 0;
+        }
+    }
+
+    @Override
+    public HttpStatusCode getStatusCode() throws IOException {
+        return delegate.getStatusCode();
+    }
+
+    @Override
+    public String getStatusText() throws IOException {
+        return delegate.getStatusText();
+    }
+
+    @Override
+    public HttpHeaders getHeaders() {
+        return delegate.getHeaders();
+    }
+
+    /** A body that was read to its end can be read again. */
+    @Override
+    public InputStream getBody() throws IOException {
+        if (ahead == null) {
+            return delegate.getBody();
+        }
+        InputStream read = new ByteArrayInputStream(ahead);
+        return rest == null ? read : new SequenceInputStream(read, rest);
+    }
+
+    @Override
+    public void close() {
+        delegate.close();
+    }
+}

@@ -1,0 +1,356 @@
+package io.idempotence.spring.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.RequestRefused;
+import io.idempotence.http.Refusal;
+import io.idempotence.internal.Causes;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.http.HttpClient;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Named;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.http.HttpStatus;
+import org.springframework.http.ResponseEntity;
+import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.ClientHttpRequestInterceptor;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
+import org.springframework.http.client.JdkClientHttpRequestFactory;
+import org.springframework.http.client.SimpleClientHttpRequestFactory;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.client.ResourceAccessException;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.client.RestTemplate;
+import org.springframework.web.client.support.RestClientAdapter;
+import org.springframework.web.service.annotation.PostExchange;
+import org.springframework.web.service.invoker.HttpServiceProxyFactory;
+
+/** {@code RestClient}, HTTP service clients and {@code RestTemplate} of an application that has the starter. */
+class RestClientsTest {
+    private static OrdersProvider provider;
+    private static LossyProxy proxy;
+    private static ConfigurableApplicationContext application;
+
+    interface OrdersExchange {
+        @PostExchange("/orders")
+        String create(@RequestBody String order);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {
+        final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+
+        @Bean
+        IdempotenceClientListener listener() {
+            return events::add;
+        }
+    }
+
+    @BeforeAll
+    static void start() {
+        provider = OrdersProvider.start();
+        proxy = LossyProxy.before(provider.port());
+        application = new SpringApplicationBuilder(Application.class)
+                .web(WebApplicationType.NONE)
+                .properties(
+                        "spring.main.banner-mode=off",
+                        "idempotence.client.retry.wait=1ms",
+                        "idempotence.client.clients.short.deadline=500ms")
+                .run();
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        application.close();
+        proxy.close();
+        provider.close();
+    }
+
+    @BeforeEach
+    void forget() {
+        proxy.forget();
+        provider.executions().set(0);
+        events().clear();
+    }
+
+    private static List<IdempotenceClientEvent> events() {
+        return application.getBean(Application.class).events;
+    }
+
+    static Stream<Named<ClientHttpRequestFactory>> factories() {
+        return Stream.of(
+                Named.of("JDK", jdk()),
+                Named.of("HttpURLConnection", new SimpleClientHttpRequestFactory()),
+                Named.of(
+                        "HttpComponents",
+                        new HttpComponentsClientHttpRequestFactory(
+                                HttpClients.custom().disableAutomaticRetries().build())));
+    }
+
+    /** As Boot configures it. */
+    private static ClientHttpRequestFactory jdk() {
+        return new JdkClientHttpRequestFactory(HttpClient.newBuilder()
+                .followRedirects(HttpClient.Redirect.NORMAL)
+                .build());
+    }
+
+    /** A client of Boot's builder. */
+    private static RestClient client(ClientHttpRequestFactory factory, ClientHttpRequestInterceptor... others) {
+        return application
+                .getBean(RestClient.Builder.class)
+                .requestFactory(factory)
+                .requestInterceptors(all -> all.addAll(List.of(others)))
+                .baseUrl(proxy.url())
+                .build();
+    }
+
+    private static String order(RestClient client) {
+        return client.post().uri("/orders").body("tea").retrieve().body(String.class);
+    }
+
+    private static void assertOneId(int requests) {
+        List<String> ids = proxy.headers("Idempotency-Key");
+        assertThat(ids).hasSize(requests).doesNotContain("-");
+        assertThat(ids.stream().distinct()).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @MethodSource("factories")
+    void lostResponseIsAskedForAgainAndTheOrderIsExecutedOnce(ClientHttpRequestFactory factory) {
+        proxy.loseResponses(2);
+        assertThat(order(client(factory))).isEqualTo("order 1: tea");
+        assertThat(provider.executions()).hasValue(1);
+        assertOneId(3);
+        assertThat(proxy.headers("Idempotency-Attempt")).containsExactly("1", "2", "3");
+        assertThat(proxy.headers("Prefer")).containsOnly("wait=5");
+        assertThat(events()).singleElement().satisfies(event -> {
+            assertThat(event.client()).isEqualTo("127.0.0.1:" + proxy.port());
+            assertThat(event.method()).isEqualTo("POST");
+            assertThat(event.result()).isEqualTo(IdempotenceClientEvent.Result.REPLAYED);
+        });
+    }
+
+    /** A caller of Spring gets a whole body or none, and cannot ask again by himself under the same ID. */
+    @ParameterizedTest
+    @MethodSource("factories")
+    void responseThatIsCutInItsBodyIsAskedForAgain(ClientHttpRequestFactory factory) {
+        proxy.cutResponses(1);
+        assertThat(order(client(factory))).isEqualTo("order 1: tea");
+        assertThat(provider.executions()).hasValue(1);
+        assertOneId(2);
+    }
+
+    @ParameterizedTest
+    @MethodSource("factories")
+    void responseThatIsAlwaysLostIsUnknownAndTheExceptionCarriesTheId(ClientHttpRequestFactory factory) {
+        proxy.loseResponses(99);
+        assertThatThrownBy(() -> order(client(factory)))
+                .isInstanceOf(ResourceAccessException.class)
+                .isInstanceOfSatisfying(RestOutcomeUnknownException.class, unknown -> {
+                    assertThat("\"" + unknown.id() + "\"")
+                            .isEqualTo(proxy.headers("Idempotency-Key").get(0));
+                    assertThat(unknown.attempts()).isEqualTo(3);
+                    assertThat(unknown.lastCause()).isInstanceOf(IOException.class);
+                });
+        assertOneId(3);
+    }
+
+    @ParameterizedTest
+    @MethodSource("factories")
+    void refusedConnectionIsRetriedAndNothingIsUnknown(ClientHttpRequestFactory factory) throws IOException {
+        int nobody;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            nobody = free.getLocalPort();
+        }
+        RestClient client =
+                client(factory).mutate().baseUrl("http://127.0.0.1:" + nobody).build();
+        assertThatThrownBy(() -> order(client))
+                .isInstanceOf(ResourceAccessException.class)
+                .isNotInstanceOf(OutcomeUnknown.class)
+                .satisfies(thrown ->
+                        assertThat(Causes.has(thrown, ConnectException.class)).isTrue());
+        assertThat(events())
+                .singleElement()
+                .satisfies(event -> assertThat(event.attempts()).isEqualTo(3));
+    }
+
+    @ParameterizedTest
+    @MethodSource("factories")
+    void attemptThatHangsEndsAtTheDeadline(ClientHttpRequestFactory factory) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            long before = System.nanoTime();
+            Throwable thrown = catchThrowable(() -> client(factory)
+                    .post()
+                    .uri("/orders")
+                    .attribute(IdempotentRestClient.CLIENT, "short")
+                    .body("tea")
+                    .retrieve()
+                    .body(String.class));
+            assertThat(thrown).isInstanceOf(OutcomeUnknown.class);
+            assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(5));
+        } finally {
+            held.countDown();
+        }
+    }
+
+    /** On Spring 6, a second run of the rest of a chain skips the interceptors. */
+    @ParameterizedTest
+    @MethodSource("factories")
+    void interceptorsBehindSeeEachAttemptWithItsId(ClientHttpRequestFactory factory) {
+        proxy.loseResponses(1);
+        RestClient client = client(factory, (request, body, execution) -> {
+            request.getHeaders().set("X-Signed", request.getHeaders().getFirst("Idempotency-Key"));
+            return execution.execute(request, body);
+        });
+        assertThat(order(client)).isEqualTo("order 1: tea");
+        assertOneId(2);
+        assertThat(proxy.headers("X-Signed")).isEqualTo(proxy.headers("Idempotency-Key"));
+    }
+
+    @Test
+    void interceptorThatThrowsBeforeSendingLeavesNoDoubt() {
+        RestClient client = client(jdk(), (request, body, execution) -> {
+            throw new IllegalStateException("no token");
+        });
+        assertThatThrownBy(() -> order(client))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("no token");
+        assertThat(proxy.requests()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @MethodSource("factories")
+    void postThatRedirectsToAPageIsFollowedWithoutTheIdWhereItWasBefore(ClientHttpRequestFactory factory) {
+        ResponseEntity<String> seen = client(factory)
+                .post()
+                .uri("/orders/seen-later")
+                .body("tea")
+                .retrieve()
+                .toEntity(String.class);
+        if (factory instanceof SimpleClientHttpRequestFactory) {
+            assertThat(seen.getStatusCode()).isEqualTo(HttpStatus.SEE_OTHER);
+            assertOneId(1);
+        } else {
+            assertThat(seen.getBody()).isEqualTo("orders");
+            assertThat(proxy.headers("Idempotency-Key").get(0)).startsWith("\"");
+            assertThat(proxy.headers("Idempotency-Key").get(1)).isEqualTo("-");
+        }
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @MethodSource("factories")
+    void idIsNeverSentToAnotherOrigin(ClientHttpRequestFactory factory) {
+        ResponseEntity<String> redirect = client(factory)
+                .post()
+                .uri("/orders/elsewhere")
+                .body("tea")
+                .retrieve()
+                .toEntity(String.class);
+        assertThat(redirect.getStatusCode()).isEqualTo(HttpStatus.TEMPORARY_REDIRECT);
+    }
+
+    @Test
+    void refusalIsAnExceptionOfItsOwn() {
+        RestClient client = client(jdk());
+        IdempotenceId id = new IdempotenceId("one-id-for-two-orders-" + System.nanoTime());
+        IdempotenceScope.with(id, () -> order(client));
+        assertThatThrownBy(() -> client.post()
+                        .uri("/orders")
+                        .header("Idempotency-Key", "\"" + id + "\"")
+                        .body("coffee")
+                        .retrieve()
+                        .body(String.class))
+                .isInstanceOfSatisfying(RestRequestRefusedException.class, refused -> {
+                    assertThat(refused).isInstanceOf(RequestRefused.class);
+                    assertThat(refused.refusal()).isEqualTo(Refusal.KEY_REUSED);
+                    assertThat(refused.id()).contains(id);
+                });
+    }
+
+    @Test
+    void callWithoutAnIdIsAsBefore() {
+        RestClient client = client(jdk());
+        client.get().uri("/orders").retrieve().body(String.class);
+        client.delete().uri("/orders/7").retrieve().toBodilessEntity();
+        client.post()
+                .uri("/plain")
+                .attribute(IdempotentRestClient.IDEMPOTENT, false)
+                .body("tea")
+                .retrieve()
+                .body(String.class);
+        assertThat(proxy.headers("Idempotency-Key")).containsExactly("-", "-", "-");
+    }
+
+    @Test
+    void deleteCarriesAnIdIfItsAttributeSaysSo() {
+        client(jdk())
+                .delete()
+                .uri("/orders/7")
+                .attribute(IdempotentRestClient.IDEMPOTENT, true)
+                .retrieve()
+                .toBodilessEntity();
+        assertOneId(1);
+    }
+
+    @Test
+    void httpServiceClientsHaveTheSame() {
+        OrdersExchange orders = HttpServiceProxyFactory.builderFor(RestClientAdapter.create(client(jdk())))
+                .build()
+                .createClient(OrdersExchange.class);
+        proxy.loseResponses(1);
+        assertThat(orders.create("tea")).isEqualTo("order 1: tea");
+        assertOneId(2);
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @Test
+    void restTemplatesHaveTheSame() {
+        RestTemplate template = BootTemplates.restTemplate(application);
+        proxy.loseResponses(1);
+        assertThat(template.postForObject(proxy.url() + "/orders", "tea", String.class))
+                .isEqualTo("order 1: tea");
+        assertOneId(2);
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @Test
+    void installingTwiceHasNoEffect() {
+        RestClient client = IdempotentRestClient.install(
+                        client(jdk()).mutate(), application.getBean(IdempotenceClientConfig.class))
+                .build();
+        assertThat(order(client)).isEqualTo("order 1: tea");
+        assertOneId(1);
+        assertThat(events()).hasSize(1);
+    }
+}
