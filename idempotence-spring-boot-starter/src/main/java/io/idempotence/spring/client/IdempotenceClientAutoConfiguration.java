@@ -71,6 +71,11 @@ public class IdempotenceClientAutoConfiguration {
         return config;
     }
 
+    @Bean
+    static ClientBeans idempotenceClientBeans(ObjectProvider<IdempotenceClientConfig> config) {
+        return new ClientBeans(config);
+    }
+
     /** The meters of calls and attempts. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(MeterRegistry.class)

@@ -10,8 +10,8 @@ import org.springframework.web.client.RestTemplate;
  * The client half for {@code RestClient}, HTTP service clients and {@code RestTemplate}. It gives every logical call one idempotence ID and
  * keeps it on every attempt (promise P1).
  *
- * <p><b>Set-up:</b> none for clients that are built with Boot's {@code RestClient.Builder} or {@code RestTemplateBuilder}. Others call
- * {@code install}, once.
+ * <p><b>Set-up:</b> none for clients that are built with Boot's {@code RestClient.Builder} or {@code RestTemplateBuilder}, for beans of
+ * {@code RestClient.Builder} and {@code RestTemplate}, and for HTTP service clients over them. Others call {@code install}, once.
  *
  * <p><b>Interceptors:</b> this one is first. Interceptors behind it, such as those of a load balancer, of authentication or of a log, see
  * each attempt with its ID, which they must not change. Interceptors in front of it see the call once.
@@ -42,13 +42,22 @@ import org.springframework.web.client.RestTemplate;
  * redirect is the response. 307 and 308 repeat the request with its ID. 301, 302 and 303 are followed by a GET without it.
  */
 public final class IdempotentRestClient {
-    /** The name of a request attribute with the client's name, a {@code String}; the URL's host, with a port, if absent. */
+    /**
+     * The name of a request attribute with the client's name, a {@code String}. If absent, the name is the HTTP service group (Spring 7), or
+     * else the URL's host, with a port if it has one.
+     */
     public static final String CLIENT = "io.idempotence.client";
 
-    /** The name of a request attribute with the method's name in settings, a {@code String}; the HTTP method if absent. */
+    /**
+     * The name of a request attribute with the method's name in settings, a {@code String}. If absent, it is the method of an HTTP service
+     * client that is a bean, or else the HTTP method.
+     */
     public static final String METHOD = "io.idempotence.method";
 
-    /** The name of a request attribute, a {@code Boolean}, that has the meaning of {@link io.idempotence.Idempotent}. */
+    /**
+     * The name of a request attribute, a {@code Boolean}, that has the meaning of {@link io.idempotence.Idempotent}. The annotation itself
+     * works on methods of HTTP service clients that are beans.
+     */
     public static final String IDEMPOTENT = "io.idempotence.idempotent";
 
     private IdempotentRestClient() {}

@@ -53,7 +53,17 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     @Override
     public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
             throws IOException {
-        ClientOperation operation = operation(request);
+        HttpServiceCall service = HttpServiceCall.current();
+        return service == null
+                ? intercept(request, body, execution, null)
+                : HttpServiceCall.<ClientHttpResponse, IOException>taken(
+                        () -> intercept(request, body, execution, service));
+    }
+
+    private ClientHttpResponse intercept(
+            HttpRequest request, byte[] body, ClientHttpRequestExecution execution, @Nullable HttpServiceCall service)
+            throws IOException {
+        ClientOperation operation = operation(request, service);
         boolean given = request.getHeaders().getFirst(IDEMPOTENCY_KEY) != null;
         if (!operation.carriesId(request.getMethod().name(), given)) {
             // Calls made on the way are outside of the caller's scope.
@@ -78,14 +88,19 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         throw new IllegalStateException("a call ended without a response");
     }
 
-    private ClientOperation operation(HttpRequest request) {
+    private ClientOperation operation(HttpRequest request, @Nullable HttpServiceCall service) {
         Map<String, Object> attributes = request.getAttributes();
-        String client =
-                attributes.get(IdempotentRestClient.CLIENT) instanceof String name ? name : authority(request.getURI());
+        String client = attributes.get(IdempotentRestClient.CLIENT) instanceof String name
+                ? name
+                : service != null && service.group() != null ? service.group() : authority(request.getURI());
         String method = attributes.get(IdempotentRestClient.METHOD) instanceof String name
                 ? name
-                : HttpMethods.label(request.getMethod().name());
-        Boolean annotated = attributes.get(IdempotentRestClient.IDEMPOTENT) instanceof Boolean value ? value : null;
+                : service != null
+                        ? service.method()
+                        : HttpMethods.label(request.getMethod().name());
+        Boolean annotated = attributes.get(IdempotentRestClient.IDEMPOTENT) instanceof Boolean value
+                ? value
+                : service != null ? service.annotated() : null;
         OperationKey key = new OperationKey(client, method, annotated);
         ClientOperation known = operations.get(key);
         if (known != null) {

@@ -1,12 +1,18 @@
 package io.idempotence.spring.client;
 
 import org.springframework.boot.restclient.RestTemplateBuilder;
+import org.springframework.boot.restclient.autoconfigure.RestClientBuilderConfigurer;
 import org.springframework.context.ApplicationContext;
+import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
 
 /** What this version of Spring Boot builds. */
 final class BootTemplates {
     private BootTemplates() {}
+
+    static RestClient.Builder restClientBuilder(ApplicationContext application) {
+        return application.getBean(RestClientBuilderConfigurer.class).configure(RestClient.builder());
+    }
 
     static RestTemplate restTemplate(ApplicationContext application) {
         return application.getBean(RestTemplateBuilder.class).build();

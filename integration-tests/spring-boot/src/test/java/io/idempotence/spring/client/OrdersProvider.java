@@ -1,15 +1,11 @@
 package io.idempotence.spring.client;
 
-import io.idempotence.server.Idempotence;
-import io.idempotence.server.servlet.IdempotenceFilter;
-import io.idempotence.server.storage.IdempotenceStorage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
-import org.springframework.boot.web.servlet.ServletContextInitializer;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -36,6 +32,7 @@ final class OrdersProvider implements AutoCloseable {
                 .web(WebApplicationType.SERVLET)
                 .properties(
                         "server.port=0",
+                        "idempotence.server.storage=memory",
                         "spring.main.banner-mode=off",
                         "spring.main.allow-bean-definition-overriding=true")
                 .run());
@@ -73,12 +70,6 @@ final class OrdersProvider implements AutoCloseable {
             return http.csrf(csrf -> csrf.disable())
                     .authorizeHttpRequests(requests -> requests.anyRequest().permitAll())
                     .build();
-        }
-
-        @Bean
-        ServletContextInitializer serverHalf() {
-            return context ->
-                    IdempotenceFilter.install(context, Idempotence.over(IdempotenceStorage.inMemory()), "/orders/*");
         }
     }
 

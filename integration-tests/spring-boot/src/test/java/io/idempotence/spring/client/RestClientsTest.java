@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.Idempotent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
@@ -31,6 +32,7 @@ import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -49,6 +51,7 @@ import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
 import org.springframework.web.client.support.RestClientAdapter;
+import org.springframework.web.service.annotation.DeleteExchange;
 import org.springframework.web.service.annotation.PostExchange;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
@@ -61,12 +64,27 @@ class RestClientsTest {
     interface OrdersExchange {
         @PostExchange("/orders")
         String create(@RequestBody String order);
+
+        @DeleteExchange("/orders/7")
+        @Idempotent
+        void cancel();
+
+        @PostExchange("/orders")
+        String createOnce(@RequestBody String order);
     }
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     static class Application {
         final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+
+        @Bean
+        OrdersExchange orders(RestClient.Builder builder, @Value("${proxy}") String proxy) {
+            return HttpServiceProxyFactory.builderFor(
+                            RestClientAdapter.create(builder.baseUrl(proxy).build()))
+                    .build()
+                    .createClient(OrdersExchange.class);
+        }
 
         @Bean
         IdempotenceClientListener listener() {
@@ -82,9 +100,10 @@ class RestClientsTest {
                 .web(WebApplicationType.NONE)
                 .properties(
                         "spring.main.banner-mode=off",
+                        "proxy=" + proxy.url(),
                         "idempotence.client.retry.wait=1ms",
                         "idempotence.client.clients.short.deadline=500ms")
-                .run();
+                .run("--idempotence.client.clients.[127.0.0.1:" + proxy.port() + "#createOnce].retry.max-attempts=1");
     }
 
     @AfterAll
@@ -325,13 +344,24 @@ class RestClientsTest {
 
     @Test
     void httpServiceClientsHaveTheSame() {
-        OrdersExchange orders = HttpServiceProxyFactory.builderFor(RestClientAdapter.create(client(jdk())))
-                .build()
-                .createClient(OrdersExchange.class);
         proxy.loseResponses(1);
-        assertThat(orders.create("tea")).isEqualTo("order 1: tea");
+        assertThat(application.getBean(OrdersExchange.class).create("tea")).isEqualTo("order 1: tea");
         assertOneId(2);
         assertThat(provider.executions()).hasValue(1);
+        assertThat(events())
+                .singleElement()
+                .satisfies(event -> assertThat(event.method()).isEqualTo("create"));
+    }
+
+    @Test
+    void methodsOfHttpServiceClientsHaveAnnotationsAndSettings() {
+        application.getBean(OrdersExchange.class).cancel();
+        assertOneId(1);
+        proxy.forget();
+        proxy.loseResponses(1);
+        assertThatThrownBy(() -> application.getBean(OrdersExchange.class).createOnce("tea"))
+                .isInstanceOf(RestOutcomeUnknownException.class);
+        assertOneId(1);
     }
 
     @Test

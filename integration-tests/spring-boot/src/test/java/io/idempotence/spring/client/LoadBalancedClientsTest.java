@@ -10,22 +10,28 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.List;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.cloud.client.loadbalancer.LoadBalanced;
 import org.springframework.cloud.openfeign.EnableFeignClients;
 import org.springframework.cloud.openfeign.FeignClient;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.client.RestTemplate;
 
-/** Feign clients of a service with several instances, and a load balancer that would retry every method by itself. */
-class LoadBalancedFeignTest {
+/** Feign clients, {@code RestClient} and {@code RestTemplate} of a service with several instances, and a load balancer that would retry every method by itself. */
+class LoadBalancedClientsTest {
     private static OrdersProvider provider;
     private static LossyProxy first;
     private static LossyProxy second;
@@ -49,7 +55,20 @@ class LoadBalancedFeignTest {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     @EnableFeignClients(clients = {Orders.class, Down.class})
-    static class Application {}
+    static class Application {
+        /** As Spring Cloud's manual has it: Boot's customizers do not see it. */
+        @Bean
+        @LoadBalanced
+        RestClient.Builder balanced() {
+            return RestClient.builder();
+        }
+
+        @Bean
+        @LoadBalanced
+        RestTemplate template() {
+            return new RestTemplate();
+        }
+    }
 
     @BeforeAll
     static void start() throws IOException {
@@ -84,26 +103,45 @@ class LoadBalancedFeignTest {
     }
 
     private static List<String> sent(String header) {
-        return java.util.stream.Stream.of(first, second)
+        return Stream.of(first, second)
                 .flatMap(proxy -> proxy.headers(header).stream())
                 .sorted()
                 .toList();
+    }
+
+    private void assertThreeAttemptsAtTwoInstances(UnaryOperator<String> client) {
+        provider.executions().set(0);
+        first.forget();
+        second.forget();
+        first.loseResponses(1);
+        second.loseResponses(1);
+        assertThat(client.apply("tea")).startsWith("order ");
+        assertThat(sent("Idempotency-Key").stream().distinct()).hasSize(1);
+        assertThat(sent("Idempotency-Key")).hasSize(3);
+        assertThat(first.requests()).isNotEmpty();
+        assertThat(second.requests()).isNotEmpty();
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @Test
+    void attemptsOfARestClientGoToOtherInstancesUnderOneId() {
+        RestClient client = application.getBean(RestClient.Builder.class).build();
+        assertThreeAttemptsAtTwoInstances(order ->
+                client.post().uri("http://orders/orders").body(order).retrieve().body(String.class));
+    }
+
+    @Test
+    void attemptsOfARestTemplateGoToOtherInstancesUnderOneId() {
+        RestTemplate client = application.getBean(RestTemplate.class);
+        assertThreeAttemptsAtTwoInstances(order -> client.postForObject("http://orders/orders", order, String.class));
     }
 
     /** The second request would be part of the first attempt, which the client half could not see. */
     @Test
     void attemptsGoToOtherInstancesUnderOneIdAndTheBalancerDoesNotRetry() {
         assertThat(application.getBean(Client.class).getClass().getSimpleName()).startsWith("Retryable");
-        first.forget();
-        second.forget();
-        first.loseResponses(1);
-        second.loseResponses(1);
-        assertThat(application.getBean(Orders.class).create("tea")).startsWith("order ");
-        assertThat(sent("Idempotency-Key").stream().distinct()).hasSize(1);
+        assertThreeAttemptsAtTwoInstances(application.getBean(Orders.class)::create);
         assertThat(sent("Idempotency-Attempt")).containsExactly("1", "2", "3");
-        assertThat(first.requests()).isNotEmpty();
-        assertThat(second.requests()).isNotEmpty();
-        assertThat(provider.executions()).hasValue(1);
     }
 
     @Test

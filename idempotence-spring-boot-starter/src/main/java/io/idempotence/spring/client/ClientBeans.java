@@ -1,0 +1,53 @@
+package io.idempotence.spring.client;
+
+import io.idempotence.client.IdempotenceClientConfig;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import org.springframework.aop.framework.Advised;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.client.RestTemplate;
+import org.springframework.web.service.annotation.HttpExchange;
+
+/**
+ * Installs the client half in beans that Boot's customizers do not reach: builders and templates that the application makes itself, such as
+ * load-balanced ones, and the proxies of HTTP service clients, whose methods have names and annotations.
+ */
+final class ClientBeans implements BeanPostProcessor {
+    private static final String DEFAULT_GROUP = "default";
+
+    private final ObjectProvider<IdempotenceClientConfig> config;
+
+    ClientBeans(ObjectProvider<IdempotenceClientConfig> config) {
+        this.config = config;
+    }
+
+    @Override
+    public Object postProcessAfterInitialization(Object bean, String beanName) {
+        if (bean instanceof RestClient.Builder builder) {
+            IdempotentRestClient.install(builder, config.getObject());
+        } else if (bean instanceof RestTemplate template) {
+            IdempotentRestClient.install(template, config.getObject());
+        } else if (bean instanceof Advised proxy && !proxy.isFrozen()) {
+            Arrays.stream(proxy.getProxiedInterfaces())
+                    .filter(ClientBeans::isHttpService)
+                    .findFirst()
+                    .ifPresent(type -> proxy.addAdvice(0, HttpServiceCall.advice(group(beanName, type))));
+        }
+        return bean;
+    }
+
+    private static boolean isHttpService(Class<?> type) {
+        return Arrays.stream(type.getMethods())
+                .anyMatch(method -> AnnotatedElementUtils.hasAnnotation(method, HttpExchange.class));
+    }
+
+    /** Spring 7 names the proxy of a client of a group {@code <group>#<interface>}. */
+    private static @Nullable String group(String beanName, Class<?> type) {
+        String suffix = "#" + type.getName();
+        String group = beanName.endsWith(suffix) ? beanName.substring(0, beanName.length() - suffix.length()) : "";
+        return group.isEmpty() || group.equals(DEFAULT_GROUP) ? null : group;
+    }
+}
