@@ -1,24 +1,43 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.Idempotent;
+import io.idempotence.InboundRequest;
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.Causes;
 import java.lang.reflect.Method;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 
 /**
- * The call of a method of an HTTP service client, which the request that it makes belongs to.
- *
- * @param method the method's name
- * @param annotated the value of {@code @Idempotent} on the method or its interface, or null if there is none
- * @param group the HTTP service group, or null if it is unknown
+ * The call of a method of an HTTP service client, which the request that it makes belongs to. A circuit breaker between the two may make the
+ * request in another thread, so the call keeps what belongs to the thread of its caller.
  */
-record HttpServiceCall(
-        String method,
-        @Nullable Boolean annotated,
-        @Nullable String group) {
+final class HttpServiceCall {
+    /** The name of the request attribute that leads from a request in another thread to its call. */
+    static final String ATTRIBUTE = "io.idempotence.http-service-call";
+
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotentRestClient.class);
     private static final ThreadBound<HttpServiceCall> CURRENT = new ThreadBound<>();
+
+    private final String method;
+    private final @Nullable Boolean annotated;
+    private final @Nullable String group;
+    private final @Nullable CallScope scope = CallScope.current();
+    private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
+    private volatile @Nullable RestCall running;
+
+    private HttpServiceCall(String method, @Nullable Boolean annotated, @Nullable String group) {
+        this.method = method;
+        this.annotated = annotated;
+        this.group = group;
+    }
 
     /** The call that the next request of this thread belongs to. */
     static @Nullable HttpServiceCall current() {
@@ -30,12 +49,21 @@ record HttpServiceCall(
         return CURRENT.during(null, request);
     }
 
-    /** Advice for the proxy of a client. */
+    /**
+     * Advice for the proxy of a client.
+     *
+     * @param group the HTTP service group, or null if it is unknown
+     */
     static MethodInterceptor advice(@Nullable String group) {
+        AtomicBoolean warned = new AtomicBoolean();
         return invocation -> {
             Method method = invocation.getMethod();
             HttpServiceCall call = new HttpServiceCall(method.getName(), annotated(method), group);
-            return CURRENT.<@Nullable Object, Throwable>during(call, invocation::proceed);
+            try {
+                return CURRENT.<@Nullable Object, Throwable>during(call, invocation::proceed);
+            } catch (Exception e) {
+                throw call.endOf(e, warned);
+            }
         };
     }
 
@@ -45,5 +73,58 @@ record HttpServiceCall(
             annotation = AnnotatedElementUtils.findMergedAnnotation(method.getDeclaringClass(), Idempotent.class);
         }
         return annotation == null ? null : annotation.value();
+    }
+
+    /** What the call throws. A layer that gave it up while its request was in flight cannot tell what became of it. */
+    private Throwable endOf(Exception thrown, AtomicBoolean warned) {
+        RestCall call = running;
+        if (call == null
+                || call.logical().id() == null
+                || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
+            return thrown;
+        }
+        if (warned.compareAndSet(false, true)) {
+            LOG.warn(
+                    "A layer around the HTTP service client {} gave up {} while its request was in flight, and the call may take"
+                            + " {} (idempotence.client.deadline). Its outcome is unknown. Set the time limit of that layer above the"
+                            + " deadline, for example resilience4j.timelimiter.instances.{}.timeout-duration",
+                    group,
+                    method,
+                    call.deadline(),
+                    group,
+                    thrown);
+        }
+        return call.unknown(new Observation(), thrown);
+    }
+
+    /** Records that a request of the call runs, or with null that it has ended. */
+    void runs(@Nullable RestCall call) {
+        running = call;
+    }
+
+    String method() {
+        return method;
+    }
+
+    /** The value of {@code @Idempotent} on the method or its interface, or null if there is none. */
+    @Nullable
+    Boolean annotated() {
+        return annotated;
+    }
+
+    /** The HTTP service group, or null if it is unknown. */
+    @Nullable
+    String group() {
+        return group;
+    }
+
+    @Nullable
+    CallScope scope() {
+        return scope;
+    }
+
+    @Nullable
+    InboundRequest inbound() {
+        return inbound;
     }
 }

@@ -7,6 +7,7 @@ import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.metrics.IdempotenceClientMetrics;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.util.List;
+import java.util.Objects;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -20,6 +21,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.cloud.client.circuitbreaker.CircuitBreakerFactory;
 import org.springframework.cloud.openfeign.CircuitBreakerNameResolver;
 import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
@@ -116,6 +118,16 @@ public class IdempotenceClientAutoConfiguration {
                     names,
                     environment.getProperty(
                             "spring.cloud.openfeign.circuitbreaker.group.enabled", Boolean.class, false));
+        }
+    }
+
+    /** HTTP service groups, from Spring 7 on. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(name = HttpServiceGroups.CONFIGURER)
+    static class HttpServices {
+        @Bean
+        static HttpServiceGroups idempotenceHttpServiceGroups(ApplicationContext context) {
+            return new HttpServiceGroups(Objects.requireNonNull(context.getClassLoader(), "class loader"));
         }
     }
 }

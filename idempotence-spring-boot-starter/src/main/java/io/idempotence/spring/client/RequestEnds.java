@@ -77,6 +77,9 @@ abstract class RequestEnds {
     private static final class OfJdk extends RequestEnds {
         private static final String RESENDS = "jdk.httpclient.enableAllMethodRetry";
 
+        /** A time in which the client reports its connect timeout, before Spring cancels the exchange. */
+        private static final long MARGIN_MILLIS = 50;
+
         private final WithoutRedirects withoutRedirects;
         private final HttpClient client;
         private final @Nullable Executor executor;
@@ -112,7 +115,10 @@ abstract class RequestEnds {
             JdkClientHttpRequestFactory bounded = executor == null
                     ? new JdkClientHttpRequestFactory(direct)
                     : new JdkClientHttpRequestFactory(direct, executor);
-            bounded.setReadTimeout(Duration.ofMillis(clip(readTimeoutMillis, millisLeft)));
+            long connect = client.connectTimeout().map(Duration::toMillis).orElse(0L);
+            boolean together = connect > 0 && readTimeoutMillis >= connect;
+            long timeout = together ? Math.max(readTimeoutMillis, connect + MARGIN_MILLIS) : readTimeoutMillis;
+            bounded.setReadTimeout(Duration.ofMillis(clip(timeout, millisLeft)));
             if (compresses) {
                 compress(bounded);
             }

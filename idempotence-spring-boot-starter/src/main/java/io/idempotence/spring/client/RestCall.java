@@ -20,6 +20,7 @@ import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.net.URI;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -40,27 +41,34 @@ final class RestCall implements ClientAdapter {
     private final Watchdog watchdog;
     private final CallIdentity identity;
     private final LogicalCall logical;
-    private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
 
+    /** @param service the call that the request belongs to, perhaps of another thread; null if there is none */
     RestCall(
             RestInterceptor interceptor,
             ClientOperation operation,
             HttpRequest request,
             byte[] body,
             RequestChain chain,
-            Watchdog watchdog) {
+            Watchdog watchdog,
+            @Nullable HttpServiceCall service) {
+        CallScope scope = service == null ? CallScope.current() : service.scope();
+        InboundRequest inbound = service == null ? InboundRequest.current().orElse(null) : service.inbound();
         this.interceptor = interceptor;
         this.operation = operation;
         this.request = request;
         this.body = body;
         this.chain = chain;
         this.watchdog = watchdog;
-        this.identity = new CallIdentity(operation, this::name, CallScope.current(), inbound, ScopeHistory.ofOneCall());
+        this.identity = new CallIdentity(operation, this::name, scope, inbound, ScopeHistory.ofOneCall());
         this.logical = new LogicalCall(operation, identity, operation.config().deadline());
     }
 
     LogicalCall logical() {
         return logical;
+    }
+
+    Duration deadline() {
+        return operation.config().deadline();
     }
 
     RestInterceptor interceptor() {

@@ -189,9 +189,10 @@ final class RestExchange implements ClientHttpRequest {
         watch.requestStarts();
         try {
             ClientHttpResponse response = request.execute();
+            int status = status(response);
             Map<String, Collection<String>> received = new LinkedHashMap<>();
             response.getHeaders().forEach((name, values) -> received.put(name, List.copyOf(values)));
-            seen.responded(response.getStatusCode().value(), received);
+            seen.responded(status, received);
             return response;
         } catch (IOException e) {
             IOException failure = watch.reason(e);
@@ -207,6 +208,16 @@ final class RestExchange implements ClientHttpRequest {
         } catch (RuntimeException | Error e) {
             seen.broken(false);
             throw e;
+        }
+    }
+
+    /** HttpURLConnection returns -1 for a response that is none, which Spring cannot represent. */
+    private static int status(ClientHttpResponse response) throws IOException {
+        try {
+            return response.getStatusCode().value();
+        } catch (IllegalArgumentException e) {
+            response.close();
+            throw new IOException("the response has no status: it may have been cut", e);
         }
     }
 }

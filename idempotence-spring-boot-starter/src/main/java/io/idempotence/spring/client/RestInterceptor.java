@@ -53,7 +53,10 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     @Override
     public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
             throws IOException {
-        HttpServiceCall service = HttpServiceCall.current();
+        HttpServiceCall service =
+                request.getAttributes().get(HttpServiceCall.ATTRIBUTE) instanceof HttpServiceCall ofOtherThread
+                        ? ofOtherThread
+                        : HttpServiceCall.current();
         return service == null
                 ? intercept(request, body, execution, null)
                 : HttpServiceCall.<ClientHttpResponse, IOException>taken(
@@ -69,15 +72,22 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             // Calls made on the way are outside of the caller's scope.
             return CallScope.<ClientHttpResponse, IOException>outside(() -> execution.execute(request, body));
         }
-        RestCall call =
-                new RestCall(this, operation, request, body, RequestChain.of(this, request, execution), watchdog);
+        RestCall call = new RestCall(
+                this, operation, request, body, RequestChain.of(this, request, execution), watchdog, service);
         try {
+            if (service != null) {
+                service.runs(call);
+            }
             return CallScope.<ClientHttpResponse, Throwable>outside(
                     () -> responseOf(CallLoop.run(call.logical(), operation.retry(), call)));
         } catch (IOException | RuntimeException | Error e) {
             throw e;
         } catch (Throwable e) {
             throw new IOException(e);
+        } finally {
+            if (service != null) {
+                service.runs(null);
+            }
         }
     }
 

@@ -55,6 +55,11 @@ abstract class ClientContract extends WireMockTestBase {
     /** What callers catch if nothing was sent. */
     abstract Class<? extends Throwable> failureToSend();
 
+    /** What ends a connection that is not established in time. */
+    Class<? extends Throwable> connectTimeout() {
+        return SocketTimeoutException.class;
+    }
+
     /** A caller who gets a stored error as a response has got it; to others it is a failure. */
     abstract Result endOfAStoredError();
 
@@ -121,7 +126,7 @@ abstract class ClientContract extends WireMockTestBase {
             End end = client(fast().maxAttempts(2).build(), full.url(), soon, soon)
                     .order();
             assertNotSent(end);
-            assertThat(end.thrown()).satisfies(causedBy(SocketTimeoutException.class));
+            assertThat(end.thrown()).satisfies(causedBy(connectTimeout()));
             assertEnd(FAILED, 2);
         }
     }

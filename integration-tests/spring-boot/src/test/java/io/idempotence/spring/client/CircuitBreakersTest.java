@@ -20,6 +20,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.cloud.client.circuitbreaker.NoFallbackAvailableException;
 import org.springframework.cloud.openfeign.EnableFeignClients;
 import org.springframework.cloud.openfeign.FallbackFactory;
 import org.springframework.cloud.openfeign.FeignClient;
@@ -50,6 +51,13 @@ class CircuitBreakersTest {
         String create(@RequestBody String order);
     }
 
+    /** Its retry is one of {@code resilience4j.retry.instances}. */
+    @FeignClient(name = "of-resilience4j", url = "${proxy}")
+    interface OfResilience4j {
+        @PostMapping("/orders")
+        String create(@RequestBody String order);
+    }
+
     static class Fallbacks implements FallbackFactory<Patient> {
         final List<Throwable> causes = new CopyOnWriteArrayList<>();
 
@@ -62,7 +70,7 @@ class CircuitBreakersTest {
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    @EnableFeignClients(clients = {Patient.class, Hasty.class})
+    @EnableFeignClients(clients = {Patient.class, Hasty.class, OfResilience4j.class})
     static class Application {
         @Bean
         Fallbacks fallbacks() {
@@ -81,6 +89,8 @@ class CircuitBreakersTest {
                         "spring.main.banner-mode=off",
                         "spring.cloud.openfeign.circuitbreaker.enabled=true",
                         "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=30s",
+                        "resilience4j.retry.instances.of-resilience4j.max-attempts=2",
+                        "resilience4j.retry.instances.of-resilience4j.wait-duration=1ms",
                         "idempotence.client.retry.wait=1ms")
                 .run();
         application.getBean(Hasty.class);
@@ -117,6 +127,14 @@ class CircuitBreakersTest {
     }
 
     @Test
+    void retryOfResilience4jInTheYamlApplies() {
+        proxy.loseResponses(9);
+        assertThatThrownBy(() -> application.getBean(OfResilience4j.class).create("tea"))
+                .hasCauseInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat(proxy.requests()).hasSize(2);
+    }
+
+    @Test
     void fallbackFactoryGetsTheUnknownOutcomeItself() {
         proxy.loseResponses(9);
         String answer = application.getBean(Patient.class).create("tea");
@@ -125,6 +143,15 @@ class CircuitBreakersTest {
                 .isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat("\"" + answer.substring("unknown, ID ".length()) + "\"")
                 .isEqualTo(proxy.headers("Idempotency-Key").get(0));
+    }
+
+    /** As Spring Cloud does with every exception of a call without a fallback. */
+    @Test
+    void unknownOutcomeWithoutAFallbackIsTheCauseOfSpringsException() {
+        proxy.loseResponses(9);
+        assertThatThrownBy(() -> application.getBean(Hasty.class).create("tea"))
+                .isInstanceOf(NoFallbackAvailableException.class)
+                .hasCauseInstanceOf(FeignOutcomeUnknownException.class);
     }
 
     @Test

@@ -97,6 +97,9 @@ final class LossyProxy implements AutoCloseable {
             if (head.isEmpty()) {
                 return;
             }
+            // Decided now: a request of an earlier test may end during this one.
+            boolean lost = takes(losses);
+            boolean cut = !lost && takes(cuts);
             requests.add(head);
             byte[] body = body(in, head);
             try (Socket upstream = new Socket(InetAddress.getLoopbackAddress(), provider)) {
@@ -106,10 +109,10 @@ final class LossyProxy implements AutoCloseable {
                 upstream.getOutputStream().write(body);
                 upstream.getOutputStream().flush();
                 byte[] response = upstream.getInputStream().readAllBytes();
-                if (takes(losses)) {
+                if (lost) {
                     client.setSoLinger(true, 0);
                 } else {
-                    client.getOutputStream().write(response, 0, response.length - (takes(cuts) ? 3 : 0));
+                    client.getOutputStream().write(response, 0, response.length - (cut ? 3 : 0));
                     client.getOutputStream().flush();
                 }
             }

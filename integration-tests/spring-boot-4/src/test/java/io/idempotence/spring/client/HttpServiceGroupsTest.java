@@ -1,0 +1,97 @@
+package io.idempotence.spring.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.internal.Causes;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.cloud.client.circuitbreaker.NoFallbackAvailableException;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.service.annotation.PostExchange;
+import org.springframework.web.service.registry.ImportHttpServices;
+
+/** HTTP service groups, which Spring Boot 4 builds from {@code application.yml}. */
+class HttpServiceGroupsTest {
+    interface BillingExchange {
+        @PostExchange("/orders")
+        String create(@RequestBody String order);
+
+        @PostExchange("/orders")
+        String createOnce(@RequestBody String order);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    @ImportHttpServices(group = "billing", types = BillingExchange.class)
+    static class Application {
+        final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+
+        @Bean
+        IdempotenceClientListener listener() {
+            return events::add;
+        }
+    }
+
+    /** Spring Cloud puts a circuit breaker around each group, whose time limiter runs a call in another thread. */
+    @Test
+    void clientsHaveTheNameOfTheirGroupAndMethodAndTheScopeOfTheirCaller() throws Exception {
+        try (OrdersProvider provider = OrdersProvider.start();
+                LossyProxy proxy = LossyProxy.before(provider.port());
+                ConfigurableApplicationContext application = new SpringApplicationBuilder(Application.class)
+                        .web(WebApplicationType.NONE)
+                        .run(
+                                "--spring.main.banner-mode=off",
+                                "--spring.http.serviceclient.billing.base-url=" + proxy.url(),
+                                "--resilience4j.timelimiter.instances.billing.timeout-duration=3s",
+                                "--idempotence.client.clients.[billing#createOnce].retry.max-attempts=1")) {
+            BillingExchange billing = application.getBean(BillingExchange.class);
+            proxy.loseResponses(1);
+            assertThat(billing.create("tea")).isEqualTo("order 1: tea");
+            assertThat(proxy.headers("Idempotency-Key")).hasSize(2).doesNotContain("-");
+            assertThat(proxy.headers("Idempotency-Key").stream().distinct()).hasSize(1);
+            assertThat(application.getBean(Application.class).events)
+                    .singleElement()
+                    .satisfies(event -> {
+                        assertThat(event.client()).isEqualTo("billing");
+                        assertThat(event.method()).isEqualTo("create");
+                    });
+            proxy.forget();
+            IdempotenceId id = new IdempotenceId("of-a-scope");
+            IdempotenceScope.with(id, () -> billing.create("tea"));
+            assertThat(proxy.headers("Idempotency-Key")).containsExactly("\"of-a-scope\"");
+
+            proxy.forget();
+            proxy.loseResponses(1);
+            // Spring Cloud wraps what a client throws, if there is no fallback.
+            assertThatThrownBy(() -> billing.createOnce("tea"))
+                    .isInstanceOf(NoFallbackAvailableException.class)
+                    .hasCauseInstanceOf(RestOutcomeUnknownException.class);
+            assertThat(proxy.requests()).hasSize(1);
+
+            CountDownLatch held = new CountDownLatch(1);
+            provider.holdOrdersUntil(held);
+            try {
+                assertThatThrownBy(() -> billing.create("tea"))
+                        .isInstanceOf(RestOutcomeUnknownException.class)
+                        .satisfies(thrown -> assertThat(Causes.has(thrown, TimeoutException.class))
+                                .isTrue());
+            } finally {
+                held.countDown();
+            }
+        }
+    }
+}
