@@ -28,6 +28,7 @@ import org.springframework.context.annotation.Import;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.Environment;
 import org.springframework.util.function.SingletonSupplier;
+import org.springframework.web.client.RestClient;
 
 /**
  * The auto-configuration of the client half: the settings {@code idempotence.client.*}, every Feign client of the application,
@@ -46,7 +47,6 @@ import org.springframework.util.function.SingletonSupplier;
             "org.springframework.cloud.openfeign.FeignAutoConfiguration"
         })
 @ConditionalOnProperty(name = "idempotence.client.enabled", matchIfMissing = true)
-@Import({RestClients3.class, RestClients4.class})
 public class IdempotenceClientAutoConfiguration {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceClientAutoConfiguration.class);
 
@@ -73,9 +73,15 @@ public class IdempotenceClientAutoConfiguration {
         return config;
     }
 
-    @Bean
-    static ClientBeans idempotenceClientBeans(ObjectProvider<IdempotenceClientConfig> config) {
-        return new ClientBeans(config);
+    /** {@code RestClient}, HTTP service clients and {@code RestTemplate}. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(RestClient.class)
+    @Import({RestClients3.class, RestClients4.class})
+    static class RestClients {
+        @Bean
+        static ClientBeans idempotenceClientBeans(ObjectProvider<IdempotenceClientConfig> config) {
+            return new ClientBeans(config);
+        }
     }
 
     /** The meters of calls and attempts. */

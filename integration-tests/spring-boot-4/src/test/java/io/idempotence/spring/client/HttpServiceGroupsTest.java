@@ -49,8 +49,8 @@ class HttpServiceGroupsTest {
     /** Spring Cloud puts a circuit breaker around each group, whose time limiter runs a call in another thread. */
     @Test
     void clientsHaveTheNameOfTheirGroupAndMethodAndTheScopeOfTheirCaller() throws Exception {
-        try (OrdersProvider provider = OrdersProvider.start();
-                LossyProxy proxy = LossyProxy.before(provider.port());
+        OrdersProvider provider = OrdersProvider.shared();
+        try (LossyProxy proxy = LossyProxy.before(provider.port());
                 ConfigurableApplicationContext application = new SpringApplicationBuilder(Application.class)
                         .web(WebApplicationType.NONE)
                         .run(
@@ -60,7 +60,7 @@ class HttpServiceGroupsTest {
                                 "--idempotence.client.clients.[billing#createOnce].retry.max-attempts=1")) {
             BillingExchange billing = application.getBean(BillingExchange.class);
             proxy.loseResponses(1);
-            assertThat(billing.create("tea")).isEqualTo("order 1: tea");
+            assertThat(billing.create("tea")).endsWith(": tea");
             assertThat(proxy.headers("Idempotency-Key")).hasSize(2).doesNotContain("-");
             assertThat(proxy.headers("Idempotency-Key").stream().distinct()).hasSize(1);
             assertThat(application.getBean(Application.class).events)

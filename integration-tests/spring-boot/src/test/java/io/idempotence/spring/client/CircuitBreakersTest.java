@@ -80,7 +80,7 @@ class CircuitBreakersTest {
 
     @BeforeAll
     static void start(CapturedOutput output) {
-        provider = OrdersProvider.start();
+        provider = OrdersProvider.shared();
         proxy = LossyProxy.before(provider.port());
         application = new SpringApplicationBuilder(Application.class)
                 .web(WebApplicationType.NONE)
@@ -107,7 +107,6 @@ class CircuitBreakersTest {
     static void stop() throws Exception {
         application.close();
         proxy.close();
-        provider.close();
     }
 
     @BeforeEach

@@ -22,6 +22,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
 import org.springframework.boot.env.YamlPropertySourceLoader;
+import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.core.env.SystemEnvironmentPropertySource;
 import org.springframework.core.io.ByteArrayResource;
@@ -141,6 +142,17 @@ class ClientSettingsTest {
                         .hasNotFailed()
                         .doesNotHaveBean(IdempotenceClientConfig.class)
                         .doesNotHaveBean(FeignInstaller.class));
+    }
+
+    /** An application without any HTTP client of Spring has only the settings. */
+    @Test
+    void startsWithoutSpringWebAndSpringCloud() {
+        runner.withClassLoader(new FilteredClassLoader(
+                        "org.springframework.web",
+                        "org.springframework.http",
+                        "org.springframework.cloud",
+                        "io.micrometer"))
+                .run(context -> assertThat(context).hasNotFailed().hasSingleBean(IdempotenceClientConfig.class));
     }
 
     @Test

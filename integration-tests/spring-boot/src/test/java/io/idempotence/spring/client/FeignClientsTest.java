@@ -139,7 +139,7 @@ class FeignClientsTest {
 
     @BeforeAll
     static void start() {
-        provider = OrdersProvider.start();
+        provider = OrdersProvider.shared();
         proxy = LossyProxy.before(provider.port());
         application = new SpringApplicationBuilder(Application.class)
                 .web(WebApplicationType.NONE)
@@ -157,7 +157,6 @@ class FeignClientsTest {
     static void stop() throws Exception {
         application.close();
         proxy.close();
-        provider.close();
     }
 
     @BeforeEach

@@ -72,7 +72,7 @@ class LoadBalancedClientsTest {
 
     @BeforeAll
     static void start() throws IOException {
-        provider = OrdersProvider.start();
+        provider = OrdersProvider.shared();
         first = LossyProxy.before(provider.port());
         second = LossyProxy.before(provider.port());
         int nobody;
@@ -99,7 +99,6 @@ class LoadBalancedClientsTest {
         application.close();
         first.close();
         second.close();
-        provider.close();
     }
 
     private static List<String> sent(String header) {

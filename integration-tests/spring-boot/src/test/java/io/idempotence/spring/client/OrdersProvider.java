@@ -20,14 +20,23 @@ import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RestController;
 
 /** A provider with the server half. */
-final class OrdersProvider implements AutoCloseable {
+final class OrdersProvider {
     private final ConfigurableApplicationContext context;
 
     private OrdersProvider(ConfigurableApplicationContext context) {
         this.context = context;
     }
 
-    static OrdersProvider start() {
+    /** One for all test classes: a start takes seconds. Spring closes it when the JVM ends. */
+    static OrdersProvider shared() {
+        return Shared.PROVIDER;
+    }
+
+    private static final class Shared {
+        static final OrdersProvider PROVIDER = start();
+    }
+
+    private static OrdersProvider start() {
         return new OrdersProvider(new SpringApplicationBuilder(Application.class)
                 .web(WebApplicationType.SERVLET)
                 .properties(
@@ -50,11 +59,6 @@ final class OrdersProvider implements AutoCloseable {
     /** Orders wait for this, if it is set, before they end. */
     void holdOrdersUntil(CountDownLatch latch) {
         context.getBean(Orders.class).latch = latch;
-    }
-
-    @Override
-    public void close() {
-        context.close();
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -94,7 +94,7 @@ class RestClientsTest {
 
     @BeforeAll
     static void start() {
-        provider = OrdersProvider.start();
+        provider = OrdersProvider.shared();
         proxy = LossyProxy.before(provider.port());
         application = new SpringApplicationBuilder(Application.class)
                 .web(WebApplicationType.NONE)
@@ -110,7 +110,6 @@ class RestClientsTest {
     static void stop() throws Exception {
         application.close();
         proxy.close();
-        provider.close();
     }
 
     @BeforeEach
