@@ -15,6 +15,7 @@ import java.util.HexFormat;
 import java.util.Map;
 import org.springframework.boot.Banner;
 import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.logging.LoggingSystem;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.support.GenericApplicationContext;
 import redis.embedded.RedisServer;
@@ -40,6 +41,7 @@ public final class OrdersDemo implements AutoCloseable {
      * @throws Exception if something does not start
      */
     public static void main(String[] args) throws Exception {
+        LoggingSystem.get(OrdersDemo.class.getClassLoader()).beforeInitialize(); // what PostgreSQL prints is for nobody
         System.out.println("Starting PostgreSQL, Redis, a payment service and a shop...");
         OrdersDemo demo = start();
         Runtime.getRuntime().addShutdownHook(new Thread(demo::close, "stop"));

@@ -26,7 +26,7 @@ public class PaymentsApplication {
         return http.authorizeHttpRequests(requests -> requests.requestMatchers("/payments/**", "/error")
                         .permitAll()
                         .anyRequest()
-                        .hasRole("OPERATOR"))
+                        .hasRole("IDEMPOTENCE_OPERATOR"))
                 .csrf(csrf -> csrf.ignoringRequestMatchers("/payments/**", "/actuator/**"))
                 .formLogin(Customizer.withDefaults())
                 .httpBasic(Customizer.withDefaults())

@@ -4,7 +4,7 @@ import feign.FeignException;
 import feign.RetryableException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
-import io.idempotence.client.RequestRefused;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.examples.orders.shop.OrderBook.Order;
 import io.idempotence.examples.orders.shop.OrderBook.State;
 import io.idempotence.examples.orders.shop.PaymentsClient.Payment;
@@ -42,9 +42,12 @@ class Checkout {
             book.paid(order.number(), call.get().number());
         } catch (RetryableException e) { // not sent
             book.ended(order.number(), State.FAILED);
-        } catch (FeignException e) { // an OutcomeUnknown, or a response that is no payment
-            boolean declined = e.status() >= 400 && e.status() < 500 && !(e instanceof RequestRefused);
-            book.ended(order.number(), declined ? State.FAILED : State.UNKNOWN);
+        } catch (FeignOutcomeUnknownException e) { // perhaps paid
+            book.ended(order.number(), State.UNKNOWN);
+        } catch (FeignException.FeignClientException e) { // the payment service's own no
+            book.ended(order.number(), State.FAILED);
+        } catch (FeignException e) { // no definite result either
+            book.ended(order.number(), State.UNKNOWN);
         }
     }
 }
