@@ -70,7 +70,8 @@ class FormOverHttpTest {
     }
 
     private static String field(String page, String name) {
-        Matcher field = Pattern.compile("name=\"" + name + "\"[^>]*value=\"([^\"]*)\"|value=\"([^\"]*)\"[^>]*name=\"" + name + "\"")
+        Matcher field = Pattern.compile(
+                        "name=\"" + name + "\"[^>]*value=\"([^\"]*)\"|value=\"([^\"]*)\"[^>]*name=\"" + name + "\"")
                 .matcher(page);
         assertThat(field.find()).as(page).isTrue();
         return URLEncoder.encode(field.group(1) == null ? field.group(2) : field.group(1), StandardCharsets.UTF_8);
@@ -108,7 +109,8 @@ class FormOverHttpTest {
         HttpResponse<String> second = post(to("/pay"), form);
 
         assertThat(second.statusCode()).isEqualTo(first.statusCode()).isEqualTo(302);
-        assertThat(second.headers().firstValue("Location")).isEqualTo(first.headers().firstValue("Location"));
+        assertThat(second.headers().firstValue("Location"))
+                .isEqualTo(first.headers().firstValue("Location"));
         assertThat(second.headers().firstValue("Idempotent-Replayed")).hasValue("true");
         assertThat(shop.booked).hasSize(1);
     }
@@ -130,12 +132,16 @@ class FormOverHttpTest {
     void theLinkBackStaysOnThisServer() throws Exception {
         String form = opened() + "&_idempotence=forged&amount=10";
 
-        assertThat(post(to("/pay").header("Referer", site + "/pay?to=%22%3E"), form).body())
+        assertThat(post(to("/pay").header("Referer", site + "/pay?to=%22%3E"), form)
+                        .body())
                 .contains("<a href=\"/pay?to=%22%3E\">");
-        assertThat(post(to("/pay").header("Referer", site + "//evil.example/pay"), form).body())
+        assertThat(post(to("/pay").header("Referer", site + "//evil.example/pay"), form)
+                        .body())
                 .contains("<a href=\"/evil.example/pay\">");
-        for (String elsewhere : new String[] {"https://evil.example/pay", "javascript:alert(1)", "\"><script>", "/pay"}) {
-            assertThat(post(to("/pay").header("Referer", elsewhere), form).body()).doesNotContain("<a ", "<script");
+        for (String elsewhere :
+                new String[] {"https://evil.example/pay", "javascript:alert(1)", "\"><script>", "/pay"}) {
+            assertThat(post(to("/pay").header("Referer", elsewhere), form).body())
+                    .doesNotContain("<a ", "<script");
         }
     }
 }

@@ -261,8 +261,8 @@ class CommittedTransactionsTest {
                 TransactionTemplate other = transaction("pg");
                 other.setPropagationBehavior(TransactionDefinition.PROPAGATION_REQUIRES_NEW);
                 other.setReadOnly(true);
-                other.execute(also ->
-                        inner.in("pg").queryForObject("select pg_terminate_backend(" + connection + ")", Boolean.class));
+                other.execute(also -> inner.in("pg")
+                        .queryForObject("select pg_terminate_backend(" + connection + ")", Boolean.class));
             });
             return "never";
         }
