@@ -199,7 +199,11 @@ final class ConsoleHandler implements HttpRequestHandler {
         String result = given(request, "result");
         if (result != null) {
             IdempotenceAdmin.Resolved resolved = resolved(result);
-            page.message(Resolving.isDone(resolved), sentence(Resolving.message(resolved, resolution(request))));
+            boolean done = Resolving.isDone(resolved);
+            // Anybody can make a link to this page: it must not claim what the record denies.
+            if (!done || found.filter(IdempotenceAdmin::isUncertain).isEmpty()) {
+                page.message(done, sentence(Resolving.message(resolved, resolution(request))));
+            }
         }
         if (found.isEmpty()) {
             page.heading("No such record", "Its retention is over, or it was deleted.");

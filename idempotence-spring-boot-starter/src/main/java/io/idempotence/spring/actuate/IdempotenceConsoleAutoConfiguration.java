@@ -46,6 +46,12 @@ public class IdempotenceConsoleAutoConfiguration {
             EventHistory history,
             UncertainCalls calls,
             ListableBeanFactory beans) {
+        if (!properties.path().matches("(/[A-Za-z0-9._~-]+)+")) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "idempotence.console.path",
+                    properties.path(),
+                    "It must be a path such as /idempotence or /admin/idempotence, without a slash at its end.");
+        }
         if (!properties.withoutSecurity() && !beans.containsBean(SECURITY)) {
             throw new InvalidConfigurationPropertyValueException(
                     "idempotence.console.enabled",

@@ -42,6 +42,7 @@ public final class FormTokens {
 
     private static final String SECRET = FormTokens.class.getName() + ".secret";
     private static final String ACCEPTED = FormTokens.class.getName() + ".accepted";
+    private static final String ASKED_FOR = FormTokens.class.getName() + ".askedFor";
     private static final Pattern FORM =
             Pattern.compile("([A-Za-z0-9-]{1,64})\\.([0-9a-z]{1,13})\\.([A-Za-z0-9_-]{43})");
 
@@ -56,13 +57,20 @@ public final class FormTokens {
     }
 
     /**
-     * The ID of the token that a request was submitted with.
+     * The ID of the token that a request was submitted with. The idempotence filter has it already. A handler on a path that the filter does
+     * not cover calls this, and sees to it that its operation runs once.
      *
      * @param request any request
      * @return the ID; empty if the request is no form, or came without a valid token
      */
     public static Optional<IdempotenceId> idOf(HttpServletRequest request) {
+        request.setAttribute(ASKED_FOR, true);
         return Optional.ofNullable((IdempotenceId) request.getAttribute(ACCEPTED));
+    }
+
+    /** Whether a handler has called {@link #idOf}. */
+    static boolean isAskedFor(HttpServletRequest request) {
+        return request.getAttribute(ASKED_FOR) != null;
     }
 
     /** Offers tokens to the pages that a request renders. Nothing is made, and no session is created, unless a page takes one. */

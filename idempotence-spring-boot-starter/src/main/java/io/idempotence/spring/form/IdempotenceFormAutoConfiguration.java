@@ -6,7 +6,6 @@ import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import java.time.Clock;
-import java.time.Duration;
 import java.util.Comparator;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -16,7 +15,6 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
-import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -40,8 +38,8 @@ public class IdempotenceFormAutoConfiguration {
     }
 
     @Bean
-    FormTokens idempotenceFormTokens(FormProperties properties) {
-        return new FormTokens(properties.expiresAfter(), Clock.systemUTC());
+    FormTokens idempotenceFormTokens(FormProperties properties, Idempotence idempotence) {
+        return new FormTokens(properties.lifetime(idempotence.policy().retention()), Clock.systemUTC());
     }
 
     /** Directly in front of the idempotence filter, and so behind Spring Security: a token belongs to a user. */
@@ -49,20 +47,10 @@ public class IdempotenceFormAutoConfiguration {
     FilterRegistrationBean<FormTokenFilter> idempotenceFormFilter(
             FormProperties properties,
             FormTokens tokens,
-            Idempotence idempotence,
             FormProblemPage page,
             ApplicationContext context,
             ObjectProvider<LocaleResolver> locales,
             ObjectProvider<IdempotenceFilterRegistrationBean> idempotenceFilters) {
-        Duration retention = idempotence.policy().retention();
-        Duration expiresAfter = properties.expiresAfter();
-        if (expiresAfter.compareTo(Duration.ofMinutes(1)) < 0 || expiresAfter.compareTo(retention) > 0) {
-            throw new InvalidConfigurationPropertyValueException(
-                    "idempotence.form.expires-after",
-                    expiresAfter,
-                    "It must be at least 1m, and at most the retention, which is " + retention
-                            + ". A form that can be submitted after its ID is forgotten could run twice.");
-        }
         FormProblems problems = new FormProblems(
                 context,
                 request -> {
@@ -70,8 +58,8 @@ public class IdempotenceFormAutoConfiguration {
                     return resolver == null ? request.getLocale() : resolver.resolveLocale(request);
                 },
                 page);
-        FilterRegistrationBean<FormTokenFilter> registration = new FilterRegistrationBean<>(
-                new FormTokenFilter(new FormTokens(expiresAfter, Clock.systemUTC()), problems, properties.maxWait()));
+        FilterRegistrationBean<FormTokenFilter> registration =
+                new FilterRegistrationBean<>(new FormTokenFilter(tokens, problems, properties.maxWait()));
         registration.setName("idempotenceForm");
         registration.setDispatcherTypes(DispatcherType.REQUEST);
         registration.setOrder(Ordered.LOWEST_PRECEDENCE - 1);

@@ -57,6 +57,20 @@ class ConsoleStartTest {
     }
 
     @Test
+    void itsPathIsOneOfTheApplication() {
+        application
+                .withPropertyValues(
+                        "idempotence.console.enabled=true",
+                        "idempotence.console.without-security=true",
+                        "idempotence.console.path=idempotence/")
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("idempotence.console.path")
+                        .hasMessageContaining("such as /idempotence"));
+    }
+
+    @Test
     void anUnknownPropertyFailsTheStart() {
         application
                 .withPropertyValues("idempotence.console.enabled=true", "idempotence.console.write=true")

@@ -3,6 +3,7 @@ package io.idempotence.spring.form;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -41,6 +42,17 @@ class FormStartTest {
                         .hasMessageContaining("idempotence.form.expires-after")
                         .hasMessageContaining(
                                 "A form that can be submitted after its ID is forgotten could run twice"));
+    }
+
+    @Test
+    void aShortRetentionShortensTheLifeOfForms() {
+        application
+                .withPropertyValues("idempotence.server.policy.retention=1h")
+                .run(context -> assertThat(context).hasNotFailed());
+        assertThat(new FormProperties(true, null, Duration.ZERO).lifetime(Duration.ofHours(1)))
+                .hasHours(1);
+        assertThat(new FormProperties(true, null, Duration.ZERO).lifetime(Duration.ofDays(1)))
+                .hasHours(12);
     }
 
     @Test
