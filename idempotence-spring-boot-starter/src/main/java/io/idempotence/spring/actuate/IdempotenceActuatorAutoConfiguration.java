@@ -1,6 +1,7 @@
 package io.idempotence.spring.actuate;
 
 import io.idempotence.server.Idempotence;
+import io.idempotence.spring.method.IdempotentOperations;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
@@ -17,12 +18,12 @@ public class IdempotenceActuatorAutoConfiguration {
     @Bean
     @ConditionalOnAvailableEndpoint
     IdempotenceEndpoint idempotenceEndpoint(
-            ObjectProvider<Idempotence> idempotence, ObjectProvider<ProtectedOperations> operations) {
+            ObjectProvider<Idempotence> idempotence, ObjectProvider<IdempotentOperations> operations) {
         return new IdempotenceEndpoint(
                 () -> idempotence.getObject().admin(),
                 () -> operations
                         .orderedStream()
-                        .flatMap(bean -> bean.operations().stream())
+                        .flatMap(bean -> bean.all().stream())
                         .toList());
     }
 }

@@ -6,6 +6,7 @@ import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.spring.method.IdempotentOperation;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -36,10 +37,10 @@ final class IdempotenceEndpoint {
     private static final int MAX_LIMIT = 1000;
 
     private final Supplier<IdempotenceAdmin> admin;
-    private final Supplier<List<ProtectedOperations.Operation>> operations;
+    private final Supplier<List<IdempotentOperation>> operations;
 
     /** @param admin opens the storage when it is called first */
-    IdempotenceEndpoint(Supplier<IdempotenceAdmin> admin, Supplier<List<ProtectedOperations.Operation>> operations) {
+    IdempotenceEndpoint(Supplier<IdempotenceAdmin> admin, Supplier<List<IdempotentOperation>> operations) {
         this.admin = admin;
         this.operations = operations;
     }

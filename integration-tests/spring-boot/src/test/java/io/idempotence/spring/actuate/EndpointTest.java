@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.jayway.jsonpath.JsonPath;
 import io.idempotence.IdempotenceId;
+import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
@@ -28,6 +29,8 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.SecurityFilterChain;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
 
 /** The Actuator endpoint over HTTP, with every operation allowed. */
 class EndpointTest {
@@ -39,9 +42,13 @@ class EndpointTest {
     @SpringBootConfiguration
     @EnableAutoConfiguration
     static class Application {
-        @Bean
-        ProtectedOperations operations() {
-            return () -> List.of(new ProtectedOperations.Operation("POST /payments", "Payments#pay", "ID required"));
+        @RestController
+        static class Payments {
+            @PostMapping("/payments")
+            @Idempotent(retention = "2d")
+            String pay() {
+                return "paid";
+            }
         }
 
         @Bean
@@ -149,8 +156,12 @@ class EndpointTest {
 
     @Test
     void protectedOperationsAreListed() throws Exception {
-        assertThat(JsonPath.<String>read(get("/operations").body(), "$.operations[0].name"))
-                .isEqualTo("POST /payments");
+        String operations = get("/operations").body();
+
+        assertThat(JsonPath.<List<String>>read(operations, "$.operations[0].paths"))
+                .containsExactly("/payments");
+        assertThat(JsonPath.<String>read(operations, "$.operations[0].settings.retention.value"))
+                .isEqualTo("2d");
     }
 
     @Test
