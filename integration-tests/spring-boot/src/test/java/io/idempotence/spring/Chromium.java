@@ -16,6 +16,7 @@ import java.util.logging.Logger;
 import java.util.stream.Stream;
 import org.openqa.selenium.By;
 import org.openqa.selenium.PageLoadStrategy;
+import org.openqa.selenium.WebDriverException;
 import org.openqa.selenium.WebElement;
 import org.openqa.selenium.chrome.ChromeDriver;
 import org.openqa.selenium.chrome.ChromeDriverService;
@@ -67,21 +68,30 @@ public final class Chromium implements AutoCloseable {
         return driver;
     }
 
+    /** Opens a page, and waits until it has replaced the one before. */
     public void open(String url) {
+        run("document.documentElement.setAttribute('data-left', '')");
         driver.get(url);
+        waiting()
+                .ignoring(WebDriverException.class)
+                .until(any -> (Boolean) run("return document.readyState === 'complete'"
+                        + " && !document.documentElement.hasAttribute('data-left')"));
+    }
+
+    private WebDriverWait waiting() {
+        return new WebDriverWait(driver, Duration.ofSeconds(20), Duration.ofMillis(50));
     }
 
     /** Waits for an element that can be seen. */
     public WebElement see(String css) {
-        return new WebDriverWait(driver, Duration.ofSeconds(20))
-                .until(ExpectedConditions.visibilityOfElementLocated(By.cssSelector(css)));
+        return waiting().until(ExpectedConditions.visibilityOfElementLocated(By.cssSelector(css)));
     }
 
-    /** Waits for a page with this text in its first heading. */
+    /** Waits for a page with this first heading. */
     public void seeHeading(String text) {
-        new WebDriverWait(driver, Duration.ofSeconds(20))
+        waiting()
                 .withMessage(() -> "expected the heading '" + text + "', found: " + text())
-                .until(ExpectedConditions.textToBePresentInElementLocated(By.cssSelector("h1"), text));
+                .until(ExpectedConditions.textToBe(By.cssSelector("h1"), text));
     }
 
     public String text() {
