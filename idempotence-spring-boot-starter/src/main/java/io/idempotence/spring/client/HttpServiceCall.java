@@ -8,6 +8,7 @@ import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
 import java.lang.reflect.Method;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.jspecify.annotations.Nullable;
@@ -31,7 +32,8 @@ final class HttpServiceCall {
     private final @Nullable String group;
     private final @Nullable CallScope scope = CallScope.current();
     private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
-    private volatile @Nullable RestCall running;
+    private volatile @Nullable RestCall last;
+    private volatile boolean running;
 
     private HttpServiceCall(String method, @Nullable Boolean annotated, @Nullable String group) {
         this.method = method;
@@ -75,10 +77,15 @@ final class HttpServiceCall {
         return annotation == null ? null : annotation.value();
     }
 
-    /** What the call throws. A layer that gave it up while its request was in flight cannot tell what became of it. */
+    /**
+     * What the call throws. A layer that gave it up while its request was in flight cannot tell what became of it. A time limiter may have
+     * given it up just before it ended.
+     */
     private Throwable endOf(Exception thrown, AtomicBoolean warned) {
-        RestCall call = running;
-        if (call == null
+        RestCall call = last;
+        boolean givenUp = running || Causes.has(thrown, TimeoutException.class);
+        if (!givenUp
+                || call == null
                 || call.logical().id() == null
                 || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
             return thrown;
@@ -97,9 +104,15 @@ final class HttpServiceCall {
         return call.unknown(new Observation(), thrown);
     }
 
-    /** Records that a request of the call runs, or with null that it has ended. */
-    void runs(@Nullable RestCall call) {
-        running = call;
+    /** Records that a request of the call runs. */
+    void began(RestCall call) {
+        last = call;
+        running = true;
+    }
+
+    /** Records that it has ended. */
+    void ended() {
+        running = false;
     }
 
     String method() {

@@ -89,11 +89,10 @@ final class RestCall implements ClientAdapter {
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
         RequestEnds ends = interceptor.ends(chain.factory());
         try {
-            ClientHttpResponse response = chain.execute(
+            return chain.execute(
                     prepared(attempt, ends),
                     body,
                     factory -> (uri, method) -> new RestExchange(this, seen, watch, ends, factory, uri, method));
-            return WholeResponse.of(response, seen, watch, ends.provesHeaders());
         } finally {
             watch.ended();
         }
@@ -174,9 +173,15 @@ final class RestCall implements ClientAdapter {
 
     @Override
     public Throwable failureOf(@Nullable Object value) {
-        return value instanceof WholeResponse response
-                ? new IOException("the response was HTTP " + response.status())
-                : new IllegalStateException("there was neither a response nor a failure");
+        if (value instanceof ClientHttpResponse response) {
+            try {
+                return new IOException(
+                        "the response was HTTP " + response.getStatusCode().value());
+            } catch (IOException e) {
+                return e;
+            }
+        }
+        return new IllegalStateException("there was neither a response nor a failure");
     }
 
     @Override

@@ -188,11 +188,10 @@ final class RestExchange implements ClientHttpRequest {
         call.logical().countRequest();
         watch.requestStarts();
         try {
-            ClientHttpResponse response = request.execute();
-            int status = status(response);
+            ClientHttpResponse response = WholeResponse.of(request.execute(), watch, ends.provesHeaders());
             Map<String, Collection<String>> received = new LinkedHashMap<>();
             response.getHeaders().forEach((name, values) -> received.put(name, List.copyOf(values)));
-            seen.responded(status, received);
+            seen.responded(response.getStatusCode().value(), received);
             return response;
         } catch (IOException e) {
             IOException failure = watch.reason(e);
@@ -208,16 +207,6 @@ final class RestExchange implements ClientHttpRequest {
         } catch (RuntimeException | Error e) {
             seen.broken(false);
             throw e;
-        }
-    }
-
-    /** HttpURLConnection returns -1 for a response that is none, which Spring cannot represent. */
-    private static int status(ClientHttpResponse response) throws IOException {
-        try {
-            return response.getStatusCode().value();
-        } catch (IllegalArgumentException e) {
-            response.close();
-            throw new IOException("the response has no status: it may have been cut", e);
         }
     }
 }

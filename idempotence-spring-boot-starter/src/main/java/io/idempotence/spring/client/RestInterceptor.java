@@ -76,7 +76,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
                 this, operation, request, body, RequestChain.of(this, request, execution), watchdog, service);
         try {
             if (service != null) {
-                service.runs(call);
+                service.began(call);
             }
             return CallScope.<ClientHttpResponse, Throwable>outside(
                     () -> responseOf(CallLoop.run(call.logical(), operation.retry(), call)));
@@ -86,7 +86,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             throw new IOException(e);
         } finally {
             if (service != null) {
-                service.runs(null);
+                service.ended();
             }
         }
     }

@@ -1,6 +1,5 @@
 package io.idempotence.spring.client;
 
-import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -38,12 +37,11 @@ final class WholeResponse implements ClientHttpResponse {
      * Reads the response.
      *
      * @param provesHeaders whether the HTTP client fails if the headers were cut
-     * @throws IOException if it is not complete; recorded in {@code seen}
+     * @throws IOException if it is not complete; the response is then closed
      */
-    static WholeResponse of(ClientHttpResponse response, Observation seen, Watch watch, boolean provesHeaders)
-            throws IOException {
+    static WholeResponse of(ClientHttpResponse response, Watch watch, boolean provesHeaders) throws IOException {
         try {
-            int status = response.getStatusCode().value();
+            int status = status(response);
             if (status < 200 || status > 599) {
                 throw new IOException(
                         "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
@@ -58,11 +56,18 @@ final class WholeResponse implements ClientHttpResponse {
                 checkLength(response, status, ahead.length, provesHeaders);
             }
             return new WholeResponse(response, ahead, whole ? null : in);
-        } catch (IOException e) {
-            IOException failure = watch.reason(e);
-            seen.failed(failure);
+        } catch (IOException | RuntimeException e) {
             watch.close(response);
-            throw failure;
+            throw e;
+        }
+    }
+
+    /** HttpURLConnection returns -1 for a response that is none, which Spring cannot represent. */
+    private static int status(ClientHttpResponse response) throws IOException {
+        try {
+            return response.getStatusCode().value();
+        } catch (IllegalArgumentException e) {
+            throw new IOException("the response has no status: it may have been cut", e);
         }
     }
 
@@ -102,14 +107,6 @@ final class WholeResponse implements ClientHttpResponse {
         boolean framed = announced != null || headers.getFirst("Transfer-Encoding") != null;
         if (!provesHeaders && !framed && length == 0 && !NEVER_WITH_BODY.contains(status)) {
             throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
-        }
-    }
-
-    int status() {
-        try {
-            return getStatusCode().value();
-        } catch (IOException e) {
-            return 0;
         }
     }
 
