@@ -4,6 +4,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.Advised;
+import org.springframework.aop.target.EmptyTargetSource;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -30,13 +31,18 @@ final class ClientBeans implements BeanPostProcessor {
             IdempotentRestClient.install(builder, config.getObject());
         } else if (bean instanceof RestTemplate template) {
             IdempotentRestClient.install(template, config.getObject());
-        } else if (bean instanceof Advised proxy && !proxy.isFrozen()) {
+        } else if (bean instanceof Advised proxy && isClient(proxy)) {
             Arrays.stream(proxy.getProxiedInterfaces())
                     .filter(ClientBeans::isHttpService)
                     .findFirst()
                     .ifPresent(type -> proxy.addAdvice(0, HttpServiceCall.advice(group(beanName, type))));
         }
         return bean;
+    }
+
+    /** A controller may implement the same interface. Its proxy has a target. */
+    private static boolean isClient(Advised proxy) {
+        return !proxy.isFrozen() && proxy.getTargetSource() == EmptyTargetSource.INSTANCE;
     }
 
     private static boolean isHttpService(Class<?> type) {

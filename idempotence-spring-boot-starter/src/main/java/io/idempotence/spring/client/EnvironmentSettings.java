@@ -41,6 +41,16 @@ final class EnvironmentSettings {
         }
     }
 
+    /** Whether the settings of some client enable it, whatever the common ones are. */
+    static boolean enableOneClient(ConfigurableEnvironment environment) {
+        return environment.getPropertySources().stream()
+                .filter(EnumerablePropertySource.class::isInstance)
+                .flatMap(source -> Arrays.stream(((EnumerablePropertySource<?>) source).getPropertyNames()))
+                .filter(EnvironmentSettings::isOurs)
+                .filter(name -> name.substring(PREFIX.length()).startsWith("clients") && name.endsWith(".enabled"))
+                .anyMatch(name -> "true".equalsIgnoreCase(environment.getProperty(name)));
+    }
+
     private static void copy(
             EnumerablePropertySource<?> source,
             ConfigurableEnvironment environment,

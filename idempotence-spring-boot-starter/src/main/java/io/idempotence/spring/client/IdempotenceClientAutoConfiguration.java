@@ -17,12 +17,12 @@ import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.cloud.client.circuitbreaker.CircuitBreakerFactory;
 import org.springframework.cloud.openfeign.CircuitBreakerNameResolver;
 import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.env.ConfigurableEnvironment;
@@ -35,7 +35,8 @@ import org.springframework.web.client.RestClient;
  * and every {@code RestClient} and {@code RestTemplate} that is built with Boot's builders.
  *
  * <p>A bean of {@link RetryRegistry}, {@link IdempotenceIdGenerator} or {@link IdempotenceClientListener} is used. A bean of {@link
- * IdempotenceClientConfig} replaces all settings. {@code idempotence.client.enabled=false} switches everything off.
+ * IdempotenceClientConfig} replaces all settings. {@code idempotence.client.enabled=false} switches everything off, except
+ * for clients that {@code idempotence.client.clients.<name>.enabled=true} enables.
  */
 @AutoConfiguration(
         afterName = {
@@ -46,7 +47,7 @@ import org.springframework.web.client.RestClient;
             "org.springframework.cloud.circuitbreaker.resilience4j.Resilience4JAutoConfiguration",
             "org.springframework.cloud.openfeign.FeignAutoConfiguration"
         })
-@ConditionalOnProperty(name = "idempotence.client.enabled", matchIfMissing = true)
+@Conditional(OnClientEnabled.class)
 public class IdempotenceClientAutoConfiguration {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceClientAutoConfiguration.class);
 
@@ -66,7 +67,9 @@ public class IdempotenceClientAutoConfiguration {
         IdempotenceClientConfig config =
                 builder.listener(new ClientListeners(beans)).build();
         LOG.info(
-                "HTTP clients carry an idempotence ID on {}: deadline {}, {} attempts (idempotence.client.*)",
+                "{} carry an idempotence ID on {} and are retried: deadline {}, {} attempts. Switch this off for providers that"
+                        + " ignore the Idempotency-Key: idempotence.client.clients.<name>.enabled=false",
+                config.enabled() ? "HTTP clients" : "HTTP clients that are enabled by name",
                 new TreeSet<>(config.methods()),
                 config.deadline(),
                 config.maxAttempts());

@@ -144,6 +144,18 @@ class ClientSettingsTest {
                         .doesNotHaveBean(FeignInstaller.class));
     }
 
+    /** For an application that calls many services, and few that know the ID. */
+    @Test
+    void clientCanBeTheOnlyOneThatIsEnabled() {
+        runner.withPropertyValues("idempotence.client.enabled=false", "idempotence.client.clients.orders.enabled=true")
+                .run(context -> {
+                    IdempotenceClientConfig config = context.getBean(IdempotenceClientConfig.class);
+                    assertThat(config.enabled()).isFalse();
+                    assertThat(config.forClient("orders").enabled()).isTrue();
+                    assertThat(config.forClient("others").enabled()).isFalse();
+                });
+    }
+
     /** An application without any HTTP client of Spring has only the settings. */
     @Test
     void startsWithoutSpringWebAndSpringCloud() {

@@ -32,6 +32,8 @@ import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.aop.framework.Advised;
+import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -381,5 +383,27 @@ class RestClientsTest {
         assertThat(order(client)).isEqualTo("order 1: tea");
         assertOneId(1);
         assertThat(events()).hasSize(1);
+    }
+
+    /** Its outgoing calls would get the annotation and the name of the method that it serves. */
+    @Test
+    void proxyOfAControllerThatImplementsAnHttpServiceIsNoClient() {
+        OrdersExchange controller = new OrdersExchange() {
+            @Override
+            public String create(String order) {
+                return order;
+            }
+
+            @Override
+            public void cancel() {}
+
+            @Override
+            public String createOnce(String order) {
+                return order;
+            }
+        };
+        Object proxy = new ProxyFactory(controller).getProxy();
+        application.getBean(ClientBeans.class).postProcessAfterInitialization(proxy, "controller");
+        assertThat(((Advised) proxy).getAdvisors()).isEmpty();
     }
 }
