@@ -47,7 +47,7 @@ public class IdempotenceMethodAutoConfiguration {
     @Bean
     IdempotentOperations idempotentOperations(
             BeanOperations methods, ObjectProvider<HandlerOperations> handlers, OperationSources sources) {
-        return new FoundOperations(methods, handlers.getIfAvailable(), sources);
+        return new IdempotentOperations(methods, handlers.getIfAvailable(), sources);
     }
 
     /** Makes sure that beans are proxied, as Spring Boot does unless it is told otherwise. */

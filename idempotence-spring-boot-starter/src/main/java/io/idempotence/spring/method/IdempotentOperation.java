@@ -12,10 +12,10 @@ import java.util.Map;
  * @param handler class and method
  * @param settings the settings by the names of the annotation's attributes, in their order
  */
-public record IdempotentOperation(
+record IdempotentOperation(
         Kind kind, List<String> methods, List<String> paths, String handler, Map<String, Setting> settings) {
     /** What runs an operation. */
-    public enum Kind {
+    enum Kind {
         /** Requests. */
         HANDLER,
         /** Calls of a bean method. */
@@ -28,10 +28,10 @@ public record IdempotentOperation(
      * @param value its value
      * @param origin where the value comes from
      */
-    public record Setting(String value, Origin origin) {}
+    record Setting(String value, Origin origin) {}
 
     /** Where a setting comes from. */
-    public enum Origin {
+    enum Origin {
         /** An attribute of the annotation. */
         ANNOTATION,
         /** A property of the application. */

@@ -10,6 +10,7 @@ import org.springframework.dao.ConcurrencyFailureException;
 import org.springframework.dao.DataIntegrityViolationException;
 import org.springframework.transaction.TransactionExecution;
 import org.springframework.transaction.TransactionExecutionListener;
+import org.springframework.transaction.support.DefaultTransactionStatus;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
@@ -17,7 +18,7 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
  * Tells the executions of a thread that a transaction of this thread was committed. Their IDs are then never released. Read-only
  * transactions and savepoints are no effects. Thread-safe.
  */
-final class TransactionEffects implements TransactionExecutionListener {
+final class TransactionEffects {
     private final AppliedMarks marks;
     private final boolean declaresEffects;
     /** The transactions whose commit was sent to the database, and whose end is not known yet. */
@@ -35,51 +36,11 @@ final class TransactionEffects implements TransactionExecutionListener {
                 && !IdempotentExecution.current().isEmpty();
     }
 
-    @Override
-    public void afterBegin(TransactionExecution transaction, @Nullable Throwable failure) {
-        if (failure == null
-                && marks.isOn()
-                && counts(transaction)
-                && TransactionSynchronizationManager.isSynchronizationActive()) {
-            TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
-                @Override
-                public void beforeCommit(boolean readOnly) {
-                    IdempotentExecution.current().forEach(marks::mark);
-                }
-
-                @Override
-                public void afterCompletion(int status) {
-                    if (status == STATUS_COMMITTED) {
-                        IdempotentExecution.current().forEach(marks::committed);
-                    }
-                }
-            });
-        }
-    }
-
     /** Called before the commit of a transaction in which an execution began. */
     void beforeCommit(IdempotentExecution execution) {
         if (marks.isOn()) {
             marks.mark(execution);
         }
-    }
-
-    @Override
-    public void beforeCommit(TransactionExecution transaction) {
-        if (declaresEffects && counts(transaction)) {
-            committing.add(transaction);
-        }
-    }
-
-    @Override
-    public void afterCommit(TransactionExecution transaction, @Nullable Throwable failure) {
-        ended(transaction, failure == null || !isRolledBack(failure));
-    }
-
-    /** Also called after a commit that failed, with a failure unless the rollback succeeded. */
-    @Override
-    public void afterRollback(TransactionExecution transaction, @Nullable Throwable failure) {
-        ended(transaction, failure != null && !isRolledBack(failure));
     }
 
     private void ended(TransactionExecution transaction, boolean mayHaveTakenEffect) {
@@ -101,5 +62,56 @@ final class TransactionEffects implements TransactionExecutionListener {
             }
         }
         return false;
+    }
+
+    /** Whether a rollback after a failed commit does nothing, so that its success shows nothing. */
+    private static boolean isOfJpa(TransactionExecution transaction) {
+        return transaction instanceof DefaultTransactionStatus status
+                && status.hasTransaction()
+                && status.getTransaction().getClass().getName().startsWith("org.springframework.orm.");
+    }
+
+    /** The listener for a transaction manager. It is no bean, because Spring Boot would add it to some managers, too. */
+    final class Listener implements TransactionExecutionListener {
+        @Override
+        public void afterBegin(TransactionExecution transaction, @Nullable Throwable failure) {
+            if (failure == null
+                    && marks.isOn()
+                    && counts(transaction)
+                    && TransactionSynchronizationManager.isSynchronizationActive()) {
+                TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+                    @Override
+                    public void beforeCommit(boolean readOnly) {
+                        IdempotentExecution.current().forEach(marks::mark);
+                    }
+
+                    @Override
+                    public void afterCompletion(int status) {
+                        if (status == STATUS_COMMITTED) {
+                            IdempotentExecution.current().forEach(marks::committed);
+                        }
+                    }
+                });
+            }
+        }
+
+        @Override
+        public void beforeCommit(TransactionExecution transaction) {
+            // A transaction that is marked for rollback is not committed, whoever asks for it.
+            if (declaresEffects && counts(transaction) && !transaction.isRollbackOnly()) {
+                committing.add(transaction);
+            }
+        }
+
+        @Override
+        public void afterCommit(TransactionExecution transaction, @Nullable Throwable failure) {
+            ended(transaction, failure == null || !isRolledBack(failure));
+        }
+
+        /** Also called after a commit that failed, with a failure unless the rollback succeeded. */
+        @Override
+        public void afterRollback(TransactionExecution transaction, @Nullable Throwable failure) {
+            ended(transaction, failure == null ? isOfJpa(transaction) : !isRolledBack(failure));
+        }
     }
 }

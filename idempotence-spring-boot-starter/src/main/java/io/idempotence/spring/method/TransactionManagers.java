@@ -15,8 +15,8 @@ final class TransactionManagers implements BeanPostProcessor {
 
     private final TransactionExecutionListener listener;
 
-    TransactionManagers(TransactionExecutionListener listener) {
-        this.listener = listener;
+    TransactionManagers(TransactionEffects effects) {
+        this.listener = effects.new Listener();
     }
 
     @Override
