@@ -15,8 +15,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,19 +41,9 @@ import org.springframework.web.servlet.view.RedirectView;
 class MvcReturnTypesTest {
     private static final Map<String, AtomicInteger> RUNS = new ConcurrentHashMap<>();
     private static final Map<String, CountDownLatch> LATE = new ConcurrentHashMap<>();
-    private static TestServer server;
+    private final TestServer server = TestServer.ofHandlers();
 
     private final String id = UUID.randomUUID().toString();
-
-    @BeforeAll
-    static void start() {
-        server = TestServer.start(Everything.class);
-    }
-
-    @AfterAll
-    static void stop() {
-        server.close();
-    }
 
     private static String ran(String what) {
         return what + " "

@@ -14,6 +14,7 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.SecurityFilterChain;
 
@@ -38,6 +39,17 @@ final class TestServer implements AutoCloseable {
                         "idempotence.server.storage=memory",
                         "management.health.redis.enabled=false")
                 .run(arguments));
+    }
+
+    /** One server for the tests of handlers. It is closed when the tests end. */
+    static TestServer ofHandlers() {
+        return Shared.SERVER;
+    }
+
+    @Import({IdempotentHandlersTest.Controllers.class, MvcReturnTypesTest.Everything.class})
+    private static final class Shared {
+        static final TestServer SERVER =
+                start(Shared.class, "--orders.retention=36h", "--idempotence.server.policy.lease=20s");
     }
 
     <T> T bean(Class<T> type) {
