@@ -13,10 +13,22 @@ public interface IdempotentExecution {
     /**
      * The executions that this thread is part of. There are several if a handler calls {@link Idempotence#execute}.
      *
-     * @return the innermost first; empty if there is none. Another thread to which a handler passes work has none
+     * @return the innermost first; empty if there is none. Another thread to which a handler passes work has none, unless the work is
+     *     {@link #carried}
      */
     static List<IdempotentExecution> current() {
         return RunningExecutions.current();
+    }
+
+    /**
+     * Carries the executions of this thread to the thread that runs a task: {@link #current()}, the ID in the log, and the IDs of its calls.
+     * In Spring: <code>@Bean TaskDecorator executions() { return IdempotentExecution::carried; }</code>.
+     *
+     * @param task runs on another thread. What it declares counts if it does so before the execution ends
+     * @return the task to pass on; {@code task} itself if this thread is part of no execution
+     */
+    static Runnable carried(Runnable task) {
+        return RunningExecutions.carried(task);
     }
 
     /**

@@ -154,4 +154,20 @@ class IdempotenceFutureTest {
         assertThat(ids).as("another thread, this thread").isEqualTo("[] [inner, outer]");
         assertThat(IdempotentExecution.current()).isEqualTo(List.of());
     }
+
+    @Test
+    void aCarriedTaskIsPartOfTheExecutionsOfTheThreadThatPassesItOn() throws Exception {
+        StringBuilder ids = new StringBuilder();
+        Runnable task = () -> IdempotentExecution.current()
+                .forEach(execution -> ids.append(execution.id()).append(' '));
+        assertThat(IdempotentExecution.carried(task)).as("outside of any").isSameAs(task);
+        idempotence.execute(
+                IdempotenceId.of("outer"),
+                () -> idempotence.execute(IdempotenceId.of("inner"), () -> {
+                    executor.submit(IdempotentExecution.carried(task)).get();
+                    return "done";
+                }));
+        assertThat(ids).hasToString("inner outer ");
+        assertThat(executor.submit(IdempotentExecution::current).get()).isEmpty();
+    }
 }

@@ -30,7 +30,8 @@ class InheritedClientTest extends FeignTestBase {
         @RequestLine("POST /never")
         String never();
 
-        @Idempotent
+        /** The other attributes are those of the handler that shares the interface. */
+        @Idempotent(required = false, retention = "as the handler says", releaseOn = IllegalStateException.class)
         @RequestLine("PUT /always")
         String always(String body);
 

@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.FailureRule;
 import io.idempotence.Idempotent;
+import io.idempotence.server.IdempotentExecution;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -23,6 +26,7 @@ import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Primary;
+import org.springframework.core.task.TaskDecorator;
 import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.jdbc.support.JdbcTransactionManager;
@@ -73,6 +77,12 @@ class CommittedTransactionsTest {
 
     @Import({Handlers.class, OuterService.class, InnerService.class})
     static class Application {
+        /** Puts the tasks of the application's executor into the executions of those who submit them. */
+        @Bean
+        TaskDecorator executions() {
+            return IdempotentExecution::carried;
+        }
+
         @Bean
         @Primary
         DataSource h2() {
@@ -147,9 +157,15 @@ class CommittedTransactionsTest {
         private final InnerService inner;
         private final Map<String, PlatformTransactionManager> managers;
 
-        Handlers(InnerService inner, Map<String, PlatformTransactionManager> managers) {
+        private final Executor executor;
+
+        Handlers(
+                InnerService inner,
+                Map<String, PlatformTransactionManager> managers,
+                @Qualifier("applicationTaskExecutor") Executor executor) {
             this.inner = inner;
             this.managers = managers;
+            this.executor = executor;
         }
 
         private TransactionTemplate transaction(String database) {
@@ -207,6 +223,16 @@ class CommittedTransactionsTest {
                 commit(database, id);
                 throw new IllegalStateException("on the thread of a callable");
             };
+        }
+
+        @PostMapping("/{database}/future/{id}")
+        CompletableFuture<String> future(@PathVariable("database") String database, @PathVariable("id") String id) {
+            return CompletableFuture.supplyAsync(
+                    () -> {
+                        commit(database, id);
+                        throw new IllegalStateException("on a thread of the application");
+                    },
+                    executor);
         }
 
         @PostMapping("/{database}/kept/{id}")
@@ -289,6 +315,7 @@ class CommittedTransactionsTest {
         "h2, after-commit-listener",
         "h2, requires-new",
         "h2, callable",
+        "h2, future",
         "pg, thrown-after",
         "pg, after-commit-listener",
         "pg, requires-new"
