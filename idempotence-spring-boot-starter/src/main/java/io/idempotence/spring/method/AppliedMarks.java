@@ -7,8 +7,11 @@ interface AppliedMarks {
     /** Whether the storage is in that mode. */
     boolean isOn();
 
-    /** Marks an execution in the transaction of this thread, once. Throws if the transaction must roll back. */
-    void mark(IdempotentExecution execution);
+    /**
+     * Marks an execution in the transaction of this thread, unless an earlier mark was committed. Returns whether it did. Throws if the
+     * transaction must roll back.
+     */
+    boolean mark(IdempotentExecution execution);
 
     /** Notes that the transaction of the mark was committed. */
     void committed(IdempotentExecution execution);
@@ -21,7 +24,9 @@ interface AppliedMarks {
         }
 
         @Override
-        public void mark(IdempotentExecution execution) {}
+        public boolean mark(IdempotentExecution execution) {
+            return false;
+        }
 
         @Override
         public void committed(IdempotentExecution execution) {}

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -28,8 +29,8 @@ final class BeanOperations implements BeanPostProcessor {
     /** Classes with annotations, until the start is complete. */
     private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
 
-    private volatile boolean started;
-    private volatile boolean serves;
+    /** What the handler mappings know, once the application has started; empty in one that does not serve requests. */
+    private volatile @Nullable Optional<Set<MethodClassKey>> handlers;
 
     BeanOperations(OperationSources sources) {
         this.sources = sources;
@@ -46,10 +47,12 @@ final class BeanOperations implements BeanPostProcessor {
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
         Class<?> type = ClassUtils.getUserClass(bean);
         if (IdempotentAnnotations.isCandidate(type) && !annotated(type).isEmpty()) {
-            found.add(type);
-            if (started) {
+            Optional<Set<MethodClassKey>> started = handlers;
+            if (started == null) {
+                found.add(type);
+            } else {
                 List<OperationFault> faults = new ArrayList<>();
-                find(type, Set.of(), faults);
+                find(type, started, faults);
                 failOn(faults);
             }
         }
@@ -59,14 +62,15 @@ final class BeanOperations implements BeanPostProcessor {
     /**
      * Reads all annotations of the beans that exist.
      *
-     * @param handlers the methods that a handler mapping knows; null in an application that does not serve requests
+     * @param mapped the methods that a handler mapping knows; null in an application that does not serve requests
      */
-    void find(@Nullable Set<MethodClassKey> handlers, List<OperationFault> faults) {
-        started = true;
-        serves = handlers != null;
+    void find(@Nullable Set<MethodClassKey> mapped, List<OperationFault> faults) {
+        Optional<Set<MethodClassKey>> started = Optional.ofNullable(mapped);
+        handlers = started;
         for (Class<?> type : found) {
-            find(type, handlers == null ? Set.of() : handlers, faults);
+            find(type, started, faults);
         }
+        found.clear();
     }
 
     static void failOn(List<OperationFault> faults) {
@@ -75,12 +79,13 @@ final class BeanOperations implements BeanPostProcessor {
         }
     }
 
-    private void find(Class<?> type, Set<MethodClassKey> handlers, List<OperationFault> faults) {
+    private void find(Class<?> type, Optional<Set<MethodClassKey>> mapped, List<OperationFault> faults) {
+        Set<MethodClassKey> handlers = mapped.orElse(Set.of());
         Map<Method, IdempotentAnnotations.Found> annotated = annotated(type);
         boolean hasHandlers =
                 annotated.keySet().stream().anyMatch(method -> handlers.contains(new MethodClassKey(method, type)));
         // Controllers of an application that does not serve, such as a test, are no mistake.
-        boolean mayHaveHandlers = serves || !AnnotatedElementUtils.hasAnnotation(type, Controller.class);
+        boolean mayHaveHandlers = mapped.isPresent() || !AnnotatedElementUtils.hasAnnotation(type, Controller.class);
         annotated.forEach((method, found) -> {
             MethodClassKey key = new MethodClassKey(method, type);
             if (!found.annotation().value() || handlers.contains(key)) {

@@ -19,6 +19,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
+import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotationMetadata;
@@ -44,10 +45,12 @@ public class IdempotenceMethodAutoConfiguration {
         return new BeanOperations(sources);
     }
 
+    /** Never lazy: until it has found the handlers, they are not protected. */
     @Bean
+    @Lazy(false)
     IdempotentOperations idempotentOperations(
             BeanOperations methods, ObjectProvider<HandlerOperations> handlers, OperationSources sources) {
-        return new IdempotentOperations(methods, handlers.getIfAvailable(), sources);
+        return new FoundOperations(methods, handlers.getIfAvailable(), sources);
     }
 
     /** Makes sure that beans are proxied, as Spring Boot does unless it is told otherwise. */

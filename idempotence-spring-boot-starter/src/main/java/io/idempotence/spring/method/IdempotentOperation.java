@@ -12,10 +12,10 @@ import java.util.Map;
  * @param handler class and method
  * @param settings the settings by the names of the annotation's attributes, in their order
  */
-record IdempotentOperation(
+public record IdempotentOperation(
         Kind kind, List<String> methods, List<String> paths, String handler, Map<String, Setting> settings) {
     /** What runs an operation. */
-    enum Kind {
+    public enum Kind {
         /** Requests. */
         HANDLER,
         /** Calls of a bean method. */
@@ -28,10 +28,10 @@ record IdempotentOperation(
      * @param value its value
      * @param origin where the value comes from
      */
-    record Setting(String value, Origin origin) {}
+    public record Setting(String value, Origin origin) {}
 
     /** Where a setting comes from. */
-    enum Origin {
+    public enum Origin {
         /** An attribute of the annotation. */
         ANNOTATION,
         /** A property of the application. */

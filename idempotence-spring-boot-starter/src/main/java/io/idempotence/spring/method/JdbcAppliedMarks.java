@@ -48,10 +48,10 @@ final class JdbcAppliedMarks implements AppliedMarks {
     }
 
     @Override
-    public void mark(IdempotentExecution execution) {
+    public boolean mark(IdempotentExecution execution) {
         JdbcIdempotenceStorage storage = storage();
         if (storage == null || marked.contains(execution)) {
-            return;
+            return false;
         }
         DataSource dataSource = storage.dataSource();
         if (!TransactionSynchronizationManager.hasResource(dataSource)) {
@@ -62,11 +62,12 @@ final class JdbcAppliedMarks implements AppliedMarks {
                                 + " idempotence.server.jdbc.in-transaction",
                         TransactionSynchronizationManager.getCurrentTransactionName());
             }
-            return;
+            return false;
         }
         Connection connection = DataSourceUtils.getConnection(dataSource);
         try {
             storage.markApplied(connection, execution);
+            return true;
         } finally {
             DataSourceUtils.releaseConnection(connection, dataSource);
         }

@@ -3,6 +3,7 @@ package io.idempotence.spring.method;
 import io.idempotence.server.IdempotentExecution;
 import java.sql.SQLException;
 import java.util.Collections;
+import java.util.List;
 import java.util.Set;
 import java.util.WeakHashMap;
 import org.jspecify.annotations.Nullable;
@@ -79,19 +80,7 @@ final class TransactionEffects {
                     && marks.isOn()
                     && counts(transaction)
                     && TransactionSynchronizationManager.isSynchronizationActive()) {
-                TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
-                    @Override
-                    public void beforeCommit(boolean readOnly) {
-                        IdempotentExecution.current().forEach(marks::mark);
-                    }
-
-                    @Override
-                    public void afterCompletion(int status) {
-                        if (status == STATUS_COMMITTED) {
-                            IdempotentExecution.current().forEach(marks::committed);
-                        }
-                    }
-                });
+                TransactionSynchronizationManager.registerSynchronization(new Marking());
             }
         }
 
@@ -112,6 +101,23 @@ final class TransactionEffects {
         @Override
         public void afterRollback(TransactionExecution transaction, @Nullable Throwable failure) {
             ended(transaction, failure == null ? isOfJpa(transaction) : !isRolledBack(failure));
+        }
+    }
+
+    /** Marks the executions of one transaction. */
+    private final class Marking implements TransactionSynchronization {
+        private List<IdempotentExecution> marked = List.of();
+
+        @Override
+        public void beforeCommit(boolean readOnly) {
+            marked = IdempotentExecution.current().stream().filter(marks::mark).toList();
+        }
+
+        @Override
+        public void afterCompletion(int status) {
+            if (status == STATUS_COMMITTED) {
+                marked.forEach(marks::committed);
+            }
         }
     }
 }

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.entry;
 import io.idempotence.FailureRule;
 import io.idempotence.Idempotent;
 import io.idempotence.OnAbandoned;
-import io.idempotence.spring.actuate.ProtectedOperations;
 import io.idempotence.spring.method.IdempotentOperation.Kind;
 import io.idempotence.spring.method.IdempotentOperation.Origin;
 import io.idempotence.spring.method.IdempotentOperation.Setting;
@@ -296,17 +295,6 @@ class IdempotentHandlersTest {
                         entry("maxWait", new Setting("10s", Origin.DEFAULT)),
                         entry("keepOn", new Setting("NoMoneyException", Origin.ANNOTATION)),
                         entry("releaseOn", new Setting("BusyException", Origin.ANNOTATION)));
-        assertThat(server.bean(ProtectedOperations.class).operations())
-                .as("in words, for the Actuator endpoint")
-                .contains(
-                        new ProtectedOperations.Operation(
-                                "POST /all/but-this", "OfClass.butThis", "value false (annotation)"),
-                        new ProtectedOperations.Operation(
-                                "/refunds, /reversals",
-                                "OfMethods.refund",
-                                "value true (annotation), required true (annotation), retention 36h (annotation),"
-                                        + " lease 10s (annotation), failureRule RELEASE_ON_SYSTEM_FAILURE (default),"
-                                        + " onAbandoned RE_EXECUTE (annotation), maxWait 1500ms (annotation)"));
         assertThat(all.get(8).settings()).contains(entry("retention", new Setting("2d", Origin.ANNOTATION)));
     }
 }

@@ -1,6 +1,7 @@
 package io.idempotence.spring.method;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.FailureRule;
 import io.idempotence.Idempotent;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
@@ -401,5 +403,38 @@ class MisusedAnnotationsTest {
         application()
                 .withUserConfiguration(Fallback.class)
                 .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @RestController
+    static class Lazily {
+        @Idempotent
+        @PostMapping("/orders")
+        String create() {
+            return "";
+        }
+    }
+
+    @Test
+    void aHandlerThatIsCreatedLateIsNoMistake() {
+        application()
+                .withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                .withUserConfiguration(Lazily.class)
+                .run(context -> {
+                    assertThat(context).hasNotFailed();
+                    assertThat(context.getBean(Lazily.class)).isNotNull();
+                    assertThat(context.getBean(IdempotentOperations.class).all())
+                            .hasSize(1);
+                });
+    }
+
+    @Test
+    void aMistakeInABeanThatIsCreatedLateFailsItsCreation() {
+        application()
+                .withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                .withUserConfiguration(WrongName.class)
+                .run(context -> assertThatThrownBy(() -> context.getBean(WrongName.class))
+                        .hasRootCauseInstanceOf(OperationFaultsException.class));
     }
 }
