@@ -228,8 +228,7 @@ final class ConsolePage {
             html.append("<p class=\"question\">");
             text(general).append("</p>");
         } else {
-            html.append(
-                    "<p>Which operation was it? Its log line or the caller's report tells.</p><dl class=\"questions\">");
+            html.append("<p>Which operation was it? Look into the log, or ask the caller.</p><dl class=\"questions\">");
             questions.forEach((operation, question) -> {
                 html.append("<dt>");
                 text(operation).append("<dd>");
