@@ -39,6 +39,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
+import org.springframework.util.ClassUtils;
 import redis.clients.jedis.UnifiedJedis;
 
 /**
@@ -132,6 +133,11 @@ public class IdempotenceServerAutoConfiguration {
 
             /** Records must survive the rollback of a business transaction. */
             private static DataSource withoutTransactions(DataSource dataSource) {
+                if (!ClassUtils.isPresent(
+                        "org.springframework.jdbc.datasource.DelegatingDataSource",
+                        IdempotenceServerAutoConfiguration.class.getClassLoader())) {
+                    return dataSource;
+                }
                 DataSource pool = dataSource;
                 for (DataSource next = dataSource; next instanceof DelegatingDataSource wrapper; ) {
                     next = wrapper.getTargetDataSource();
@@ -180,9 +186,8 @@ public class IdempotenceServerAutoConfiguration {
         }
 
         @Bean
-        @Lazy
-        StorageHealth idempotenceStorageHealth(ServerParts parts) {
-            return new StorageHealth(parts);
+        StorageHealth idempotenceStorageHealth(ServerStart start) {
+            return new StorageHealth(start);
         }
 
         private static IdempotenceStorage one(ObjectProvider<IdempotenceStorage> storages) {

@@ -21,12 +21,13 @@ public class IdempotenceServerHealthAutoConfiguration {
         @ConditionalOnMissingBean(name = "idempotenceHealthIndicator")
         org.springframework.boot.health.contributor.HealthIndicator idempotenceHealthIndicator(StorageHealth storage) {
             return () -> {
-                String fault = storage.fault();
-                var health = fault == null
-                        ? org.springframework.boot.health.contributor.Health.up()
-                        : org.springframework.boot.health.contributor.Health.down()
-                                .withDetail("reason", fault);
-                return health.withDetail("storage", storage.kind()).build();
+                StorageHealth.Result result = storage.check();
+                var health = result.isUp() == null
+                        ? org.springframework.boot.health.contributor.Health.unknown()
+                        : result.isUp()
+                                ? org.springframework.boot.health.contributor.Health.up()
+                                : org.springframework.boot.health.contributor.Health.down();
+                return health.withDetails(result.details()).build();
             };
         }
     }
@@ -40,11 +41,13 @@ public class IdempotenceServerHealthAutoConfiguration {
         @ConditionalOnMissingBean(name = "idempotenceHealthIndicator")
         org.springframework.boot.actuate.health.HealthIndicator idempotenceHealthIndicator(StorageHealth storage) {
             return () -> {
-                String fault = storage.fault();
-                var health = fault == null
-                        ? org.springframework.boot.actuate.health.Health.up()
-                        : org.springframework.boot.actuate.health.Health.down().withDetail("reason", fault);
-                return health.withDetail("storage", storage.kind()).build();
+                StorageHealth.Result result = storage.check();
+                var health = result.isUp() == null
+                        ? org.springframework.boot.actuate.health.Health.unknown()
+                        : result.isUp()
+                                ? org.springframework.boot.actuate.health.Health.up()
+                                : org.springframework.boot.actuate.health.Health.down();
+                return health.withDetails(result.details()).build();
             };
         }
     }

@@ -43,6 +43,13 @@ final class ServerStart implements SmartInitializingSingleton {
         filter = what + "; ";
     }
 
+    /** What is in use; null if nothing in this application has asked for it. */
+    @Nullable
+    ServerParts parts() {
+        Check begun = check;
+        return begun == null ? null : begun.parts();
+    }
+
     /** Begins the check. */
     void begin(ServerParts parts) {
         CompletableFuture<Void> result = new CompletableFuture<>();

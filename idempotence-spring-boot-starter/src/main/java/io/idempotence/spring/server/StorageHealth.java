@@ -3,30 +3,41 @@ package io.idempotence.spring.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.StorageKey;
 import java.security.SecureRandom;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The health of the storage. A check deletes a record that does not exist: that is a write, which a read-only replica refuses. */
 final class StorageHealth {
     private final SecureRandom random = new SecureRandom();
-    private final ServerParts parts;
+    private final ServerStart start;
 
-    StorageHealth(ServerParts parts) {
-        this.parts = parts;
+    StorageHealth(ServerStart start) {
+        this.start = start;
     }
 
-    String kind() {
-        return parts.storage().kind();
-    }
+    /**
+     * The result of a check.
+     *
+     * @param isUp whether the storage can be used; null if the application does not use any
+     * @param details the kind of storage, and why it cannot be used
+     */
+    record Result(@Nullable Boolean isUp, Map<String, Object> details) {}
 
-    /** Returns why the storage cannot be used, or null if it can. */
-    @Nullable
-    String fault() {
+    Result check() {
+        ServerParts parts = start.parts();
+        if (parts == null) {
+            return new Result(null, Map.of("storage", "not used"));
+        }
+        Map<String, Object> details = new LinkedHashMap<>();
+        details.put("storage", parts.storage().kind());
         IdempotenceId id = IdempotenceId.of(Long.toHexString(random.nextLong()));
         try {
             parts.storage().storage().delete(StorageKey.of(parts.namespace().name(), "", "probe", id));
-            return null;
+            return new Result(true, details);
         } catch (RuntimeException e) {
-            return String.valueOf(e.getMessage());
+            details.put("reason", String.valueOf(e.getMessage()));
+            return new Result(false, details);
         }
     }
 }

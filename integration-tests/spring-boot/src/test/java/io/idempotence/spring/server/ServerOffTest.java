@@ -4,10 +4,30 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.server.Idempotence;
 import org.junit.jupiter.api.Test;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Configuration;
 
 /** An application that only calls others switches the provider half off. */
 class ServerOffTest {
+    @Test
+    void anApplicationWithoutAnythingToProtectOpensNoStorage() {
+        try (ConfigurableApplicationContext application = new SpringApplicationBuilder(Batch.class)
+                .web(WebApplicationType.NONE)
+                .properties("spring.profiles.active=prod", "spring.main.banner-mode=off")
+                .run()) {
+            assertThat(application.getBeanFactory().containsSingleton("idempotenceStorage"))
+                    .isFalse();
+            assertThat(application.getBean(StorageHealth.class).check().isUp()).isNull();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Batch {}
+
     @Test
     void everythingElseWorksWithoutTheProviderHalf() {
         try (ConfigurableApplicationContext application =

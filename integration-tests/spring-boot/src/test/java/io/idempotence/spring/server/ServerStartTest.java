@@ -47,14 +47,17 @@ class ServerStartTest {
                         .contains("The storage does not respond yet: Redis (the application's driver) could not claim");
                 assertThat(caller.post("/sales", id).statusCode()).isEqualTo(503);
                 StorageHealth health = application.getBean(StorageHealth.class);
-                assertThat(health.fault()).startsWith("Redis (the application's driver) could not");
+                assertThat(health.check().isUp()).isFalse();
+                assertThat(health.check().details().get("reason"))
+                        .asString()
+                        .startsWith("Redis (the application's driver) could not");
 
                 redis.restart();
 
                 await().atMost(Duration.ofSeconds(30))
                         .until(() -> caller.post("/sales", id).statusCode() == 200);
                 assertThat(caller.post("/sales", id).body()).isEqualTo("sale 1");
-                assertThat(health.fault()).isNull();
+                assertThat(health.check().isUp()).isTrue();
             }
         }
     }
