@@ -269,6 +269,7 @@ public final class Idempotence implements AutoCloseable {
     public <T> T execute(
             IdempotentCall call, IdempotencePolicy policy, Duration maxWait, ResultCodec<T> codec, Work<T> work)
             throws Exception {
+        Objects.requireNonNull(maxWait, "maxWait");
         Objects.requireNonNull(codec, "codec");
         Objects.requireNonNull(work, "work");
         Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);
@@ -302,6 +303,7 @@ public final class Idempotence implements AutoCloseable {
             Duration maxWait,
             ResultCodec<T> codec,
             Work<? extends CompletionStage<T>> work) {
+        Objects.requireNonNull(maxWait, "maxWait");
         Objects.requireNonNull(codec, "codec");
         Objects.requireNonNull(work, "work");
         Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);

@@ -106,7 +106,8 @@ public final class OrdersDemo implements AutoCloseable {
         return resource;
     }
 
-    static int freePort() throws IOException {
+    /** Returns a port that is free now. */
+    public static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();
         }
