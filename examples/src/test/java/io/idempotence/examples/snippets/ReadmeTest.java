@@ -69,7 +69,7 @@ class ReadmeTest {
         Map<String, String> table = new LinkedHashMap<>();
         SETTING.matcher(text(ROOT.resolve("docs/client-configuration.md")))
                 .results()
-                .dropWhile(row -> !row.group(1).equals("header-style"))
+                .dropWhile(row -> !row.group(1).equals("enabled"))
                 .forEach(row -> table.put(row.group(1), row.group(2).replace("`", "")));
         assertThatThrownBy(() -> load("idempotence.client.there-is-no-such-key=1"))
                 .isInstanceOf(IdempotenceConfigException.class)

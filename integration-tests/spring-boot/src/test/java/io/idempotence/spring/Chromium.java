@@ -91,7 +91,18 @@ public final class Chromium implements AutoCloseable {
     public void seeHeading(String text) {
         waiting()
                 .withMessage(() -> "expected the heading '" + text + "', found: " + text())
+                .ignoring(WebDriverException.class) // the page is being replaced
                 .until(ExpectedConditions.textToBe(By.cssSelector("h1"), text));
+    }
+
+    /** Waits for a page with this text in its title or body. */
+    public void seeText(String text) {
+        waiting()
+                .withMessage(() -> "expected the text '" + text + "', found: " + text())
+                .ignoring(WebDriverException.class)
+                .until(any -> run("return document.title + document.body.innerText")
+                        .toString()
+                        .contains(text));
     }
 
     public String text() {
