@@ -143,6 +143,11 @@ public final class IdempotenceClientConfig {
         return with(settings.forMethod(client, method));
     }
 
+    /** {@return whether the client, or this method of it, has settings of its own} */
+    public boolean isNamed(String client, String method) {
+        return settings.hasClient(client) || settings.hasClient(client + "#" + method);
+    }
+
     /** {@return the retry budget of a target; beyond 1,000 targets, all others without settings of their own share one} */
     public RetryBudget budget(String target) {
         return budgets.of(target);

@@ -1,9 +1,9 @@
 package io.idempotence.spring.client;
 
-import io.idempotence.client.IdempotenceClientConfig;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.Advised;
+import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.target.EmptyTargetSource;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
@@ -19,25 +19,37 @@ import org.springframework.web.service.annotation.HttpExchange;
 final class ClientBeans implements BeanPostProcessor {
     private static final String DEFAULT_GROUP = "default";
 
-    private final ObjectProvider<IdempotenceClientConfig> config;
+    private final ObjectProvider<RestClientInstaller> installer;
 
-    ClientBeans(ObjectProvider<IdempotenceClientConfig> config) {
-        this.config = config;
+    ClientBeans(ObjectProvider<RestClientInstaller> installer) {
+        this.installer = installer;
     }
 
     @Override
     public Object postProcessAfterInitialization(Object bean, String beanName) {
         if (bean instanceof RestClient.Builder builder) {
-            IdempotentRestClient.install(builder, config.getObject());
+            installer.getObject().install(builder);
         } else if (bean instanceof RestTemplate template) {
-            IdempotentRestClient.install(template, config.getObject());
-        } else if (bean instanceof Advised proxy && isClient(proxy)) {
-            Arrays.stream(proxy.getProxiedInterfaces())
-                    .filter(ClientBeans::isHttpService)
-                    .findFirst()
-                    .ifPresent(type -> proxy.addAdvice(0, HttpServiceCall.advice(group(beanName, type))));
+            installer.getObject().install(template);
+        } else if (bean instanceof Advised outermost) {
+            Advised proxy = innermost(outermost);
+            if (isClient(proxy)) {
+                Arrays.stream(proxy.getProxiedInterfaces())
+                        .filter(ClientBeans::isHttpService)
+                        .findFirst()
+                        .ifPresent(type -> proxy.addAdvice(0, HttpServiceCall.advice(group(beanName, type))));
+            }
         }
         return bean;
+    }
+
+    /** Proxies around it, of aspects, may make calls that do not belong to the client, such as those of a fallback. */
+    private static Advised innermost(Advised outermost) {
+        Advised proxy = outermost;
+        while (AopProxyUtils.getSingletonTarget(proxy) instanceof Advised inner) {
+            proxy = inner;
+        }
+        return proxy;
     }
 
     /** A controller may implement the same interface. Its proxy has a target. */

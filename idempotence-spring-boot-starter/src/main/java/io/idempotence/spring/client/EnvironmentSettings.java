@@ -21,6 +21,9 @@ import org.springframework.core.env.PropertySource;
  * from the keys of a map, such as the separator of a client and its method.
  */
 final class EnvironmentSettings {
+    /** The setting that only Spring's clients have. */
+    static final String REST_CLIENTS = "idempotence.client.rest-clients";
+
     private static final String PREFIX = "idempotence.client.";
     private static final String VARIABLE_PREFIX = "IDEMPOTENCE_CLIENT_";
 
@@ -57,7 +60,7 @@ final class EnvironmentSettings {
             IdempotenceClientConfig.Builder config) {
         SortedMap<String, SortedMap<Integer, String>> lists = new TreeMap<>();
         for (String name : Arrays.stream(source.getPropertyNames())
-                .filter(EnvironmentSettings::isOurs)
+                .filter(name -> isOurs(name) && !isRestClients(name))
                 .sorted()
                 .toList()) {
             String value = environment.resolveRequiredPlaceholders(String.valueOf(source.getProperty(name)));
@@ -75,6 +78,10 @@ final class EnvironmentSettings {
 
     private static boolean isOurs(String name) {
         return name.toLowerCase(Locale.ROOT).startsWith(PREFIX) || name.startsWith(VARIABLE_PREFIX);
+    }
+
+    private static boolean isRestClients(String name) {
+        return name.substring(PREFIX.length()).replaceAll("[-_]", "").equalsIgnoreCase("restclients");
     }
 
     private static String origin(EnumerablePropertySource<?> source, String name) {

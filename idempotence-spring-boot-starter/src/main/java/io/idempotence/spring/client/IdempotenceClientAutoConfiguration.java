@@ -31,8 +31,8 @@ import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.client.RestClient;
 
 /**
- * The auto-configuration of the client half: the settings {@code idempotence.client.*}, every Feign client of the application,
- * and every {@code RestClient} and {@code RestTemplate} that is built with Boot's builders.
+ * The auto-configuration of the client half: the settings {@code idempotence.client.*}, every Feign client and HTTP service client of the
+ * application, and calls of {@code RestClient} and {@code RestTemplate} that ask for it: see {@link IdempotentRestClient}.
  *
  * <p>A bean of {@link RetryRegistry}, {@link IdempotenceIdGenerator} or {@link IdempotenceClientListener} is used. A bean of {@link
  * IdempotenceClientConfig} replaces all settings. {@code idempotence.client.enabled=false} switches everything off, except
@@ -69,7 +69,7 @@ public class IdempotenceClientAutoConfiguration {
         LOG.info(
                 "{} carry an idempotence ID on {} and are retried: deadline {}, {} attempts. Switch this off for providers that"
                         + " ignore the Idempotency-Key: idempotence.client.clients.<name>.enabled=false",
-                config.enabled() ? "HTTP clients" : "HTTP clients that are enabled by name",
+                config.enabled() ? "Feign clients and HTTP service clients" : "HTTP clients that are enabled by name",
                 new TreeSet<>(config.methods()),
                 config.deadline(),
                 config.maxAttempts());
@@ -82,8 +82,13 @@ public class IdempotenceClientAutoConfiguration {
     @Import({RestClients3.class, RestClients4.class})
     static class RestClients {
         @Bean
-        static ClientBeans idempotenceClientBeans(ObjectProvider<IdempotenceClientConfig> config) {
-            return new ClientBeans(config);
+        static ClientBeans idempotenceClientBeans(ObjectProvider<RestClientInstaller> installer) {
+            return new ClientBeans(installer);
+        }
+
+        @Bean
+        RestClientInstaller idempotenceRestClientInstaller(IdempotenceClientConfig config, Environment environment) {
+            return new RestClientInstaller(config, environment);
         }
     }
 

@@ -1,8 +1,6 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.IdempotenceClientConfig;
-import java.util.List;
-import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
 
@@ -13,10 +11,16 @@ import org.springframework.web.client.RestTemplate;
  * <p><b>Set-up:</b> none for clients that are built with Boot's {@code RestClient.Builder} or {@code RestTemplateBuilder}, for beans of
  * {@code RestClient.Builder} and {@code RestTemplate}, and for HTTP service clients over them. Others call {@code install}, once.
  *
+ * <p><b>Plain clients</b> may call third parties that ignore the ID, so without {@code install} a call carries one only if it is asked for:
+ * it is a method of an HTTP service client that is a bean, or it has an {@code Idempotency-Key} header, an {@link
+ * io.idempotence.client.IdempotenceScope} or the attribute {@link #IDEMPOTENT}, or its host has settings of its own, such as {@code
+ * idempotence.client.clients.<host>.enabled=true}, or {@code idempotence.client.rest-clients=all}. Any other call behaves as if nothing were
+ * installed.
+ *
  * <p><b>Interceptors:</b> this one is first. Interceptors behind it, such as those of a load balancer, of authentication or of a log, see
  * each attempt with its ID, which they must not change. Interceptors in front of it see the call once.
  *
- * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}, which can add PUT and DELETE), other
+ * <p><b>Which of these carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}, which can add PUT and DELETE), other
  * unsafe calls whose caller sets an {@code Idempotency-Key} header, and calls with the attribute {@link #IDEMPOTENT}. A call without an ID
  * behaves as if nothing were installed.
  *
@@ -63,32 +67,25 @@ public final class IdempotentRestClient {
     private IdempotentRestClient() {}
 
     /**
-     * Installs with given settings. Installing again has no effect.
+     * Installs with given settings, for all calls of the client. Installing again has no effect.
      *
      * @param builder the builder of the client
      * @param config the settings
      * @return {@code builder}
      */
     public static RestClient.Builder install(RestClient.Builder builder, IdempotenceClientConfig config) {
-        RestInterceptor interceptor = new RestInterceptor(config);
-        return builder.requestInterceptors(interceptors -> addFirst(interceptors, interceptor));
+        return builder.requestInterceptors(interceptors -> new RestInterceptor(config, true).addTo(interceptors));
     }
 
     /**
-     * Installs with given settings. Installing again has no effect.
+     * Installs with given settings, for all calls of the client. Installing again has no effect.
      *
      * @param template the client
      * @param config the settings
      * @return {@code template}
      */
     public static RestTemplate install(RestTemplate template, IdempotenceClientConfig config) {
-        addFirst(template.getInterceptors(), new RestInterceptor(config));
+        new RestInterceptor(config, true).addTo(template.getInterceptors());
         return template;
-    }
-
-    static void addFirst(List<ClientHttpRequestInterceptor> interceptors, RestInterceptor interceptor) {
-        if (interceptors.stream().noneMatch(RestInterceptor.class::isInstance)) {
-            interceptors.add(0, interceptor);
-        }
     }
 }

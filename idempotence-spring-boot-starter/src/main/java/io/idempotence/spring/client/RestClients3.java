@@ -1,6 +1,5 @@
 package io.idempotence.spring.client;
 
-import io.idempotence.client.IdempotenceClientConfig;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.web.client.RestClientCustomizer;
 import org.springframework.boot.web.client.RestTemplateCustomizer;
@@ -14,13 +13,13 @@ import org.springframework.core.annotation.Order;
 class RestClients3 {
     @Bean
     @Order
-    RestClientCustomizer idempotenceRestClientCustomizer(IdempotenceClientConfig config) {
-        return builder -> IdempotentRestClient.install(builder, config);
+    RestClientCustomizer idempotenceRestClientCustomizer(RestClientInstaller installer) {
+        return installer::install;
     }
 
     @Bean
     @Order
-    RestTemplateCustomizer idempotenceRestTemplateCustomizer(IdempotenceClientConfig config) {
-        return template -> IdempotentRestClient.install(template, config);
+    RestTemplateCustomizer idempotenceRestTemplateCustomizer(RestClientInstaller installer) {
+        return installer::install;
     }
 }

@@ -11,6 +11,7 @@ import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.scope.CallScope;
 import java.io.IOException;
 import java.net.URI;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -32,6 +33,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     private static final int MOST_OPERATIONS = 1000;
 
     private final IdempotenceClientConfig config;
+    private final boolean all;
     private final Watchdog watchdog = new Watchdog(new CallThreads());
     private final WithoutRedirects withoutRedirects = new WithoutRedirects();
     private final ConcurrentMap<OperationKey, ClientOperation> operations = new ConcurrentHashMap<>();
@@ -40,8 +42,20 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     private record OperationKey(
             String client, String method, @Nullable Boolean annotated) {}
 
-    RestInterceptor(IdempotenceClientConfig config) {
+    /** @param all whether calls carry an ID that the application did not ask for */
+    RestInterceptor(IdempotenceClientConfig config, boolean all) {
         this.config = config;
+        this.all = all;
+    }
+
+    /** Makes this the first one, unless there is one already. One for all calls replaces the others. */
+    void addTo(List<ClientHttpRequestInterceptor> interceptors) {
+        if (all) {
+            interceptors.removeIf(other -> other instanceof RestInterceptor ours && !ours.all);
+        }
+        if (interceptors.stream().noneMatch(RestInterceptor.class::isInstance)) {
+            interceptors.add(0, this);
+        }
     }
 
     /** A {@code RestTemplate} sorts its interceptors. */
@@ -68,7 +82,8 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             throws IOException {
         ClientOperation operation = operation(request, service);
         boolean given = request.getHeaders().getFirst(IDEMPOTENCY_KEY) != null;
-        if (!operation.carriesId(request.getMethod().name(), given)) {
+        boolean asked = all || given || service != null || isAskedFor(request, operation);
+        if (!asked || !operation.carriesId(request.getMethod().name(), given)) {
             // Calls made on the way are outside of the caller's scope.
             return CallScope.<ClientHttpResponse, IOException>outside(() -> execution.execute(request, body));
         }
@@ -89,6 +104,12 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
                 service.ended();
             }
         }
+    }
+
+    private boolean isAskedFor(HttpRequest request, ClientOperation operation) {
+        return CallScope.current() != null
+                || Boolean.TRUE.equals(request.getAttributes().get(IdempotentRestClient.IDEMPOTENT))
+                || config.isNamed(operation.client(), operation.method());
     }
 
     private static ClientHttpResponse responseOf(@Nullable Object value) {

@@ -103,6 +103,7 @@ class RestClientsTest {
                 .properties(
                         "spring.main.banner-mode=off",
                         "proxy=" + proxy.url(),
+                        "idempotence.client.rest-clients=all",
                         "idempotence.client.retry.wait=1ms",
                         "idempotence.client.clients.short.deadline=500ms")
                 .run("--idempotence.client.clients.[127.0.0.1:" + proxy.port() + "#createOnce].retry.max-attempts=1");
