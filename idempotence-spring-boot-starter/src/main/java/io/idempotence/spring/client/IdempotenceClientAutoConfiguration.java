@@ -6,12 +6,16 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.metrics.IdempotenceClientMetrics;
 import io.micrometer.core.instrument.MeterRegistry;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.BeanFactoryUtils;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -34,9 +38,9 @@ import org.springframework.web.client.RestClient;
  * The auto-configuration of the client half: the settings {@code idempotence.client.*}, every Feign client and HTTP service client of the
  * application, and calls of {@code RestClient} and {@code RestTemplate} that ask for it: see {@link IdempotentRestClient}.
  *
- * <p>A bean of {@link RetryRegistry}, {@link IdempotenceIdGenerator} or {@link IdempotenceClientListener} is used. A bean of {@link
- * IdempotenceClientConfig} replaces all settings. {@code idempotence.client.enabled=false} switches everything off, except
- * for clients that {@code idempotence.client.clients.<name>.enabled=true} enables.
+ * <p>A bean of {@link RetryRegistry} or {@link IdempotenceIdGenerator} is used, of several the primary one, and every bean of {@link
+ * IdempotenceClientListener}. A bean of {@link IdempotenceClientConfig} replaces all settings. {@code idempotence.client.enabled=false}
+ * switches everything off, except for clients that {@code idempotence.client.clients.<name>.enabled=true} enables.
  */
 @AutoConfiguration(
         afterName = {
@@ -55,13 +59,12 @@ public class IdempotenceClientAutoConfiguration {
     @ConditionalOnMissingBean
     IdempotenceClientConfig idempotenceClientConfig(
             ConfigurableEnvironment environment,
-            ObjectProvider<RetryRegistry> retries,
-            ObjectProvider<IdempotenceIdGenerator> generator,
+            ListableBeanFactory beanFactory,
             ObjectProvider<IdempotenceClientListener> listeners) {
         IdempotenceClientConfig.Builder builder = IdempotenceClientConfig.builder();
         EnvironmentSettings.copy(environment, builder);
-        retries.ifAvailable(builder::retryRegistry);
-        generator.ifAvailable(builder::generator);
+        one(RetryRegistry.class, beanFactory).ifPresent(builder::retryRegistry);
+        one(IdempotenceIdGenerator.class, beanFactory).ifPresent(builder::generator);
         Supplier<List<IdempotenceClientListener>> beans =
                 SingletonSupplier.of(() -> listeners.orderedStream().toList());
         IdempotenceClientConfig config =
@@ -74,6 +77,21 @@ public class IdempotenceClientAutoConfiguration {
                 config.deadline(),
                 config.maxAttempts());
         return config;
+    }
+
+    /** The only bean of a type, or the primary one. Without a primary one, none of several is used. */
+    private static <T> Optional<T> one(Class<T> type, ListableBeanFactory beans) {
+        T one = beans.getBeanProvider(type).getIfUnique();
+        if (one == null) {
+            String[] names = BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type);
+            if (names.length > 1) {
+                LOG.warn(
+                        "None of the beans {} of type {} is used for calls with idempotence IDs. Mark the right one with @Primary",
+                        Arrays.toString(names),
+                        type.getSimpleName());
+            }
+        }
+        return Optional.ofNullable(one);
     }
 
     /** {@code RestClient}, HTTP service clients and {@code RestTemplate}. */

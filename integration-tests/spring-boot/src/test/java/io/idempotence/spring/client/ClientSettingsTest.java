@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.IdempotenceId;
+import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceConfigException;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
@@ -17,6 +20,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -25,6 +29,8 @@ import org.springframework.boot.diagnostics.FailureAnalyzer;
 import org.springframework.boot.env.YamlPropertySourceLoader;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.core.env.SystemEnvironmentPropertySource;
 import org.springframework.core.io.ByteArrayResource;
 import org.springframework.core.io.support.SpringFactoriesLoader;
@@ -157,6 +163,36 @@ class ClientSettingsTest {
                     assertThat(config.enabled()).isFalse();
                     assertThat(config.forClient("orders").enabled()).isTrue();
                     assertThat(config.forClient("others").enabled()).isFalse();
+                });
+    }
+
+    @Test
+    @ExtendWith(OutputCaptureExtension.class)
+    void oneOfSeveralBeansIsUsedOnlyIfItIsPrimary(CapturedOutput output) {
+        ApplicationContextRunner several = runner.withBean(
+                        "someRetries", RetryRegistry.class, RetryRegistry::ofDefaults)
+                .withBean("someIds", IdempotenceIdGenerator.class, () -> () -> new IdempotenceId("some"));
+        several.withBean("otherRetries", RetryRegistry.class, RetryRegistry::ofDefaults)
+                .withBean("otherIds", IdempotenceIdGenerator.class, () -> () -> new IdempotenceId("other"))
+                .run(context -> {
+                    IdempotenceClientConfig config = context.getBean(IdempotenceClientConfig.class);
+                    assertThat(config.retryRegistry()).isEmpty();
+                    assertThat(config.generator().generateId().value()).hasSize(36);
+                    assertThat(output.toString().lines().filter(line -> line.contains("WARN")))
+                            .hasSize(2)
+                            .anyMatch(line -> line.contains("[someRetries, otherRetries]"))
+                            .anyMatch(line -> line.contains("[someIds, otherIds]"));
+                });
+        several.withBean("otherRetries", RetryRegistry.class, RetryRegistry::ofDefaults, own -> own.setPrimary(true))
+                .withBean(
+                        "otherIds",
+                        IdempotenceIdGenerator.class,
+                        () -> () -> new IdempotenceId("other"),
+                        own -> own.setPrimary(true))
+                .run(context -> {
+                    IdempotenceClientConfig config = context.getBean(IdempotenceClientConfig.class);
+                    assertThat(config.retryRegistry()).containsSame(context.getBean(RetryRegistry.class));
+                    assertThat(config.generator().generateId().value()).isEqualTo("other");
                 });
     }
 
