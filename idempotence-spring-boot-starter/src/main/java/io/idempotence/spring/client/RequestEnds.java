@@ -73,7 +73,10 @@ abstract class RequestEnds {
         return Math.max(1, timeout <= 0 ? millisLeft : Math.min(timeout, millisLeft));
     }
 
-    /** The JDK's client. Its read timeout is the time for a whole exchange, the body included. */
+    /**
+     * The JDK's client. Its read timeout is the time for a whole exchange, the body included. Of a subclass, which may do anything, only the
+     * timeout is known.
+     */
     private static final class OfJdk extends RequestEnds {
         private static final String RESENDS = "jdk.httpclient.enableAllMethodRetry";
 
@@ -101,12 +104,12 @@ abstract class RequestEnds {
 
         @Override
         boolean sendsOnce(HttpMethod method) {
-            return super.sendsOnce(method) && System.getProperty(RESENDS) == null;
+            return WithoutRedirects.isOfJdk(client) && super.sendsOnce(method) && System.getProperty(RESENDS) == null;
         }
 
         @Override
         boolean followsRedirects() {
-            return client.followRedirects() != HttpClient.Redirect.NEVER;
+            return WithoutRedirects.isOfJdk(client) && client.followRedirects() != HttpClient.Redirect.NEVER;
         }
 
         @Override

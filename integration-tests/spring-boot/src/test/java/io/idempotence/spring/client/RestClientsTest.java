@@ -301,6 +301,47 @@ class RestClientsTest {
         assertThat(redirect.getStatusCode()).isEqualTo(HttpStatus.TEMPORARY_REDIRECT);
     }
 
+    /** One that measures, signs or routes what it sends. */
+    @Test
+    void clientThatWrapsTheOneOfTheJdkIsNotReplaced() {
+        WrappingHttpClient wrapping = new WrappingHttpClient();
+        proxy.loseResponses(1);
+        RestClient client = client(new JdkClientHttpRequestFactory(wrapping));
+        assertThat(order(client)).isEqualTo("order 1: tea");
+        assertOneId(2);
+        assertThat(wrapping.requests).hasValue(2);
+
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            long before = System.nanoTime();
+            assertThatThrownBy(() -> client.post()
+                            .uri("/orders")
+                            .attribute(IdempotentRestClient.CLIENT, "short")
+                            .body("tea")
+                            .retrieve()
+                            .body(String.class))
+                    .isInstanceOf(OutcomeUnknown.class);
+            assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(5));
+        } finally {
+            held.countDown();
+        }
+    }
+
+    /** It may have sent a request before the one that failed. */
+    @Test
+    void clientThatWrapsTheOneOfTheJdkIsInDoubtAfterARefusedConnection() throws IOException {
+        int nobody;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            nobody = free.getLocalPort();
+        }
+        RestClient client = client(new JdkClientHttpRequestFactory(new WrappingHttpClient()))
+                .mutate()
+                .baseUrl("http://127.0.0.1:" + nobody)
+                .build();
+        assertThatThrownBy(() -> order(client)).isInstanceOf(OutcomeUnknown.class);
+    }
+
     @Test
     void refusalIsAnExceptionOfItsOwn() {
         RestClient client = client(jdk());
