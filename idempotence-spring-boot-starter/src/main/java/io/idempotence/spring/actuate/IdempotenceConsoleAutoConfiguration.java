@@ -18,6 +18,7 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 import org.springframework.context.annotation.Bean;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.handler.SimpleUrlHandlerMapping;
+import org.springframework.web.util.UrlPathHelper;
 
 /** Auto-configuration of the console page, which is off by default. */
 @AutoConfiguration(after = {IdempotenceServerAutoConfiguration.class, IdempotenceFormAutoConfiguration.class})
@@ -45,6 +46,7 @@ public class IdempotenceConsoleAutoConfiguration {
             ConsoleProperties properties,
             EventHistory history,
             UncertainCalls calls,
+            ObjectProvider<FormTokens> tokens,
             ListableBeanFactory beans) {
         if (!properties.path().matches("(/[A-Za-z0-9._~-]+)+")) {
             throw new InvalidConfigurationPropertyValueException(
@@ -68,6 +70,10 @@ public class IdempotenceConsoleAutoConfiguration {
                     "The form that resolves a record is protected by a form token, and these are switched off. Remove"
                             + " idempotence.form.enabled=false.");
         }
+        // A record is resolved once, with or without an idempotence filter in front.
+        tokens.ifAvailable(some -> some.leaveToHandler(request -> UrlPathHelper.defaultInstance
+                .getPathWithinApplication(request)
+                .equals(properties.path() + "/resolve")));
         ConsoleHandler handler = new ConsoleHandler(
                 () -> idempotence.getObject().admin(),
                 properties,

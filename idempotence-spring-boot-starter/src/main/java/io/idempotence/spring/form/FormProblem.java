@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A form that was not processed, as its sender is told.
  *
- * @param code {@code expired} or {@code not-valid} for a token, otherwise the code of the refusal, such as {@code key-reused}
+ * @param code {@code expired} or {@code not-valid} for a token, {@code not-protected} if no idempotence filter covers the form's path, otherwise the
+ *     code of the refusal, such as {@code key-reused}
  * @param status the HTTP status
  * @param title what happened, in the sender's language
  * @param text what it means and what to do, in the sender's language

@@ -2,7 +2,6 @@ package io.idempotence.spring.form;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotenceHeaders;
-import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.RefusalWriter;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
@@ -71,7 +70,6 @@ final class FormTokenFilter implements Filter {
         FormTokens.Check check = submitted.length == 1 ? tokens.check(request, submitted[0]) : severalTokens(request);
         if (check instanceof FormTokens.Check.Accepted accepted) {
             chain.doFilter(new FormRequest(request, accepted.id()), new PageResponse(request, response));
-            warnIfUnprotected(request, response);
         } else {
             problems.write(check instanceof FormTokens.Check.Expired ? "expired" : "not-valid", 403, request, response);
         }
@@ -83,21 +81,6 @@ final class FormTokenFilter implements Filter {
                 request.getRequestURI(),
                 FormTokens.PARAMETER);
         return new FormTokens.Check.Foreign();
-    }
-
-    /** A token promises that its form runs once, and only the idempotence filter keeps that promise. */
-    private static void warnIfUnprotected(HttpServletRequest request, HttpServletResponse response) {
-        boolean isProtected = FormTokens.isAskedFor(request)
-                || request.isAsyncStarted()
-                || IdempotenceFilter.execution(request).isPresent()
-                || response.getHeader(IdempotenceHeaders.IDEMPOTENT_REPLAYED) != null
-                || response.getHeader(IdempotenceHeaders.IDEMPOTENCY_REFUSAL) != null;
-        if (!isProtected) {
-            LOG.warn(
-                    "A form with a token was posted to {} and ran unprotected, because no idempotence filter covers that path;"
-                            + " extend idempotence.server.paths, or remove the token from the form",
-                    request.getRequestURI());
-        }
     }
 
     private static boolean isForm(HttpServletRequest request) {

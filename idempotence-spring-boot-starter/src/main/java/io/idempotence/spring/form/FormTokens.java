@@ -13,7 +13,10 @@ import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Base64;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -42,7 +45,6 @@ public final class FormTokens {
 
     private static final String SECRET = FormTokens.class.getName() + ".secret";
     private static final String ACCEPTED = FormTokens.class.getName() + ".accepted";
-    private static final String ASKED_FOR = FormTokens.class.getName() + ".askedFor";
     private static final Pattern FORM =
             Pattern.compile("([A-Za-z0-9-]{1,64})\\.([0-9a-z]{1,13})\\.([A-Za-z0-9_-]{43})");
 
@@ -50,6 +52,7 @@ public final class FormTokens {
     private final IdempotenceIdGenerator generator = IdempotenceIdGenerator.uuid();
     private final Duration lifetime;
     private final Clock clock;
+    private final List<Predicate<HttpServletRequest>> left = new CopyOnWriteArrayList<>();
 
     FormTokens(Duration lifetime, Clock clock) {
         this.lifetime = lifetime;
@@ -57,20 +60,28 @@ public final class FormTokens {
     }
 
     /**
-     * The ID of the token that a request was submitted with. The idempotence filter has it already. A handler on a path that the filter does
-     * not cover calls this, and sees to it that its operation runs once.
+     * The ID of the token that a request was submitted with. The idempotence filter has it already. Other handlers that see to it that their
+     * operation runs once ({@link #leaveToHandler}) call this.
      *
      * @param request any request
      * @return the ID; empty if the request is no form, or came without a valid token
      */
     public static Optional<IdempotenceId> idOf(HttpServletRequest request) {
-        request.setAttribute(ASKED_FOR, true);
         return Optional.ofNullable((IdempotenceId) request.getAttribute(ACCEPTED));
     }
 
-    /** Whether a handler has called {@link #idOf}. */
-    static boolean isAskedFor(HttpServletRequest request) {
-        return request.getAttribute(ASKED_FOR) != null;
+    /**
+     * Lets some forms with a token run without an idempotence filter, because their handler sees to it that their operation runs once.
+     * Others are refused.
+     *
+     * @param requests which ones
+     */
+    public void leaveToHandler(Predicate<HttpServletRequest> requests) {
+        left.add(requests);
+    }
+
+    boolean isLeftToHandler(HttpServletRequest request) {
+        return left.stream().anyMatch(some -> some.test(request));
     }
 
     /** Offers tokens to the pages that a request renders. Nothing is made, and no session is created, unless a page takes one. */

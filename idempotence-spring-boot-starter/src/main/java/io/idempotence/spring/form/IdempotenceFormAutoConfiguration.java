@@ -1,12 +1,11 @@
 package io.idempotence.spring.form;
 
 import io.idempotence.server.Idempotence;
-import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import java.time.Clock;
-import java.util.Comparator;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -42,34 +41,38 @@ public class IdempotenceFormAutoConfiguration {
         return new FormTokens(properties.lifetime(idempotence.policy().retention()), Clock.systemUTC());
     }
 
-    /** Directly in front of the idempotence filter, and so behind Spring Security: a token belongs to a user. */
     @Bean
-    FilterRegistrationBean<FormTokenFilter> idempotenceFormFilter(
-            FormProperties properties,
-            FormTokens tokens,
-            FormProblemPage page,
-            ApplicationContext context,
-            ObjectProvider<LocaleResolver> locales,
-            ObjectProvider<IdempotenceFilterRegistrationBean> idempotenceFilters) {
-        FormProblems problems = new FormProblems(
+    FormProblems idempotenceFormProblems(
+            FormProblemPage page, ApplicationContext context, ObjectProvider<LocaleResolver> locales) {
+        return new FormProblems(
                 context,
                 request -> {
                     LocaleResolver resolver = locales.getIfAvailable();
                     return resolver == null ? request.getLocale() : resolver.resolveLocale(request);
                 },
                 page);
+    }
+
+    /** Directly in front of the first idempotence filter, and so behind Spring Security: a token belongs to a user. */
+    @Bean
+    FilterRegistrationBean<FormTokenFilter> idempotenceFormFilter(
+            FormProperties properties, FormTokens tokens, FormProblems problems, ListableBeanFactory beans) {
         FilterRegistrationBean<FormTokenFilter> registration =
                 new FilterRegistrationBean<>(new FormTokenFilter(tokens, problems, properties.maxWait()));
         registration.setName("idempotenceForm");
         registration.setDispatcherTypes(DispatcherType.REQUEST);
-        registration.setOrder(Ordered.LOWEST_PRECEDENCE - 1);
+        new FormFilterPlace(beans).give(registration);
+        return registration;
+    }
+
+    /** Behind all other filters. */
+    @Bean
+    FilterRegistrationBean<FormGuard> idempotenceFormGuard(FormTokens tokens, FormProblems problems) {
+        FilterRegistrationBean<FormGuard> registration = new FilterRegistrationBean<>(new FormGuard(tokens, problems));
+        registration.setName("idempotenceFormGuard");
+        registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.FORWARD);
+        registration.setOrder(Ordered.LOWEST_PRECEDENCE);
         registration.setMatchAfter(true);
-        idempotenceFilters.stream()
-                .min(Comparator.comparingInt(FilterRegistrationBean::getOrder))
-                .ifPresent(first -> {
-                    registration.setOrder(first.getOrder() - 1);
-                    registration.setMatchAfter(first.isMatchAfter());
-                });
         return registration;
     }
 

@@ -2,6 +2,9 @@ package io.idempotence.spring.form;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -30,6 +33,27 @@ class FormStartTest {
                 .run(context -> assertThat(context.getBean("idempotenceFormFilter", FilterRegistrationBean.class)
                                 .getOrder())
                         .isEqualTo(6));
+    }
+
+    @Test
+    void theFilterIsInFrontOfTheFirstIdempotenceFilterWhoeverRegistersIt() {
+        application
+                .withBean("last", FilterRegistrationBean.class, () -> registration(9))
+                .withBean("first", FilterRegistrationBean.class, () -> registration(7))
+                .run(context -> {
+                    FilterRegistrationBean<?> form =
+                            context.getBean("idempotenceFormFilter", FilterRegistrationBean.class);
+                    assertThat(form.getOrder()).isEqualTo(6);
+                    assertThat(form.isMatchAfter()).isFalse();
+                });
+    }
+
+    private static FilterRegistrationBean<?> registration(int order) {
+        FilterRegistrationBean<?> registration =
+                new FilterRegistrationBean<>(IdempotenceFilter.builder(Idempotence.over(IdempotenceStorage.inMemory()))
+                        .build());
+        registration.setOrder(order);
+        return registration;
     }
 
     @Test

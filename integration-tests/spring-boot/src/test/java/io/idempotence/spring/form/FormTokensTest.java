@@ -8,19 +8,11 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.HashSet;
-import java.util.Locale;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
-import org.springframework.context.support.StaticMessageSource;
-import org.springframework.mock.web.MockFilterChain;
 import org.springframework.mock.web.MockHttpServletRequest;
-import org.springframework.mock.web.MockHttpServletResponse;
 import org.springframework.mock.web.MockHttpSession;
 
-@ExtendWith(OutputCaptureExtension.class)
 class FormTokensTest {
     private static final Instant NOON = Instant.parse("2026-11-22T12:00:00Z");
 
@@ -116,22 +108,5 @@ class FormTokensTest {
                 .isInstanceOf(FormTokens.Check.Accepted.class);
         assertThat(tokensAt(NOON.plusSeconds(3_601)).check(request("anna"), token))
                 .isInstanceOf(FormTokens.Check.Expired.class);
-    }
-
-    @Test
-    void aFormThatNoIdempotenceFilterCoversIsReported(CapturedOutput output) throws Exception {
-        FormTokenFilter filter = new FormTokenFilter(
-                tokens,
-                new FormProblems(new StaticMessageSource(), any -> Locale.ENGLISH, (p, q, r) -> {}),
-                Duration.ofSeconds(1));
-        MockHttpServletRequest submitted = request("anna");
-        submitted.setMethod("POST");
-        submitted.setRequestURI("/uncovered");
-        submitted.setContentType("application/x-www-form-urlencoded");
-        submitted.addParameter(FormTokens.PARAMETER, issued("anna"));
-
-        filter.doFilter(submitted, new MockHttpServletResponse(), new MockFilterChain());
-
-        assertThat(output).contains("WARN", "posted to /uncovered and ran unprotected", "idempotence.server.paths");
     }
 }
