@@ -11,14 +11,16 @@ import org.springframework.boot.convert.DurationStyle;
 /**
  * The properties {@code idempotence.form.*}. An unknown one fails the start.
  *
- * @param enabled Whether forms may carry a token in a hidden field.
+ * @param enabled Whether forms may carry a token in a hidden field. Default: true with Thymeleaf, or if the console may resolve records. The
+ *     body of a form that a browser posts is then read before its handler, which finds the fields in its parameters, not in its input
+ *     stream. Forms that programs post, such as webhooks, keep their bodies.
  * @param expiresAfter How long a form can be submitted after it was rendered, at most the retention. Default: 12h, or the retention if that
  *     is shorter.
  * @param maxWait How long the second click of a double click waits for the result of the first one.
  */
 @ConfigurationProperties(prefix = "idempotence.form", ignoreUnknownFields = false)
 record FormProperties(
-        @DefaultValue("true") boolean enabled,
+        @Nullable Boolean enabled,
         @Nullable Duration expiresAfter,
         @DefaultValue("10s") Duration maxWait) {
     private static final Duration HALF_A_DAY = Duration.ofHours(12);

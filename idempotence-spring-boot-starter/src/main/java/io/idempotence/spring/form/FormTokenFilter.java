@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -32,6 +33,8 @@ import org.slf4j.LoggerFactory;
 final class FormTokenFilter implements Filter {
     private static final Logger LOG = LoggerFactory.getLogger(FormTokenFilter.class);
     private static final Set<String> SAFE_METHODS = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+    /** Headers that browsers send with a form, and programs do not. */
+    private static final List<String> FROM_BROWSERS = List.of("Origin", "Sec-Fetch-Mode");
 
     private final FormTokens tokens;
     private final FormProblems problems;
@@ -62,7 +65,7 @@ final class FormTokenFilter implements Filter {
             chain.doFilter(request, response);
             return;
         }
-        String[] submitted = request.getParameterValues(FormTokens.PARAMETER);
+        String[] submitted = mayHaveToken(request) ? request.getParameterValues(FormTokens.PARAMETER) : null;
         if (submitted == null) {
             chain.doFilter(request, acceptsHtml(request) ? new PageResponse(request, response) : response);
             return;
@@ -89,6 +92,16 @@ final class FormTokenFilter implements Filter {
         }
         String type = request.getContentType().strip().toLowerCase(Locale.ROOT);
         return type.startsWith("application/x-www-form-urlencoded") || type.startsWith("multipart/form-data");
+    }
+
+    /**
+     * Whether the request comes from a browser. To look for the token of any other would take away the body that its handler may read, for
+     * example to check a signature. A session that is over counts, and so does a lost cookie: their forms must be refused, not run.
+     */
+    private boolean mayHaveToken(HttpServletRequest request) {
+        return request.getRequestedSessionId() != null
+                || tokens.hasIssued(request)
+                || FROM_BROWSERS.stream().anyMatch(name -> request.getHeader(name) != null);
     }
 
     private static boolean acceptsHtml(HttpServletRequest request) {

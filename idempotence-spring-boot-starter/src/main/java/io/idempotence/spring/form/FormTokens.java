@@ -123,6 +123,12 @@ public final class FormTokens {
         }
     }
 
+    /** Whether any token was issued in the session of a request. */
+    boolean hasIssued(HttpServletRequest request) {
+        HttpSession session = request.getSession(false);
+        return session != null && session.getAttribute(SECRET) != null;
+    }
+
     /** What a submitted token is worth. */
     sealed interface Check {
         /** It is one of this session's and this user's, and in time. */

@@ -8,6 +8,7 @@ import java.time.Clock;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -17,6 +18,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.web.servlet.LocaleResolver;
@@ -28,6 +30,7 @@ import org.thymeleaf.dialect.IDialect;
 @ConditionalOnClass({Filter.class, LocaleResolver.class})
 @ConditionalOnBean(Idempotence.class)
 @ConditionalOnProperty(prefix = "idempotence.form", name = "enabled", matchIfMissing = true)
+@Conditional(IdempotenceFormAutoConfiguration.HasForms.class)
 @EnableConfigurationProperties(FormProperties.class)
 public class IdempotenceFormAutoConfiguration {
     @Bean
@@ -74,6 +77,22 @@ public class IdempotenceFormAutoConfiguration {
         registration.setOrder(Ordered.LOWEST_PRECEDENCE);
         registration.setMatchAfter(true);
         return registration;
+    }
+
+    /** Whether anything can put a token into a page. Where nothing can, nothing looks for tokens. */
+    static final class HasForms extends AnyNestedCondition {
+        HasForms() {
+            super(ConfigurationPhase.PARSE_CONFIGURATION);
+        }
+
+        @ConditionalOnProperty("idempotence.form.enabled")
+        static class Enabled {}
+
+        @ConditionalOnClass(IDialect.class)
+        static class Thymeleaf {}
+
+        @ConditionalOnProperty({"idempotence.console.enabled", "idempotence.console.writes"})
+        static class Console {}
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -5,6 +5,7 @@ import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Queue;
@@ -39,6 +40,7 @@ class FormApplication {
     SecurityFilterChain security(HttpSecurity security) throws Exception {
         return security.authorizeHttpRequests(requests -> requests.anyRequest().permitAll())
                 .httpBasic(Customizer.withDefaults())
+                .csrf(csrf -> csrf.ignoringRequestMatchers("/webhook"))
                 .build();
     }
 
@@ -105,6 +107,13 @@ class FormApplication {
                 IdempotenceFilter.execution(request).orElseThrow().markUnknown();
             }
             return "redirect:/paid/" + number;
+        }
+
+        /** As one that checks a signature reads it. */
+        @PostMapping("/webhook")
+        @ResponseBody
+        String webhook(HttpServletRequest request) throws IOException {
+            return new String(request.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         }
 
         @PostMapping("/upload")

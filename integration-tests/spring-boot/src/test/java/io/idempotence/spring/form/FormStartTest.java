@@ -73,16 +73,20 @@ class FormStartTest {
         application
                 .withPropertyValues("idempotence.server.policy.retention=1h")
                 .run(context -> assertThat(context).hasNotFailed());
-        assertThat(new FormProperties(true, null, Duration.ZERO).lifetime(Duration.ofHours(1)))
+        assertThat(new FormProperties(null, null, Duration.ZERO).lifetime(Duration.ofHours(1)))
                 .hasHours(1);
-        assertThat(new FormProperties(true, null, Duration.ZERO).lifetime(Duration.ofDays(1)))
+        assertThat(new FormProperties(null, null, Duration.ZERO).lifetime(Duration.ofDays(1)))
                 .hasHours(12);
     }
 
     @Test
-    void thymeleafIsNotNeeded() {
-        application
-                .withClassLoader(new FilteredClassLoader("org.thymeleaf"))
+    void withoutThymeleafItIsSwitchedOn() {
+        WebApplicationContextRunner plain = application.withClassLoader(new FilteredClassLoader("org.thymeleaf"));
+        plain.run(context -> assertThat(context).hasNotFailed().doesNotHaveBean("idempotenceFormFilter"));
+        plain.withPropertyValues("idempotence.form.enabled=true")
+                .run(context -> assertThat(context).hasNotFailed().hasBean("idempotenceFormFilter"));
+        // The console has a form.
+        plain.withPropertyValues("idempotence.console.enabled=true", "idempotence.console.writes=true")
                 .run(context -> assertThat(context).hasNotFailed().hasBean("idempotenceFormFilter"));
         application.run(context -> assertThat(context).hasSingleBean(IDialect.class));
     }

@@ -97,6 +97,38 @@ class FormUnprotectedTest {
         }
     }
 
+    @Test
+    void aFormThatIsNotOfABrowserKeepsItsBody() throws Exception {
+        try (ConfigurableApplicationContext application = started(Nothing.class)) {
+            HttpRequest.Builder signed = HttpRequest.newBuilder()
+                    .header("Content-Type", "application/x-www-form-urlencoded")
+                    .POST(HttpRequest.BodyPublishers.ofString("amount=10"));
+
+            assertThat(send(application, "/webhook", signed).body()).isEqualTo("amount=10");
+        }
+    }
+
+    /** Its session cookie may be gone, but the form is still open, and a double click would run twice. */
+    @Test
+    void aBrowserWithoutASessionIsToldThatItsFormIsNoLongerValid() throws Exception {
+        try (ConfigurableApplicationContext application = started(Nothing.class)) {
+            String form = opened(application);
+            HttpClient forgetful = HttpClient.newHttpClient();
+            HttpResponse<String> refused = forgetful.send(
+                    HttpRequest.newBuilder(URI.create("http://localhost:"
+                                    + application.getEnvironment().getProperty("local.server.port") + "/webhook"))
+                            .header("Content-Type", "application/x-www-form-urlencoded")
+                            .header("Accept", "text/html")
+                            .header("Origin", "null")
+                            .POST(HttpRequest.BodyPublishers.ofString(form))
+                            .build(),
+                    HttpResponse.BodyHandlers.ofString());
+
+            assertThat(refused.statusCode()).isEqualTo(403);
+            assertThat(refused.body()).contains("<h1>This form is no longer valid</h1>");
+        }
+    }
+
     @Configuration(proxyBeanMethods = false)
     static class OwnFilter {
         @Bean
