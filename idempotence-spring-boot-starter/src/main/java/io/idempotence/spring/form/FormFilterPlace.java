@@ -4,12 +4,15 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import java.util.Collection;
 import java.util.Comparator;
 import org.springframework.beans.factory.ListableBeanFactory;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.web.servlet.AbstractFilterRegistrationBean;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.core.Ordered;
 
 /** The place of the form filter among the filters of the application. */
 record FormFilterPlace(ListableBeanFactory beans) {
+    private static final String SECURITY = "springSecurityFilterChain";
+
     /** Puts the form filter directly in front of the first idempotence filter, whoever registers that. */
     void give(FilterRegistrationBean<?> form) {
         form.setOrder(Ordered.LOWEST_PRECEDENCE - 1);
@@ -26,7 +29,23 @@ record FormFilterPlace(ListableBeanFactory beans) {
                 .ifPresent(first -> {
                     form.setOrder(Math.max(first.getOrder(), Ordered.HIGHEST_PRECEDENCE + 1) - 1);
                     form.setMatchAfter(first.isMatchAfter());
+                    others.stream()
+                            .filter(other -> other.isEnabled() && SECURITY.equals(other.getFilterName()))
+                            .forEach(security -> checkBehind(security, first));
                 });
+    }
+
+    /** If the idempotence filter is in front of Spring Security itself, somebody else says so. */
+    private static void checkBehind(
+            AbstractFilterRegistrationBean<?> security, AbstractFilterRegistrationBean<?> first) {
+        if (!first.isMatchAfter() && first.getOrder() == security.getOrder() + 1) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "idempotence.server.filter-order",
+                    first.getOrder(),
+                    "The filter for form tokens is directly in front of the idempotence filter, and would have the order of"
+                            + " Spring Security's: tokens could be made and checked without a user. Set it to at least "
+                            + (security.getOrder() + 2) + ", or set idempotence.form.enabled=false.");
+        }
     }
 
     @SuppressWarnings({"unchecked", "rawtypes"}) // A class literal has no type arguments.

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
+import org.springframework.boot.web.servlet.DelegatingFilterProxyRegistrationBean;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.thymeleaf.dialect.IDialect;
 
@@ -54,6 +55,26 @@ class FormStartTest {
                         .build());
         registration.setOrder(order);
         return registration;
+    }
+
+    @Test
+    void theFilterIsBehindSpringSecurity() {
+        WebApplicationContextRunner secured = application.withBean(DelegatingFilterProxyRegistrationBean.class, () -> {
+            DelegatingFilterProxyRegistrationBean security =
+                    new DelegatingFilterProxyRegistrationBean("springSecurityFilterChain");
+            security.setOrder(-100);
+            return security;
+        });
+        secured.withPropertyValues("idempotence.server.filter-order=-99")
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("Property idempotence.server.filter-order with value '-99' is invalid")
+                        .hasMessageContaining("Set it to at least -98"));
+        secured.withPropertyValues("idempotence.server.filter-order=-98")
+                .run(context -> assertThat(context).hasNotFailed());
+        secured.withPropertyValues("idempotence.server.filter-order=-99", "idempotence.form.enabled=false")
+                .run(context -> assertThat(context).hasNotFailed());
     }
 
     @Test

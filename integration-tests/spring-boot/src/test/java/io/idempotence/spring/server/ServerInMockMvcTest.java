@@ -18,7 +18,7 @@ import org.springframework.test.web.servlet.request.MockHttpServletRequestBuilde
         classes = Orders.class,
         properties = {
             "idempotence.server.storage=memory",
-            "idempotence.server.filter-order=-99",
+            "idempotence.server.filter-order=-98",
             "idempotence.server.require-id=true",
             "spring.application.name=orders"
         })
