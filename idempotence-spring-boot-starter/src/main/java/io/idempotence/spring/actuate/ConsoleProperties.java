@@ -8,12 +8,12 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * The properties {@code idempotence.console.*}. An unknown one fails the start.
  *
  * @param enabled Whether the application serves the console page.
- * @param path Path of the page in the application.
+ * @param path Path of the page in the application, such as /idempotence, without a slash at its end.
  * @param role Role that a user needs to open the page, without the prefix ROLE_.
  * @param writes Whether the page may resolve uncertain records.
  * @param withoutSecurity Whether the page may be served without Spring Security, to everybody who can reach it.
  * @param question What a person must find out before an uncertain record is resolved.
- * @param questions Questions of single operations, by method and path, such as [POST /payments/*]. They are shown instead of the general one.
+ * @param questions Questions of single operations, by method and path in the application, such as [POST /payments/*]. They are shown instead of the general one.
  */
 @ConfigurationProperties(prefix = "idempotence.console", ignoreUnknownFields = false)
 record ConsoleProperties(

@@ -11,6 +11,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
+import org.springframework.web.util.UrlPathHelper;
 
 /**
  * The latest calls of this process whose outcome is unknown. A record has only the hash of its ID; the retry that is refused, or the handler
@@ -31,7 +32,7 @@ final class UncertainCalls implements IdempotenceListener {
     /**
      * An uncertain call.
      *
-     * @param request method and path, or null if it was no request
+     * @param request method and path in the application, or null if it was no request
      */
     record Call(IdempotenceId id, @Nullable String request) {}
 
@@ -57,7 +58,8 @@ final class UncertainCalls implements IdempotenceListener {
 
     private static @Nullable String request() {
         return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes current
-                ? current.getRequest().getMethod() + " " + current.getRequest().getRequestURI()
+                ? current.getRequest().getMethod() + " "
+                        + UrlPathHelper.defaultInstance.getPathWithinApplication(current.getRequest())
                 : null;
     }
 }

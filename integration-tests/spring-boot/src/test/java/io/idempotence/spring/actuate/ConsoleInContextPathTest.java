@@ -1,0 +1,80 @@
+package io.idempotence.spring.actuate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.storage.IdempotenceRecord;
+import java.net.CookieManager;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/** The console of an application that is not at the root of its server. */
+class ConsoleInContextPathTest {
+    private static final Pattern FIELD =
+            Pattern.compile("<input type=\"hidden\" name=\"([_a-z]+)\" value=\"([^\"]*)\"");
+
+    private final HttpClient client =
+            HttpClient.newBuilder().cookieHandler(new CookieManager()).build();
+
+    private HttpResponse<String> send(HttpRequest.Builder request) throws Exception {
+        return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    @Test
+    void itWorksByThePathsInTheApplication() throws Exception {
+        try (ConfigurableApplicationContext application = new SpringApplicationBuilder(ConsoleApplication.class)
+                .properties(
+                        "server.port=0",
+                        "server.address=localhost",
+                        "server.servlet.context-path=/bank",
+                        "spring.main.banner-mode=off",
+                        "idempotence.console.enabled=true",
+                        "idempotence.console.without-security=true",
+                        "idempotence.console.writes=true",
+                        // The form of the console needs no idempotence filter.
+                        "idempotence.server.paths=/payments",
+                        "idempotence.console.questions[POST /payments]=Does the bank know this payment?")
+                .run()) {
+            String site = "http://localhost:" + application.getEnvironment().getProperty("local.server.port") + "/bank";
+            send(HttpRequest.newBuilder(URI.create(site + "/payments"))
+                    .header("Idempotency-Key", "\"payment-1\"")
+                    .POST(HttpRequest.BodyPublishers.noBody()));
+            IdempotenceRecord record = application
+                    .getBean(Idempotence.class)
+                    .admin()
+                    .list()
+                    .toList()
+                    .get(0);
+
+            String page = send(HttpRequest.newBuilder(URI.create(site + "/idempotence?key="
+                            + URLEncoder.encode(record.key().value(), StandardCharsets.UTF_8))))
+                    .body();
+
+            assertThat(page)
+                    .contains("Does the bank know this payment?", "POST /payments")
+                    .doesNotContain("/bank/payments");
+
+            StringBuilder form = new StringBuilder("as=applied&checked=yes");
+            FIELD.matcher(page)
+                    .results()
+                    .forEach(field -> form.append('&')
+                            .append(field.group(1))
+                            .append('=')
+                            .append(URLEncoder.encode(field.group(2), StandardCharsets.UTF_8)));
+            HttpResponse<String> resolved = send(HttpRequest.newBuilder(URI.create(site + "/idempotence/resolve"))
+                    .header("Content-Type", "application/x-www-form-urlencoded")
+                    .POST(HttpRequest.BodyPublishers.ofString(form.toString())));
+            assertThat(resolved.statusCode()).as(form.toString()).isEqualTo(303);
+            assertThat(resolved.headers().firstValue("Location"))
+                    .hasValueSatisfying(to -> assertThat(to).contains("result=done"));
+        }
+    }
+}
