@@ -61,7 +61,7 @@ public class IdempotenceFormAutoConfiguration {
     FilterRegistrationBean<FormTokenFilter> idempotenceFormFilter(
             FormProperties properties, FormTokens tokens, FormProblems problems, ListableBeanFactory beans) {
         FilterRegistrationBean<FormTokenFilter> registration =
-                new FilterRegistrationBean<>(new FormTokenFilter(tokens, problems, properties.maxWait()));
+                new FilterRegistrationBean<>(new FormTokenFilter(tokens, problems, properties.checkedMaxWait()));
         registration.setName("idempotenceForm");
         registration.setDispatcherTypes(DispatcherType.REQUEST);
         new FormFilterPlace(beans).give(registration);

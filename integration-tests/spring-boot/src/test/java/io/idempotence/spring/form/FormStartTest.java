@@ -90,6 +90,27 @@ class FormStartTest {
     }
 
     @Test
+    void badDurationsAreToldAsTheyAreWritten() {
+        application
+                .withPropertyValues("idempotence.form.expires-after=90m", "idempotence.server.policy.retention=1h")
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("Property idempotence.form.expires-after with value '90m' is invalid")
+                        .hasMessageContaining("at most the retention, which is 1h"));
+        for (String wait : new String[] {"-1s", "11m"}) {
+            application
+                    .withPropertyValues("idempotence.form.max-wait=" + wait)
+                    .run(context -> assertThat(context)
+                            .getFailure()
+                            .rootCause()
+                            .hasMessageContaining(
+                                    "Property idempotence.form.max-wait with value '" + wait + "' is invalid")
+                            .hasMessageContaining("It must be 0s to 10m"));
+        }
+    }
+
+    @Test
     void aShortRetentionShortensTheLifeOfForms() {
         application
                 .withPropertyValues("idempotence.server.policy.retention=1h")
