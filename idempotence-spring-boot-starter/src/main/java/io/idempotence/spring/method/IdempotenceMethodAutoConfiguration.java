@@ -45,6 +45,12 @@ public class IdempotenceMethodAutoConfiguration {
         return new BeanOperations(sources);
     }
 
+    @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static UnattributedCommits idempotenceUnattributedCommits() {
+        return new UnattributedCommits();
+    }
+
     /** Never lazy: until it has found the handlers, they are not protected. */
     @Bean
     @Lazy(false)
@@ -79,9 +85,10 @@ public class IdempotenceMethodAutoConfiguration {
         static IdempotentAdvisor idempotentAdvisor(
                 BeanOperations operations,
                 OperationSources sources,
-                ObjectProvider<SurroundingTransaction> transactions) {
+                ObjectProvider<SurroundingTransaction> transactions,
+                UnattributedCommits commits) {
             return new IdempotentAdvisor(new IdempotentInterceptor(
-                    operations, sources, transactions.getIfAvailable(SurroundingTransaction.None::new)));
+                    operations, sources, transactions.getIfAvailable(SurroundingTransaction.None::new), commits));
         }
     }
 
@@ -101,8 +108,8 @@ public class IdempotenceMethodAutoConfiguration {
         }
 
         @Bean
-        CallableExecutions idempotenceCallableExecutions() {
-            return new CallableExecutions();
+        AsyncExecutions idempotenceAsyncExecutions(UnattributedCommits commits) {
+            return new AsyncExecutions(commits);
         }
     }
 
@@ -114,9 +121,10 @@ public class IdempotenceMethodAutoConfiguration {
         @Bean
         @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
         static TransactionEffects idempotenceTransactionEffects(
-                ObjectProvider<AppliedMarks> marks, Environment environment) {
+                ObjectProvider<AppliedMarks> marks, UnattributedCommits commits, Environment environment) {
             return new TransactionEffects(
                     marks.getIfAvailable(AppliedMarks.None::new),
+                    commits,
                     environment.getProperty(
                             "idempotence.transactions.never-release-after-commit", Boolean.class, true));
         }

@@ -1,6 +1,8 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotentCall;
+import io.idempotence.server.IdempotentExecution;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -17,11 +19,17 @@ final class IdempotentInterceptor implements MethodInterceptor {
     private final BeanOperations operations;
     private final OperationSources sources;
     private final SurroundingTransaction transactions;
+    private final UnattributedCommits commits;
 
-    IdempotentInterceptor(BeanOperations operations, OperationSources sources, SurroundingTransaction transactions) {
+    IdempotentInterceptor(
+            BeanOperations operations,
+            OperationSources sources,
+            SurroundingTransaction transactions,
+            UnattributedCommits commits) {
         this.operations = operations;
         this.sources = sources;
         this.transactions = transactions;
+        this.commits = commits;
     }
 
     @Override
@@ -57,8 +65,19 @@ final class IdempotentInterceptor implements MethodInterceptor {
                         operation.policy(),
                         operation.maxWait(),
                         result.codec(),
-                        execution -> stage(invocation).thenApply(result::toStored))
+                        execution -> watched(invocation).thenApply(result::toStored))
                 .thenApply(result::fromStored);
+    }
+
+    /** A commit on a thread without an execution counts as an effect of the executions in which the method was called. */
+    private CompletionStage<Object> watched(MethodInvocation invocation) throws Exception {
+        List<IdempotentExecution> executions = IdempotentExecution.current();
+        long before = commits.ended();
+        return stage(invocation).whenComplete((returned, thrown) -> {
+            if (commits.anySince(before)) {
+                executions.forEach(IdempotentExecution::tookEffect);
+            }
+        });
     }
 
     @SuppressWarnings("unchecked")

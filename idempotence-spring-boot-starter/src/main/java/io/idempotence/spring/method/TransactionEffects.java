@@ -21,20 +21,24 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
  */
 final class TransactionEffects {
     private final AppliedMarks marks;
+    private final UnattributedCommits unattributed;
     private final boolean declaresEffects;
     /** The transactions whose commit was sent to the database, and whose end is not known yet. */
     private final Set<TransactionExecution> committing =
             Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
-    TransactionEffects(AppliedMarks marks, boolean declaresEffects) {
+    TransactionEffects(AppliedMarks marks, UnattributedCommits unattributed, boolean declaresEffects) {
         this.marks = marks;
+        this.unattributed = unattributed;
         this.declaresEffects = declaresEffects;
     }
 
     private static boolean counts(TransactionExecution transaction) {
-        return !transaction.isReadOnly()
-                && !transaction.isNested()
-                && !IdempotentExecution.current().isEmpty();
+        return !transaction.isReadOnly() && !transaction.isNested();
+    }
+
+    private static boolean isInExecution() {
+        return !IdempotentExecution.current().isEmpty();
     }
 
     /** Called before the commit of a transaction in which an execution began. */
@@ -48,6 +52,7 @@ final class TransactionEffects {
         if (committing.remove(transaction) && mayHaveTakenEffect) {
             IdempotentExecution.current().forEach(IdempotentExecution::tookEffect);
         }
+        unattributed.end(transaction, mayHaveTakenEffect);
     }
 
     /** Whether a database reports that it rolled the transaction back. After any other failure of a commit, nobody knows. */
@@ -79,6 +84,7 @@ final class TransactionEffects {
             if (failure == null
                     && marks.isOn()
                     && counts(transaction)
+                    && isInExecution()
                     && TransactionSynchronizationManager.isSynchronizationActive()) {
                 TransactionSynchronizationManager.registerSynchronization(new Marking());
             }
@@ -88,7 +94,11 @@ final class TransactionEffects {
         public void beforeCommit(TransactionExecution transaction) {
             // A transaction that is marked for rollback is not committed, whoever asks for it.
             if (declaresEffects && counts(transaction) && !transaction.isRollbackOnly()) {
-                committing.add(transaction);
+                if (isInExecution()) {
+                    committing.add(transaction);
+                } else {
+                    unattributed.begin(transaction);
+                }
             }
         }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.FailureRule;
 import io.idempotence.Idempotent;
+import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.IdempotentExecution;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
@@ -26,10 +27,13 @@ import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Primary;
+import org.springframework.core.task.SimpleAsyncTaskExecutor;
 import org.springframework.core.task.TaskDecorator;
 import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.scheduling.annotation.Async;
+import org.springframework.scheduling.annotation.EnableAsync;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.annotation.Transactional;
@@ -39,6 +43,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.context.request.async.DeferredResult;
 
 /** Nothing is released after a commit: real databases, real HTTP. */
 @Timeout(60)
@@ -75,8 +80,15 @@ class CommittedTransactionsTest {
         return pool;
     }
 
-    @Import({Handlers.class, OuterService.class, InnerService.class})
+    @Import({Handlers.class, OuterService.class, InnerService.class, AsyncService.class})
+    @EnableAsync
     static class Application {
+        /** An executor that does not carry executions, as {@code @Async} and futures have without a decorator. */
+        @Bean(defaultCandidate = false)
+        SimpleAsyncTaskExecutor plain() {
+            return new SimpleAsyncTaskExecutor("plain-");
+        }
+
         /** Puts the tasks of the application's executor into the executions of those who submit them. */
         @Bean
         TaskDecorator executions() {
@@ -151,6 +163,39 @@ class CommittedTransactionsTest {
         }
     }
 
+    static class AsyncService {
+        private final InnerService inner;
+        private final TransactionTemplate transaction;
+
+        AsyncService(InnerService inner, PlatformTransactionManager transactions) {
+            this.inner = inner;
+            this.transaction = new TransactionTemplate(transactions);
+        }
+
+        String commitAndFail(String id) {
+            transaction.executeWithoutResult(
+                    status -> inner.in("h2").update("insert into effect values (?, 'async')", id));
+            throw new IllegalStateException("on a thread without an execution");
+        }
+
+        @Async("plain")
+        public CompletableFuture<String> async(String id) {
+            return CompletableFuture.completedFuture(commitAndFail(id));
+        }
+
+        @Idempotent(id = "#id")
+        public CompletableFuture<String> future(String id) {
+            return CompletableFuture.supplyAsync(() -> commitAndFail(id));
+        }
+
+        @Idempotent(id = "#id")
+        public CompletableFuture<String> failing(String id) {
+            return CompletableFuture.supplyAsync(() -> {
+                throw new IllegalStateException("nothing was committed");
+            });
+        }
+    }
+
     @RestController
     @Idempotent
     static class Handlers {
@@ -158,14 +203,17 @@ class CommittedTransactionsTest {
         private final Map<String, PlatformTransactionManager> managers;
 
         private final Executor executor;
+        private final AsyncService async;
 
         Handlers(
                 InnerService inner,
+                AsyncService async,
                 Map<String, PlatformTransactionManager> managers,
                 @Qualifier("applicationTaskExecutor") Executor executor) {
             this.inner = inner;
             this.managers = managers;
             this.executor = executor;
+            this.async = async;
         }
 
         private TransactionTemplate transaction(String database) {
@@ -233,6 +281,69 @@ class CommittedTransactionsTest {
                         throw new IllegalStateException("on a thread of the application");
                     },
                     executor);
+        }
+
+        @PostMapping("/{database}/plain-future/{id}")
+        CompletableFuture<String> plainFuture(@PathVariable("id") String id) {
+            return CompletableFuture.supplyAsync(() -> async.commitAndFail(id));
+        }
+
+        @PostMapping("/{database}/async-service/{id}")
+        CompletableFuture<String> asyncService(@PathVariable("id") String id) {
+            return async.async(id);
+        }
+
+        @PostMapping("/{database}/deferred/{id}")
+        DeferredResult<String> deferred(@PathVariable("id") String id) {
+            DeferredResult<String> result = new DeferredResult<>();
+            CompletableFuture.runAsync(() -> async.commitAndFail(id))
+                    .whenComplete((nothing, failure) -> result.setErrorResult(failure));
+            return result;
+        }
+
+        @PostMapping("/{database}/deferred-in-commit/{id}")
+        DeferredResult<String> deferredInCommit(
+                @PathVariable("database") String database, @PathVariable("id") String id) {
+            DeferredResult<String> result = new DeferredResult<>();
+            CompletableFuture.runAsync(() -> transaction(database).executeWithoutResult(status -> {
+                effect(database, id);
+                TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+                    @Override
+                    public void afterCommit() {
+                        result.setErrorResult(new IllegalStateException("in a listener after the commit"));
+                    }
+                });
+            }));
+            return result;
+        }
+
+        @PostMapping("/{database}/callable-of-future/{id}")
+        Callable<String> callableOfFuture(@PathVariable("id") String id) {
+            return () ->
+                    CompletableFuture.supplyAsync(() -> async.commitAndFail(id)).get();
+        }
+
+        @PostMapping("/{database}/failing-future/{id}")
+        CompletableFuture<String> failingFuture() {
+            return async.failing(UUID.randomUUID().toString());
+        }
+
+        @PostMapping("/{database}/failing-deferred/{id}")
+        DeferredResult<String> failingDeferred() {
+            DeferredResult<String> result = new DeferredResult<>();
+            result.setErrorResult(new IllegalStateException("nothing was committed"));
+            return result;
+        }
+
+        @PostMapping("/{database}/rolled-back-future/{id}")
+        CompletableFuture<String> rolledBackFuture(
+                @PathVariable("database") String database, @PathVariable("id") String id) {
+            return CompletableFuture.supplyAsync(() -> rolledBack(database, id));
+        }
+
+        @PostMapping("/{database}/constraint-in-future/{id}")
+        CompletableFuture<String> constraintInFuture(@PathVariable("id") String id) {
+            return CompletableFuture.supplyAsync(() -> constraint(id));
         }
 
         @PostMapping("/{database}/kept/{id}")
@@ -316,6 +427,11 @@ class CommittedTransactionsTest {
         "h2, requires-new",
         "h2, callable",
         "h2, future",
+        "h2, plain-future",
+        "h2, async-service",
+        "h2, deferred",
+        "h2, deferred-in-commit",
+        "h2, callable-of-future",
         "pg, thrown-after",
         "pg, after-commit-listener",
         "pg, requires-new"
@@ -351,6 +467,10 @@ class CommittedTransactionsTest {
         "h2, nested",
         "h2, read-only",
         "h2, marked-rollback-only",
+        "h2, failing-future",
+        "h2, failing-deferred",
+        "h2, rolled-back-future",
+        "pg, constraint-in-future",
         "pg, rolled-back",
         "pg, nested",
         "pg, constraint-at-commit"
@@ -364,6 +484,26 @@ class CommittedTransactionsTest {
             assertThat(answer.isReplayed()).isFalse();
         }
         assertThat(effects().effects(database, id)).isZero();
+    }
+
+    @Test
+    @DisplayName("P6: a future of a bean method that fails after a commit does not release the ID")
+    void aFutureOfABeanMethodThatFailsAfterACommitDoesNotReleaseTheId() {
+        AsyncService service = server.bean(AsyncService.class);
+        assertThatThrownBy(() -> service.future(id).join()).hasRootCauseMessage("on a thread without an execution");
+        assertThatThrownBy(() -> service.future(id).join())
+                .cause()
+                .isInstanceOf(ExecutionRefusedException.class)
+                .hasMessageContaining("unknown");
+        assertThat(effects().effects("h2", id)).isEqualTo(1);
+    }
+
+    @Test
+    void aFutureOfABeanMethodThatFailsWithoutACommitIsReleased() {
+        AsyncService service = server.bean(AsyncService.class);
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> service.failing(id).join()).hasRootCauseMessage("nothing was committed");
+        }
     }
 
     @Test
