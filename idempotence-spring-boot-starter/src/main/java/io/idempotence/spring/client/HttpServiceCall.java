@@ -15,6 +15,8 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.http.HttpRequest;
+import org.springframework.web.service.invoker.HttpRequestValues;
 
 /**
  * The call of a method of an HTTP service client, which the request that it makes belongs to. A circuit breaker between the two may make the
@@ -22,7 +24,7 @@ import org.springframework.core.annotation.AnnotatedElementUtils;
  */
 final class HttpServiceCall {
     /** The name of the request attribute that leads from a request in another thread to its call. */
-    static final String ATTRIBUTE = "io.idempotence.http-service-call";
+    private static final String ATTRIBUTE = "io.idempotence.http-service-call";
 
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentRestClient.class);
     private static final ThreadBound<HttpServiceCall> CURRENT = new ThreadBound<>();
@@ -34,6 +36,7 @@ final class HttpServiceCall {
     private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
     private volatile @Nullable RestCall last;
     private volatile boolean running;
+    private volatile boolean marked;
 
     private HttpServiceCall(String method, @Nullable Boolean annotated, @Nullable String group) {
         this.method = method;
@@ -41,9 +44,25 @@ final class HttpServiceCall {
         this.group = group;
     }
 
-    /** The call that the next request of this thread belongs to. */
-    static @Nullable HttpServiceCall current() {
-        return CURRENT.get();
+    /** The call that a request belongs to, or null if no HTTP service client makes it. */
+    static @Nullable HttpServiceCall of(HttpRequest request) {
+        if (request.getAttributes().get(ATTRIBUTE) instanceof HttpServiceCall call) {
+            return call;
+        }
+        HttpServiceCall current = CURRENT.get();
+        return current == null || current.marked ? null : current;
+    }
+
+    /**
+     * Marks the request that the call of this thread is about to make. Requests without the mark then do not belong to the call, such as
+     * those of the fallback of a circuit breaker.
+     */
+    static void mark(HttpRequestValues.Builder request) {
+        HttpServiceCall current = CURRENT.get();
+        if (current != null) {
+            request.addAttribute(ATTRIBUTE, current);
+            current.marked = true;
+        }
     }
 
     /** Runs a request. Requests that are made on its way, for example for a token, do not belong to the call. */

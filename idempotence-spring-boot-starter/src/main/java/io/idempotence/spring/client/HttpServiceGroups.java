@@ -55,19 +55,13 @@ final class HttpServiceGroups implements FactoryBean<Object> {
 
     private void addProcessor(HttpServiceProxyFactory.Builder factory) {
         Class<?> type = ClassUtils.resolveClassName(PROCESSOR, classes);
-        Object processor =
-                implementing(type, Map.of("process", args -> lead((HttpRequestValues.Builder) args[args.length - 1])));
+        Object processor = implementing(
+                type,
+                Map.of("process", args -> HttpServiceCall.mark((HttpRequestValues.Builder) args[args.length - 1])));
         ReflectionUtils.invokeMethod(
                 ClassUtils.getMethod(HttpServiceProxyFactory.Builder.class, "httpRequestValuesProcessor", type),
                 factory,
                 processor);
-    }
-
-    private static void lead(HttpRequestValues.Builder request) {
-        HttpServiceCall call = HttpServiceCall.current();
-        if (call != null) {
-            request.addAttribute(HttpServiceCall.ATTRIBUTE, call);
-        }
     }
 
     private Object implementing(Class<?> type, Map<String, Consumer<Object[]>> methods) {

@@ -67,10 +67,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     @Override
     public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
             throws IOException {
-        HttpServiceCall service =
-                request.getAttributes().get(HttpServiceCall.ATTRIBUTE) instanceof HttpServiceCall ofOtherThread
-                        ? ofOtherThread
-                        : HttpServiceCall.current();
+        HttpServiceCall service = HttpServiceCall.of(request);
         return service == null
                 ? intercept(request, body, execution, null)
                 : HttpServiceCall.<ClientHttpResponse, IOException>taken(

@@ -12,15 +12,18 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.cloud.client.circuitbreaker.NoFallbackAvailableException;
+import org.springframework.cloud.client.circuitbreaker.httpservice.HttpServiceFallback;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.client.RestClient;
 import org.springframework.web.service.annotation.PostExchange;
 import org.springframework.web.service.registry.ImportHttpServices;
 
@@ -34,9 +37,25 @@ class HttpServiceGroupsTest {
         String createOnce(@RequestBody String order);
     }
 
+    interface ShippingExchange {
+        @PostExchange("/orders")
+        String create(@RequestBody String order);
+    }
+
+    /** Asks somebody else, by a plain client. */
+    public static class OtherShipping {
+        static volatile Supplier<String> plain = () -> "";
+
+        public String create(String order) {
+            return plain.get();
+        }
+    }
+
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     @ImportHttpServices(group = "billing", types = BillingExchange.class)
+    @ImportHttpServices(group = "shipping", types = ShippingExchange.class)
+    @HttpServiceFallback(value = OtherShipping.class, group = "shipping")
     static class Application {
         final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
 
@@ -92,6 +111,31 @@ class HttpServiceGroupsTest {
             } finally {
                 held.countDown();
             }
+        }
+    }
+
+    @Test
+    void fallbackOfACircuitBreakerIsAPlainCall() throws Exception {
+        try (LossyProxy proxy = LossyProxy.before(OrdersProvider.shared().port());
+                ConfigurableApplicationContext application = new SpringApplicationBuilder(Application.class)
+                        .web(WebApplicationType.NONE)
+                        .run(
+                                "--spring.main.banner-mode=off",
+                                "--spring.http.serviceclient.shipping.base-url=" + proxy.url(),
+                                "--resilience4j.timelimiter.instances.shipping.timeout-duration=15s",
+                                "--idempotence.client.retry.max-attempts=2")) {
+            RestClient plain = application
+                    .getBean(RestClient.Builder.class)
+                    .baseUrl(proxy.url())
+                    .build();
+            OtherShipping.plain =
+                    () -> plain.post().uri("/orders").body("tea").retrieve().body(String.class);
+            proxy.loseResponses(99);
+            assertThatThrownBy(() -> application.getBean(ShippingExchange.class).create("tea"))
+                    .isNotNull();
+            assertThat(proxy.headers("Idempotency-Key")).hasSize(3);
+            assertThat(proxy.headers("Idempotency-Key").subList(0, 2)).doesNotContain("-");
+            assertThat(proxy.headers("Idempotency-Key").get(2)).isEqualTo("-");
         }
     }
 }
