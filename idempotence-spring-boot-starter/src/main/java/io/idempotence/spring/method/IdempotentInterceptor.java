@@ -42,7 +42,9 @@ final class IdempotentInterceptor implements MethodInterceptor {
                 IdempotentCall.of(operation.name(), operation.id().evaluate(target, invocation.getArguments()));
         MethodResult result = operation.result();
         if (result.isFuture()) {
-            return future(operation, call, invocation);
+            return transactions.isActive()
+                    ? futureInTransaction(operation, call, invocation)
+                    : future(operation, call, invocation);
         }
         Object stored = transactions.isActive()
                 ? inTransaction(operation, call, invocation)
@@ -67,6 +69,33 @@ final class IdempotentInterceptor implements MethodInterceptor {
                         result.codec(),
                         execution -> watched(invocation).thenApply(result::toStored))
                 .thenApply(result::fromStored);
+    }
+
+    /**
+     * A future of a call within a transaction of its caller is recorded when that transaction and the future have ended. The caller gets
+     * the future of the method, because it may wait for it before it commits.
+     */
+    @SuppressWarnings("unchecked")
+    private CompletionStage<Object> futureInTransaction(
+            BeanOperation operation, IdempotentCall call, MethodInvocation invocation) throws Throwable {
+        MethodResult result = operation.result();
+        SurroundingTransaction.Outcome[] ran = new SurroundingTransaction.Outcome[1];
+        CompletableFuture<Object> recorded = sources.idempotence()
+                .executeAsync(call, operation.policy(), operation.maxWait(), result.codec(), execution -> {
+                    try {
+                        CompletionStage<Object> work = watched(invocation);
+                        ran[0] = new SurroundingTransaction.Outcome(work, null);
+                        return transactions
+                                .whenEnded(execution, ran[0])
+                                .thenCombine(work, (ended, returned) -> result.toStored(returned));
+                    } catch (Throwable e) {
+                        ran[0] = new SurroundingTransaction.Outcome(null, e);
+                        return transactions.whenEnded(execution, ran[0]);
+                    }
+                });
+        return ran[0] == null
+                ? recorded.thenApply(result::fromStored)
+                : (CompletionStage<Object>) Objects.requireNonNull(ran[0].get());
     }
 
     /** A commit on a thread without an execution counts as an effect of the executions in which the method was called. */

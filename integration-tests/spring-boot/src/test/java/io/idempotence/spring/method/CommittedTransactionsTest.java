@@ -144,6 +144,12 @@ class CommittedTransactionsTest {
             in("h2").update("insert into effect values (?, 'once')", id);
             return effects("h2", id);
         }
+
+        @Idempotent(id = "#id")
+        public CompletableFuture<Integer> onceInFuture(String id) {
+            in("h2").update("insert into effect values (?, 'once')", id);
+            return CompletableFuture.completedFuture(effects("h2", id));
+        }
     }
 
     static class OuterService {
@@ -151,6 +157,16 @@ class CommittedTransactionsTest {
 
         OuterService(InnerService inner) {
             this.inner = inner;
+        }
+
+        /** Waits for the future before it commits. */
+        @Transactional
+        public int futureInMyTransaction(String id, RuntimeException afterwards) {
+            int result = inner.onceInFuture(id).join();
+            if (afterwards != null) {
+                throw afterwards;
+            }
+            return result;
         }
 
         @Transactional
@@ -516,6 +532,21 @@ class CommittedTransactionsTest {
         assertThat(outer.inMyTransaction(id, null)).as("it runs again").isEqualTo(1);
         assertThat(outer.inMyTransaction(id, null)).isEqualTo(1);
         assertThat(effects().once(id)).as("without a transaction").isEqualTo(1);
+        assertThat(effects().effects("h2", id)).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("P6: a future of a bean method is recorded when the transaction of its caller has ended")
+    void aFutureOfABeanMethodIsRecordedWhenTheTransactionOfItsCallerHasEnded() {
+        OuterService outer = server.bean(OuterService.class);
+        assertThatThrownBy(() -> outer.futureInMyTransaction(id, new IllegalStateException("rolls back")))
+                .hasMessage("rolls back");
+        assertThat(effects().effects("h2", id)).isZero();
+        assertThat(outer.futureInMyTransaction(id, null)).as("it runs again").isEqualTo(1);
+        assertThat(outer.futureInMyTransaction(id, null)).isEqualTo(1);
+        assertThat(effects().onceInFuture(id).join())
+                .as("without a transaction")
+                .isEqualTo(1);
         assertThat(effects().effects("h2", id)).isEqualTo(1);
     }
 }
