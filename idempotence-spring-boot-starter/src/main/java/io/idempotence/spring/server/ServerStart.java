@@ -20,14 +20,15 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.context.SmartLifecycle;
 
 /**
- * The check of the storage while the application starts. It runs beside the rest of the start, and writes and deletes one record, so that
+ * The check of the storage while the application starts. It ends when every bean exists and nothing serves yet: also the last bean may be
+ * the first that asks for the storage. Storage that is first asked for later is checked then. The check runs beside the start, writes and deletes one record, so that
  * missing rights and tables are found. What only an operator can repair fails the start. A storage that is down does not: requests get 503
  * until it is up.
  */
-final class ServerStart implements SmartInitializingSingleton {
+final class ServerStart implements SmartLifecycle {
     private static final Logger LOG = LoggerFactory.getLogger(ServerStart.class);
     private static final Duration LONGEST = Duration.ofSeconds(3);
     private static final Duration PROBE_LIVES = Duration.ofSeconds(10);
@@ -35,6 +36,7 @@ final class ServerStart implements SmartInitializingSingleton {
 
     private volatile String filter = "";
     private volatile @Nullable Check check;
+    private volatile boolean isRunning;
 
     private record Check(ServerParts parts, CompletableFuture<Void> result) {}
 
@@ -53,7 +55,8 @@ final class ServerStart implements SmartInitializingSingleton {
     /** Begins the check. */
     void begin(ServerParts parts) {
         CompletableFuture<Void> result = new CompletableFuture<>();
-        check = new Check(parts, result);
+        Check begun = new Check(parts, result);
+        check = begun;
         Thread thread = new Thread(
                 () -> {
                     try {
@@ -66,14 +69,34 @@ final class ServerStart implements SmartInitializingSingleton {
                 "idempotence-start");
         thread.setDaemon(true);
         thread.start();
+        if (isRunning) {
+            end(begun);
+        }
     }
 
     @Override
-    public void afterSingletonsInstantiated() {
+    public void start() {
+        isRunning = true;
         Check begun = check;
         if (begun != null) {
             end(begun);
         }
+    }
+
+    @Override
+    public void stop() {
+        isRunning = false;
+    }
+
+    @Override
+    public boolean isRunning() {
+        return isRunning;
+    }
+
+    /** Before everything that serves requests or messages. */
+    @Override
+    public int getPhase() {
+        return Integer.MIN_VALUE;
     }
 
     private void end(Check begun) {

@@ -5,24 +5,30 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.RecordState;
+import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
 import java.time.Duration;
 import java.util.UUID;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.postgresql.ds.PGSimpleDataSource;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.core.env.Environment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
@@ -100,6 +106,40 @@ class ServerStartTest {
                     .contains(
                             "ACL SETUSER <user> ~idem:* +evalsha +eval +get +getrange +exists +set +pexpire +pttl +del");
         }
+    }
+
+    @Test
+    void aRedisUserWithoutRightsFailsTheStartOfAnApplicationWithoutAWebServer(CapturedOutput output) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "on", ">pass", "~idem:*", "+@all", "-eval");
+
+            assertThatThrownBy(() -> worker(redis, "--redis.user=clerk", "--redis.password=pass")
+                            .close())
+                    .isNotNull();
+
+            assertThat(output)
+                    .contains("APPLICATION FAILED TO START")
+                    .contains("The Redis user may not keep the records of the idempotence framework");
+        }
+    }
+
+    @Test
+    void anApplicationWithoutAWebServerLogsItsStorageAndWhetherItResponds(CapturedOutput output) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
+            worker(redis).close();
+            assertThat(output).containsOnlyOnce("Idempotence: records in the RedisConnectionFactory");
+            redis.kill();
+            worker(redis).close();
+            assertThat(output).containsOnlyOnce("The storage does not respond yet");
+        }
+    }
+
+    private static ConfigurableApplicationContext worker(EmbeddedRedis redis, String... arguments) {
+        return new SpringApplicationBuilder(Worker.class)
+                .web(WebApplicationType.NONE)
+                .properties("spring.main.banner-mode=off", "redis.port=" + redis.port())
+                .run(arguments);
     }
 
     @Test
@@ -206,6 +246,24 @@ class ServerStartTest {
         @Bean
         JedisPooled client(Environment environment) {
             return new JedisPooled("127.0.0.1", environment.getRequiredProperty("redis.port", int.class));
+        }
+    }
+
+    /** Serves messages, not requests. */
+    static class Messages {
+        @Idempotent(id = "#id")
+        public String receive(String id) {
+            return id;
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class})
+    @Import(Messages.class)
+    static class Worker {
+        @Bean
+        RedisConnectionFactory connections(Environment environment) {
+            return new OnRedis().connections(environment);
         }
     }
 
