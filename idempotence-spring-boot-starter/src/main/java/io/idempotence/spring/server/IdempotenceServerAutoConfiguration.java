@@ -161,7 +161,7 @@ public class IdempotenceServerAutoConfiguration {
                 ObjectProvider<IdempotenceStorage> storages,
                 ObjectProvider<ChosenStorage> choice,
                 Environment environment) {
-            IdempotenceStorage storage = one(storages);
+            IdempotenceStorage storage = one(storages, IdempotenceStorage.class);
             ChosenStorage chosen =
                     Optional.ofNullable(choice.getIfAvailable()).orElseGet(() -> applications(storage, properties));
             return new ServerParts(chosen, Namespace.of(properties.namespace(), environment));
@@ -172,11 +172,11 @@ public class IdempotenceServerAutoConfiguration {
         Idempotence idempotence(
                 ServerParts parts,
                 IdempotenceServerProperties properties,
-                IdempotencePolicy policy,
+                ObjectProvider<IdempotencePolicy> policies,
                 ObjectProvider<IdempotenceListener> listeners,
                 ServerStart start) {
             Idempotence.Builder idempotence =
-                    new ServerBuilder(properties).idempotence(parts).policy(policy);
+                    new ServerBuilder(properties).idempotence(parts).policy(one(policies, IdempotencePolicy.class));
             List<IdempotenceListener> all = listeners.orderedStream().toList();
             if (!all.isEmpty()) {
                 idempotence.listener(new Listeners(all));
@@ -190,12 +190,12 @@ public class IdempotenceServerAutoConfiguration {
             return new StorageHealth(start);
         }
 
-        private static IdempotenceStorage one(ObjectProvider<IdempotenceStorage> storages) {
+        private static <T> T one(ObjectProvider<T> beans, Class<T> type) {
             try {
-                return storages.getObject();
+                return beans.getObject();
             } catch (NoUniqueBeanDefinitionException e) {
                 throw ServerSetUpException.of(
-                        "The application declares several beans of IdempotenceStorage: "
+                        "The application declares several beans of " + type.getSimpleName() + ": "
                                 + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
                         "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
                         e);

@@ -3,6 +3,7 @@ package io.idempotence.spring.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.storage.IdempotenceStorage;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcDataSource;
@@ -83,6 +84,15 @@ class ServerBadInputTest {
 
         assertThat(output)
                 .contains("declares several beans of IdempotenceStorage: first, second")
+                .contains("Keep one, mark one as @Primary, or declare your own bean of Idempotence.");
+    }
+
+    @Test
+    void twoPoliciesNeedAChoice(CapturedOutput output) {
+        failsToStart(TwoPolicies.class);
+
+        assertThat(output)
+                .contains("declares several beans of IdempotencePolicy: brief, long")
                 .contains("Keep one, mark one as @Primary, or declare your own bean of Idempotence.");
     }
 
@@ -197,6 +207,20 @@ class ServerBadInputTest {
         @Bean
         IdempotenceStorage second() {
             return IdempotenceStorage.inMemory();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
+    static class TwoPolicies extends OneStorage {
+        @Bean("long")
+        IdempotencePolicy longer() {
+            return IdempotencePolicy.defaults();
+        }
+
+        @Bean
+        IdempotencePolicy brief() {
+            return IdempotencePolicy.defaults();
         }
     }
 
