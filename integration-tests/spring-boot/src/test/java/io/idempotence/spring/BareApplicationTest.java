@@ -8,10 +8,13 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import javax.sql.DataSource;
+import org.h2.jdbcx.JdbcDataSource;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 /** The starter works with Spring Boot alone: nothing that it supports is needed. */
@@ -43,8 +46,19 @@ class BareApplicationTest {
 
     @Test
     void startsWithoutServletsDriversAndTheRest() throws Exception {
+        assertThat(outputOf(Application.class)).contains("saved true then false");
+    }
+
+    @Test
+    void keepsRecordsInADatabaseWithoutSpringJdbc() throws Exception {
+        assertThat(outputOf(OnDatabase.class, "h2-"))
+                .contains("records in the DataSource")
+                .contains("saved true then false");
+    }
+
+    private static String outputOf(Class<?> main, String... alsoNeeded) throws Exception {
         String classPath = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
-                .filter(BareApplicationTest::isNeeded)
+                .filter(path -> isNeeded(path, alsoNeeded))
                 .collect(Collectors.joining(File.pathSeparator));
         Process application = new ProcessBuilder(
                         System.getProperty("java.home") + "/bin/java",
@@ -52,19 +66,20 @@ class BareApplicationTest {
                         "-XX:+UseSerialGC",
                         "-cp",
                         classPath,
-                        Application.class.getName())
+                        main.getName())
                 .redirectErrorStream(true)
                 .start();
         String output = new String(application.getInputStream().readAllBytes());
 
         assertThat(application.waitFor(30, TimeUnit.SECONDS)).isTrue();
-        assertThat(output).contains("saved true then false");
-        assertThat(application.exitValue()).isZero();
+        assertThat(application.exitValue()).as(output).isZero();
+        return output;
     }
 
-    private static boolean isNeeded(String path) {
+    private static boolean isNeeded(String path, String... more) {
         String name = new File(path).getName();
-        return NEEDED.stream().anyMatch(name::startsWith) && !path.contains("spring-boot-3-tests");
+        return Stream.concat(NEEDED.stream(), Stream.of(more)).anyMatch(name::startsWith)
+                && !path.contains("spring-boot-3-tests");
     }
 
     @Configuration(proxyBeanMethods = false)
@@ -72,6 +87,28 @@ class BareApplicationTest {
     static class Application {
         public static void main(String[] arguments) {
             try (ConfigurableApplicationContext context = SpringApplication.run(Application.class, arguments)) {
+                Idempotence idempotence = context.getBean(Idempotence.class);
+                System.out.println(
+                        "saved " + idempotence.saveIfAbsent("one") + " then " + idempotence.saveIfAbsent("one"));
+            }
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class OnDatabase {
+        @Bean
+        DataSource database() {
+            JdbcDataSource database = new JdbcDataSource();
+            database.setURL("jdbc:h2:mem:bare;DB_CLOSE_DELAY=-1");
+            return database;
+        }
+
+        public static void main(String[] arguments) {
+            String[] properties = {
+                "--idempotence.server.storage=jdbc", "--idempotence.server.jdbc.create-if-missing=true"
+            };
+            try (ConfigurableApplicationContext context = SpringApplication.run(OnDatabase.class, properties)) {
                 Idempotence idempotence = context.getBean(Idempotence.class);
                 System.out.println(
                         "saved " + idempotence.saveIfAbsent("one") + " then " + idempotence.saveIfAbsent("one"));
