@@ -14,7 +14,7 @@ import org.springframework.util.unit.DataSize;
 /**
  * The properties {@code idempotence.server.*}. An unknown one fails the start.
  *
- * @param enabled Whether handlers of this application are protected.
+ * @param enabled Whether handlers and bean methods of this application are protected.
  * @param storage Where the records are kept. "auto" uses the RedisConnectionFactory, else a Jedis client, else memory.
  * @param storageBean Name of the RedisConnectionFactory, Jedis client or DataSource to use, if the application has several.
  * @param namespace Name of this service in the storage. Services with equal names share their IDs. Defaults to spring.application.name.

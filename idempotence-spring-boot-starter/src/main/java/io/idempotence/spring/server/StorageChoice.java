@@ -111,7 +111,7 @@ final class StorageChoice {
                             + active.get(0) + "' is active, in which that is forbidden: after a restart, or in another"
                             + " instance, a retry would run again.",
                     "Give the application a Redis (spring-boot-starter-data-redis) or set idempotence.server.storage to"
-                            + " jdbc. If it protects no handlers, set idempotence.server.enabled to false. If it may forget"
+                            + " jdbc. If it protects neither handlers nor bean methods, set idempotence.server.enabled to false. If it may forget"
                             + " its IDs, change idempotence.server.memory.forbidden-profiles.");
         }
         LOG.warn(
