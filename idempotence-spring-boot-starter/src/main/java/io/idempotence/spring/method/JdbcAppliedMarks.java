@@ -7,25 +7,19 @@ import java.sql.Connection;
 import java.util.Collections;
 import java.util.Set;
 import java.util.WeakHashMap;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /** The marks of a {@link JdbcIdempotenceStorage} in transactions of its own {@code DataSource}. Thread-safe. */
 final class JdbcAppliedMarks implements AppliedMarks {
-    private static final Logger LOG = LoggerFactory.getLogger(JdbcAppliedMarks.class);
-
     private final Supplier<@Nullable IdempotenceStorage> storages;
     /** Executions with a committed mark. There is one mark for each ID, and it covers later transactions of the same execution. */
     private final Set<IdempotentExecution> marked =
             Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
-    private final AtomicBoolean warned = new AtomicBoolean();
     private volatile @Nullable Boolean isOn;
 
     /** @param storages the storage, looked up when the first transaction of an execution begins */
@@ -55,14 +49,10 @@ final class JdbcAppliedMarks implements AppliedMarks {
         }
         DataSource dataSource = storage.dataSource();
         if (!TransactionSynchronizationManager.hasResource(dataSource)) {
-            if (warned.compareAndSet(false, true)) {
-                LOG.warn(
-                        "The transaction '{}' is not one of the DataSource that has the idempotence records, so it is committed without"
-                                + " a mark; after a crash its operation may run again. Use one DataSource for both, or turn off"
-                                + " idempotence.server.jdbc.in-transaction",
-                        TransactionSynchronizationManager.getCurrentTransactionName());
-            }
-            return false;
+            throw new IllegalStateException("the transaction '"
+                    + TransactionSynchronizationManager.getCurrentTransactionName()
+                    + "' is not one of the DataSource that has the idempotence records, so it cannot commit a mark and is rolled back; use"
+                    + " one DataSource for both, or turn off idempotence.server.jdbc.in-transaction");
         }
         Connection connection = DataSourceUtils.getConnection(dataSource);
         try {

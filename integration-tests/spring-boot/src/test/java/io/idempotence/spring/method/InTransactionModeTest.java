@@ -15,8 +15,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Primary;
 import org.springframework.jdbc.core.JdbcTemplate;
+import org.springframework.jdbc.datasource.SingleConnectionDataSource;
+import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.stereotype.Service;
+import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.annotation.Propagation;
 import org.springframework.transaction.annotation.Transactional;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -27,6 +31,8 @@ import org.springframework.web.bind.annotation.RestController;
 class InTransactionModeTest {
     private static final AtomicReference<Runnable> BEFORE_COMMIT = new AtomicReference<>();
     private static final String DATABASE = "jdbc:h2:mem:" + UUID.randomUUID();
+    private static final JdbcTemplate ELSEWHERE =
+            new JdbcTemplate(new SingleConnectionDataSource("jdbc:h2:mem:" + UUID.randomUUID(), "sa", "", true));
     private static TestServer server;
     private static JdbcTemplate jdbc;
 
@@ -49,6 +55,7 @@ class InTransactionModeTest {
                 "--idempotence.server.jdbc.in-transaction=true");
         jdbc = server.bean(JdbcTemplate.class);
         jdbc.execute("create table effect (id varchar(100))");
+        ELSEWHERE.execute("create table effect (id varchar(100))");
     }
 
     @AfterAll
@@ -69,6 +76,17 @@ class InTransactionModeTest {
         DataSource dataSource() {
             return pool();
         }
+
+        @Bean
+        @Primary
+        PlatformTransactionManager transactionManager(DataSource dataSource) {
+            return new JdbcTransactionManager(dataSource);
+        }
+
+        @Bean
+        PlatformTransactionManager elsewhere() {
+            return new JdbcTransactionManager(ELSEWHERE.getDataSource());
+        }
     }
 
     @Service
@@ -83,6 +101,11 @@ class InTransactionModeTest {
         public void book() {
             jdbc.update("insert into effect values ('booked')");
             BEFORE_COMMIT.get().run();
+        }
+
+        @Transactional("elsewhere")
+        public void bookElsewhere() {
+            ELSEWHERE.update("insert into effect values ('elsewhere')");
         }
 
         @Transactional(propagation = Propagation.REQUIRES_NEW)
@@ -110,6 +133,12 @@ class InTransactionModeTest {
         @PostMapping("/book")
         String book() {
             bookings.book();
+            return "booked";
+        }
+
+        @PostMapping("/elsewhere")
+        String elsewhere() {
+            bookings.bookElsewhere();
             return "booked";
         }
 
@@ -150,6 +179,13 @@ class InTransactionModeTest {
         assertThat(server.bean(Bookings.class).once(id)).isEqualTo("once");
         assertThat(effects()).isEqualTo(1);
         assertThat(marks()).isEqualTo(1);
+    }
+
+    @Test
+    void aTransactionThatCannotCommitTheMarkIsRolledBack() {
+        assertThat(server.post("/elsewhere", id).status()).isEqualTo(500);
+        assertThat(ELSEWHERE.queryForObject("select count(*) from effect", Integer.class))
+                .isZero();
     }
 
     @Test
