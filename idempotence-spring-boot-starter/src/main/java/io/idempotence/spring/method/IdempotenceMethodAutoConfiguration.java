@@ -70,7 +70,8 @@ public class IdempotenceMethodAutoConfiguration {
         @Override
         public void registerBeanDefinitions(AnnotationMetadata importing, BeanDefinitionRegistry registry) {
             AopConfigUtils.registerAutoProxyCreatorIfNecessary(registry);
-            if (environment.getProperty("spring.aop.proxy-target-class", Boolean.class, true)) {
+            if (environment.getProperty("spring.aop.auto", Boolean.class, true)
+                    && environment.getProperty("spring.aop.proxy-target-class", Boolean.class, true)) {
                 AopConfigUtils.forceAutoProxyCreatorToUseClassProxying(registry);
             }
         }
