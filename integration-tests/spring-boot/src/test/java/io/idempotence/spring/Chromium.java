@@ -84,7 +84,15 @@ public final class Chromium implements AutoCloseable {
 
     /** Waits for an element that can be seen. */
     public WebElement see(String css) {
-        return waiting().until(ExpectedConditions.visibilityOfElementLocated(By.cssSelector(css)));
+        return waiting()
+                .ignoring(WebDriverException.class) // the page is being replaced
+                .until(ExpectedConditions.visibilityOfElementLocated(By.cssSelector(css)));
+    }
+
+    /** Waits for a page without an element. */
+    public void seeNo(String css) {
+        waiting().ignoring(WebDriverException.class).until(any -> (Boolean)
+                run("return document.readyState === 'complete' && !document.querySelector(arguments[0])", css));
     }
 
     /** Waits for a page with this first heading. */

@@ -70,7 +70,7 @@ class ConsoleInBrowserTest {
         browser.open(site + "/login");
         browser.see("#username").sendKeys(user);
         browser.see("#password").sendKeys("secret", Keys.ENTER);
-        browser.see("body");
+        browser.seeNo("#username");
         browser.open(site + "/idempotence");
     }
 
