@@ -19,13 +19,6 @@ import org.jspecify.annotations.Nullable;
  * #finishProvisionally} has an effect.
  */
 public final class ClaimedExecution implements IdempotentExecution {
-    /** What the handler declared about its effects. */
-    private enum Effect {
-        UNDECLARED,
-        NONE,
-        SOME
-    }
-
     private final EngineParts parts;
     private final Events events;
     private final IdempotenceId id;
@@ -39,10 +32,8 @@ public final class ClaimedExecution implements IdempotentExecution {
     private final AtomicBoolean replaceable = new AtomicBoolean();
     private final AtomicReference<UnsettledResults.@Nullable Hold> held = new AtomicReference<>();
     private volatile boolean endIsPending;
-    private volatile @Nullable Verdict decided;
-    private final AtomicReference<Effect> effect = new AtomicReference<>(Effect.UNDECLARED);
+    private final HandlerDecision handler = new HandlerDecision();
     private volatile ReleaseReason byPolicyFor = ReleaseReason.BY_TRANSPORT;
-    private volatile boolean overtaken;
 
     private volatile long claimNanos;
     private volatile IdempotenceListener.AttemptEnd attemptEnd = IdempotenceListener.AttemptEnd.IGNORED;
@@ -93,42 +84,37 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     @Override
     public void keep() {
-        decided = Verdict.KEEP;
+        handler.decide(Verdict.KEEP);
     }
 
     @Override
     public void release() {
-        decided = Verdict.RELEASE;
+        handler.decide(Verdict.RELEASE);
     }
 
     @Override
     public void overtaken() {
-        overtaken = true;
-        decided = Verdict.RELEASE;
+        handler.overtaken();
     }
 
     @Override
     public void nothingTookEffect() {
-        effect.updateAndGet(known -> known == Effect.SOME ? known : Effect.NONE);
+        handler.nothingTookEffect();
     }
 
     @Override
     public void tookEffect() {
-        effect.set(Effect.SOME);
+        handler.tookEffect();
     }
 
     @Override
     public void applied() {
-        effect.compareAndSet(Effect.NONE, Effect.UNDECLARED);
-        overtaken = false;
-        if (decided == Verdict.RELEASE) {
-            decided = null;
-        }
+        handler.applied();
     }
 
     @Override
     public void markUnknown() {
-        decided = Verdict.UNKNOWN;
+        handler.decide(Verdict.UNKNOWN);
     }
 
     /**
@@ -139,7 +125,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      */
     public Verdict byStatus(int status) {
         byPolicyFor = ReleaseReason.ofStatus(status);
-        return inTheLightOfTheEffect(policy.ofStatus(status));
+        return handler.knowing(policy.ofStatus(status));
     }
 
     /**
@@ -150,11 +136,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      */
     public Verdict byException(Throwable exception) {
         byPolicyFor = ReleaseReason.ofException(exception);
-        return inTheLightOfTheEffect(policy.ofException(exception));
-    }
-
-    private Verdict inTheLightOfTheEffect(Verdict byPolicy) {
-        return byPolicy == Verdict.UNKNOWN && effect.get() == Effect.NONE ? Verdict.RELEASE : byPolicy;
+        return handler.knowing(policy.ofException(exception));
     }
 
     /**
@@ -165,13 +147,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      *     took effect
      */
     public Verdict verdict(Verdict byPolicy) {
-        Verdict asked = asked(byPolicy);
-        return asked == Verdict.RELEASE && effect.get() == Effect.SOME ? Verdict.UNKNOWN : asked;
-    }
-
-    private Verdict asked(Verdict byPolicy) {
-        Verdict handler = decided;
-        return handler != null ? handler : byPolicy;
+        return handler.verdict(byPolicy);
     }
 
     /**
@@ -240,7 +216,7 @@ public final class ClaimedExecution implements IdempotentExecution {
                 events.publish(
                         IdempotenceEvent.UNKNOWN,
                         id,
-                        asked(byPolicy) == Verdict.RELEASE
+                        handler.asked(byPolicy) == Verdict.RELEASE
                                 ? "the outcome is marked unknown instead of released, because the handler declared that"
                                         + " it took effect"
                                 : "the outcome is marked unknown");
@@ -357,7 +333,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         boolean abandons = verdict == Verdict.RELEASE
                 && takenOver
                 && policy.onAbandoned() == OnAbandoned.RE_EXECUTE
-                && (overtaken || decided != Verdict.RELEASE);
+                && (handler.isOvertaken() || !handler.decidedToRelease());
         return write(new End(verdict, result, provisional, abandons));
     }
 
@@ -403,7 +379,9 @@ public final class ClaimedExecution implements IdempotentExecution {
         if (canonical.isPresent() && (end.verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
             return canonical;
         }
-        return end.verdict == Verdict.RELEASE && overtaken ? Optional.of(Decisions.askAgain()) : Optional.empty();
+        return end.verdict == Verdict.RELEASE && handler.isOvertaken()
+                ? Optional.of(Decisions.askAgain())
+                : Optional.empty();
     }
 
     /**
@@ -443,10 +421,10 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     private ReleaseReason releaseReason() {
-        if (decided != Verdict.RELEASE) {
+        if (!handler.decidedToRelease()) {
             return byPolicyFor;
         }
-        return overtaken ? ReleaseReason.OVERTAKEN : ReleaseReason.BY_HANDLER;
+        return handler.isOvertaken() ? ReleaseReason.OVERTAKEN : ReleaseReason.BY_HANDLER;
     }
 
     private void completeWaits(Decision decision) {

@@ -1,0 +1,158 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.CorruptRecordException;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+
+/** The transport of work without HTTP: runs it if its attempt may run, and gives every caller the result. Thread-safe. */
+final class WorkRunner {
+    private final Engine engine;
+
+    WorkRunner(Engine engine) {
+        this.engine = engine;
+    }
+
+    <T> T run(
+            IdempotentCall call,
+            IdempotencePolicy policy,
+            Duration maxWait,
+            ResultCodec<T> codec,
+            Idempotence.Work<T> work)
+            throws Exception {
+        Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);
+        if (decision instanceof Decision.Run run) {
+            Runnable leave = run.execution().enter();
+            try {
+                return run(run.execution(), codec, work);
+            } finally {
+                leave.run();
+            }
+        }
+        return instead(call.id(), codec, waitFor(engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait)));
+    }
+
+    <T> CompletableFuture<T> runAsync(
+            IdempotentCall call,
+            IdempotencePolicy policy,
+            Duration maxWait,
+            ResultCodec<T> codec,
+            Idempotence.Work<? extends CompletionStage<T>> work) {
+        Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);
+        CompletableFuture<T> result = new CompletableFuture<>();
+        if (decision instanceof Decision.Run run) {
+            begin(run.execution(), work)
+                    .whenComplete((value, failure) -> complete(
+                            result,
+                            () -> failure == null
+                                    ? succeeded(run.execution(), codec, value)
+                                    : failed(run.execution(), codec, failure)));
+        } else {
+            engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait)
+                    .whenComplete((decided, never) -> complete(result, () -> instead(call.id(), codec, decided)));
+        }
+        return result;
+    }
+
+    private static <T> CompletionStage<T> begin(
+            ClaimedExecution execution, Idempotence.Work<? extends CompletionStage<T>> work) {
+        Runnable leave = execution.enter();
+        try {
+            return Objects.requireNonNull(work.run(execution), "the work returned null instead of a future");
+        } catch (Throwable e) {
+            return CompletableFuture.failedFuture(e);
+        } finally {
+            leave.run();
+        }
+    }
+
+    private static <T> void complete(CompletableFuture<T> result, Callable<T> outcome) {
+        try {
+            result.complete(outcome.call());
+        } catch (Throwable e) {
+            result.completeExceptionally(e);
+        }
+    }
+
+    private static Decision waitFor(CompletableFuture<Decision> decision) {
+        try {
+            return decision.get();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            decision.cancel(false);
+            return Decisions.askAgain();
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("the wait for a decision failed; expected a decision or a refusal", e);
+        }
+    }
+
+    /** The outcome for an attempt that did not run. */
+    private <T> T instead(IdempotenceId id, ResultCodec<T> codec, Decision decision) {
+        if (decision instanceof Decision.Replay replay) {
+            return decoded(id, codec, replay.result());
+        }
+        throw exception((Decision.Refuse) decision, id);
+    }
+
+    private <T> T run(ClaimedExecution execution, ResultCodec<T> codec, Idempotence.Work<T> work) throws Exception {
+        T result;
+        try {
+            result = work.run(execution);
+        } catch (Throwable e) {
+            return failed(execution, codec, e);
+        }
+        return succeeded(execution, codec, result);
+    }
+
+    private <T> T failed(ClaimedExecution execution, ResultCodec<T> codec, Throwable thrown) throws Exception {
+        Throwable e = thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
+        Optional<Decision> canonical = execution.finishWithoutResult(execution.byException(e));
+        if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
+            Events.LOG.warn(
+                    "the work of a late owner failed; its caller gets the result of the one that overtook it", e);
+            return decoded(execution.id(), codec, replay.result());
+        }
+        if (e instanceof Error error) {
+            throw error;
+        }
+        throw (Exception) e;
+    }
+
+    private <T> T succeeded(ClaimedExecution execution, ResultCodec<T> codec, T result) {
+        byte[] stored;
+        try {
+            stored = result == null ? StoredResult.nothing() : StoredResult.value(codec.encode(result));
+        } catch (Throwable e) {
+            // The work took effect: it must never run again, whatever happens to its result.
+            execution.finishWithoutResult(Verdict.KEEP);
+            throw e;
+        }
+        Decision instead = execution.finish(Verdict.KEEP, stored).orElse(null);
+        if (instead instanceof Decision.Refuse refuse) {
+            throw exception(refuse, execution.id());
+        }
+        return instead instanceof Decision.Replay replay ? decoded(execution.id(), codec, replay.result()) : result;
+    }
+
+    @SuppressWarnings("NullAway") // a work whose result is null gets it back
+    private <T> T decoded(IdempotenceId id, ResultCodec<T> codec, byte[] result) {
+        byte[] value;
+        try {
+            value = StoredResult.kind(result) == StoredResult.NULL ? null : StoredResult.valueOf(result);
+        } catch (CorruptRecordException e) {
+            throw exception(engine.unreadable(id, e), id);
+        }
+        // An exception of the codec is the application's.
+        return value == null ? null : codec.decode(value);
+    }
+
+    private static ExecutionRefusedException exception(Decision.Refuse refuse, IdempotenceId id) {
+        return new ExecutionRefusedException(refuse.refusal(), id, refuse.retryAfter());
+    }
+}
