@@ -6,6 +6,7 @@ import feign.Target.HardCodedTarget;
 import io.idempotence.ClosedPort;
 import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import java.time.Duration;
@@ -39,7 +40,7 @@ abstract class FeignTestBase {
     }
 
     /** Short waits, and time enough that only tests about the deadline meet it. */
-    IdempotenceClientConfig.Builder fast() {
+    IdempotenceClientConfigBuilder fast() {
         return IdempotenceClientConfig.builder()
                 .waitBound(Duration.ofMillis(1))
                 .maxWait(Duration.ofMillis(5))

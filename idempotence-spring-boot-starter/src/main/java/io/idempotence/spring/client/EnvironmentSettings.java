@@ -1,6 +1,6 @@
 package io.idempotence.spring.client;
 
-import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -33,7 +33,7 @@ final class EnvironmentSettings {
     private EnvironmentSettings() {}
 
     /** @throws io.idempotence.client.IdempotenceConfigException if a setting is unknown or malformed */
-    static void copy(ConfigurableEnvironment environment, IdempotenceClientConfig.Builder config) {
+    static void copy(ConfigurableEnvironment environment, IdempotenceClientConfigBuilder config) {
         List<PropertySource<?>> sources =
                 new ArrayList<>(environment.getPropertySources().stream().toList());
         Collections.reverse(sources);
@@ -57,7 +57,7 @@ final class EnvironmentSettings {
     private static void copy(
             EnumerablePropertySource<?> source,
             ConfigurableEnvironment environment,
-            IdempotenceClientConfig.Builder config) {
+            IdempotenceClientConfigBuilder config) {
         SortedMap<String, SortedMap<Integer, String>> lists = new TreeMap<>();
         for (String name : Arrays.stream(source.getPropertyNames())
                 .filter(name -> isOurs(name) && !isRestClients(name))

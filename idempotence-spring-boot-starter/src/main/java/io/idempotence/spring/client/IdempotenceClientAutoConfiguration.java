@@ -3,6 +3,7 @@ package io.idempotence.spring.client;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.metrics.IdempotenceClientMetrics;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -61,7 +62,7 @@ public class IdempotenceClientAutoConfiguration {
             ConfigurableEnvironment environment,
             ListableBeanFactory beanFactory,
             ObjectProvider<IdempotenceClientListener> listeners) {
-        IdempotenceClientConfig.Builder builder = IdempotenceClientConfig.builder();
+        IdempotenceClientConfigBuilder builder = IdempotenceClientConfig.builder();
         EnvironmentSettings.copy(environment, builder);
         one(RetryRegistry.class, beanFactory).ifPresent(builder::retryRegistry);
         one(IdempotenceIdGenerator.class, beanFactory).ifPresent(builder::generator);

@@ -43,7 +43,7 @@ class PublicTypesTest {
                 AttemptOutcome
                 IdempotenceAttemptEvent
                 IdempotenceClientConfig
-                IdempotenceClientConfig.Builder
+                IdempotenceClientConfigBuilder
                 IdempotenceClientEvent
                 IdempotenceClientEvent.Result
                 IdempotenceClientListener

@@ -21,6 +21,7 @@ import feign.RetryableException;
 import feign.codec.DecodeException;
 import feign.jackson.JacksonDecoder;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.FeignRequestRefusedException;
@@ -393,7 +394,7 @@ abstract class AttemptContract extends ClientContract {
         return true;
     }
 
-    private BaseBuilder<?, ?> installed(IdempotenceClientConfig.Builder config) {
+    private BaseBuilder<?, ?> installed(IdempotenceClientConfigBuilder config) {
         return install(feign(), config.build());
     }
 

@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RequestRefused;
@@ -67,11 +68,11 @@ abstract class ClientContract extends WireMockTestBase {
         return client(fast());
     }
 
-    final ClientUnderTest client(IdempotenceClientConfig.Builder config) {
+    final ClientUnderTest client(IdempotenceClientConfigBuilder config) {
         return client(config, "http://127.0.0.1:" + provider.port());
     }
 
-    final ClientUnderTest client(IdempotenceClientConfig.Builder config, String url) {
+    final ClientUnderTest client(IdempotenceClientConfigBuilder config, String url) {
         return client(config.build(), url, TWENTY_SECONDS, TWENTY_SECONDS);
     }
 

@@ -9,7 +9,7 @@ import feign.Client;
 import feign.Feign;
 import feign.FeignException;
 import feign.Response;
-import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.OutcomeUnknown;
 import java.time.Duration;
@@ -25,7 +25,7 @@ class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
         return Feign.builder().client(new Client.Default(null, null));
     }
 
-    private Orders ordersWhoseResponsesMeet(Runnable after, IdempotenceClientConfig.Builder config) {
+    private Orders ordersWhoseResponsesMeet(Runnable after, IdempotenceClientConfigBuilder config) {
         Client client = new Client.Default(null, null);
         return target(install(
                 Feign.builder().client((request, options) -> {

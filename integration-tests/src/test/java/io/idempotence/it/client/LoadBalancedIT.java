@@ -13,7 +13,7 @@ import feign.Feign;
 import feign.FeignException;
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
@@ -66,7 +66,7 @@ class LoadBalancedIT extends WireMockTestBase {
         return "http://" + host + ":" + provider.port();
     }
 
-    private Orders balanced(IdempotenceClientConfig.Builder config) {
+    private Orders balanced(IdempotenceClientConfigBuilder config) {
         return target(install(feign(), config.build()), SERVICE);
     }
 

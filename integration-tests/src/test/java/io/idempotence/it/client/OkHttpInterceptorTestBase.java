@@ -10,7 +10,7 @@ import ch.qos.logback.core.read.ListAppender;
 import feign.BaseBuilder;
 import feign.Client;
 import feign.Feign;
-import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
 import java.time.Duration;
@@ -54,11 +54,11 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
         return installed(fast());
     }
 
-    final OkHttpClient installed(IdempotenceClientConfig.Builder config) {
+    final OkHttpClient installed(IdempotenceClientConfigBuilder config) {
         return installed(config, builder -> builder);
     }
 
-    final OkHttpClient installed(IdempotenceClientConfig.Builder config, UnaryOperator<OkHttpClient.Builder> after) {
+    final OkHttpClient installed(IdempotenceClientConfigBuilder config, UnaryOperator<OkHttpClient.Builder> after) {
         return built(after.apply(IdempotentOkHttp.install(plain(), config.build(), "orders")));
     }
 

@@ -23,6 +23,7 @@ import feign.Target.HardCodedTarget;
 import io.idempotence.ClosedPort;
 import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceClientListener;
@@ -166,7 +167,7 @@ abstract class WireMockTestBase {
     }
 
     /** Short waits, and time enough that only tests about the deadline meet it. */
-    IdempotenceClientConfig.Builder fast() {
+    IdempotenceClientConfigBuilder fast() {
         return IdempotenceClientConfig.builder()
                 .waitBound(Duration.ofMillis(1))
                 .maxWait(Duration.ofMillis(5))
@@ -178,11 +179,11 @@ abstract class WireMockTestBase {
         return orders(fast());
     }
 
-    Orders orders(IdempotenceClientConfig.Builder config) {
+    Orders orders(IdempotenceClientConfigBuilder config) {
         return orders(config, builder -> builder);
     }
 
-    Orders orders(IdempotenceClientConfig.Builder config, UnaryOperator<BaseBuilder<?, ?>> before) {
+    Orders orders(IdempotenceClientConfigBuilder config, UnaryOperator<BaseBuilder<?, ?>> before) {
         return target(install(before.apply(feign()), config.build()));
     }
 

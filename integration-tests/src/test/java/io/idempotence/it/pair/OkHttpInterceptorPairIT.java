@@ -6,7 +6,7 @@ import static io.idempotence.it.wire.FaultyProxy.Fault.RESPONSE_LOST;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
@@ -49,7 +49,7 @@ class OkHttpInterceptorPairIT extends RedisPairTestBase {
         client.connectionPool().evictAll();
     }
 
-    private static OkHttpClient client(IdempotenceClientConfig.Builder config) {
+    private static OkHttpClient client(IdempotenceClientConfigBuilder config) {
         OkHttpClient.Builder builder =
                 new OkHttpClient.Builder().readTimeout(READ_TIMEOUT_MILLIS, TimeUnit.MILLISECONDS);
         return IdempotentOkHttp.install(builder, config.build(), "payments").build();

@@ -5,6 +5,7 @@ import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.it.container.JettyServer;
@@ -84,13 +85,13 @@ abstract class PairTestBase {
         return through(plan, fast());
     }
 
-    final Payments through(FaultyProxy.Plan plan, IdempotenceClientConfig.Builder config) {
+    final Payments through(FaultyProxy.Plan plan, IdempotenceClientConfigBuilder config) {
         return through(plan, config, new feign.okhttp.OkHttpClient(okHttp), READ_TIMEOUT_MILLIS, instances);
     }
 
     final Payments through(
             FaultyProxy.Plan plan,
-            IdempotenceClientConfig.Builder config,
+            IdempotenceClientConfigBuilder config,
             Client client,
             int readTimeoutMillis,
             URI... providers) {
@@ -104,7 +105,7 @@ abstract class PairTestBase {
     }
 
     final Payments through(
-            FaultyProxy.Plan plan, IdempotenceClientConfig.Builder config, Feign.Builder builder, URI... providers) {
+            FaultyProxy.Plan plan, IdempotenceClientConfigBuilder config, Feign.Builder builder, URI... providers) {
         proxy = FaultyProxy.start(plan, providers);
         toClose.add(proxy);
         return IdempotentFeign.install(builder, config.build())
@@ -120,7 +121,7 @@ abstract class PairTestBase {
     }
 
     /** Short waits, time enough, and attempts enough for every fault a test injects. */
-    final IdempotenceClientConfig.Builder fast() {
+    final IdempotenceClientConfigBuilder fast() {
         return IdempotenceClientConfig.builder()
                 .waitBound(Duration.ofMillis(5))
                 .maxWait(Duration.ofMillis(50))

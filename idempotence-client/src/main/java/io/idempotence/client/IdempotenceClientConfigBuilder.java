@@ -1,0 +1,274 @@
+package io.idempotence.client;
+
+import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.IdempotenceIdGenerator;
+import io.idempotence.http.IdempotencyKeyHeader.Style;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ForkJoinPool;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A builder of a config. Each setter checks its own value and throws {@link IdempotenceConfigException} if it is not allowed. {@link
+ * #build()} checks whether the values contradict each other. Not thread-safe.
+ */
+public final class IdempotenceClientConfigBuilder {
+    final Map<ConfigKey<?>, Setting> values = new HashMap<>();
+    final Map<String, Map<ConfigKey<?>, Setting>> clients = new HashMap<>();
+
+    @Nullable
+    RetryRegistry retryRegistry;
+
+    @Nullable
+    IdempotenceClientListener listener;
+
+    Executor executor = ForkJoinPool.commonPool();
+
+    IdempotenceClientConfigBuilder() {}
+
+    /**
+     * Sets one setting by its key, as a configuration file has it. Setting it again overrides the earlier value.
+     *
+     * @param key with the prefix: {@code idempotence.client.deadline}. Spellings are relaxed: {@code idempotence.client.retry.maxAttempts}
+     *     and the variable {@code IDEMPOTENCE_CLIENT_RETRY_MAXATTEMPTS} are {@code idempotence.client.retry.max-attempts}. The name of a
+     *     client is taken as it is written, with or without brackets around it
+     * @param value as in a file
+     * @param source where it was read, for messages
+     * @return this builder
+     * @throws IdempotenceConfigException if the setting is unknown or malformed
+     */
+    public IdempotenceClientConfigBuilder set(String key, String value, String source) {
+        new ConfigLoader(values, clients)
+                .relaxed(
+                        Objects.requireNonNull(key, "key"),
+                        Objects.requireNonNull(value, "value"),
+                        Objects.requireNonNull(source, "source"));
+        return this;
+    }
+
+    /**
+     * Sets whether calls carry IDs. If not, they behave as if this library were absent, also with {@code @Idempotent}: an {@code
+     * Idempotency-Key} header of the caller is sent as it is.
+     *
+     * @param enabled true by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder enabled(boolean enabled) {
+        return put(ConfigKey.ENABLED, enabled);
+    }
+
+    /**
+     * Sets the spelling of the ID on the wire.
+     *
+     * @param style quoted by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder headerStyle(Style style) {
+        return put(ConfigKey.HEADER_STYLE, style);
+    }
+
+    /**
+     * Sets the HTTP methods that carry an ID without {@code @Idempotent}.
+     *
+     * @param methods some of POST, PATCH, PUT, DELETE; POST and PATCH by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder methods(String... methods) {
+        return put(
+                ConfigKey.METHODS,
+                Arrays.stream(methods).map(m -> m.toUpperCase(Locale.ROOT)).collect(Collectors.toUnmodifiableSet()));
+    }
+
+    /**
+     * Sets the generator of the IDs of new calls, instead of {@code generator.type}.
+     *
+     * @param generator thread-safe; random UUIDs by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder generator(IdempotenceIdGenerator generator) {
+        return put(ConfigKey.GENERATOR, generator);
+    }
+
+    /**
+     * Sets the time that a logical call may take, from its start: all attempts and waits.
+     *
+     * @param deadline above 0; 10 s by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder deadline(Duration deadline) {
+        return put(ConfigKey.DEADLINE, deadline);
+    }
+
+    /**
+     * Sets the largest number of attempts, the first one included.
+     *
+     * @param attempts 1 to 100; 3 by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder maxAttempts(int attempts) {
+        return put(ConfigKey.MAX_ATTEMPTS, attempts);
+    }
+
+    /**
+     * Sets the bound of the wait before attempt 2.
+     *
+     * @param wait 0 or more; 100 ms by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder waitBound(Duration wait) {
+        return put(ConfigKey.WAIT, wait);
+    }
+
+    /**
+     * Sets the factor from one bound to the next.
+     *
+     * @param multiplier 1 to 100; 2 by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder multiplier(double multiplier) {
+        return put(ConfigKey.MULTIPLIER, multiplier);
+    }
+
+    /**
+     * Sets the largest bound.
+     *
+     * @param wait at least the first bound; 2 s by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder maxWait(Duration wait) {
+        return put(ConfigKey.MAX_WAIT, wait);
+    }
+
+    /**
+     * Sets the share of the bound that is random.
+     *
+     * @param jitter 0 to 1; 1 by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder jitter(double jitter) {
+        return put(ConfigKey.JITTER, jitter);
+    }
+
+    /**
+     * Sets the statuses that are retried. A status that is not listed ends the call. A 5xx except 500, 501, 503 and 505 then ends it as
+     * unknown.
+     *
+     * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder statuses(int... statuses) {
+        return put(ConfigKey.STATUSES, Arrays.stream(statuses).boxed().collect(Collectors.toUnmodifiableSet()));
+    }
+
+    /**
+     * Sets how long the server may hold a duplicate of a running request.
+     *
+     * @param wait 5 s by default; zero sends no preference
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder preferWait(Duration wait) {
+        return put(ConfigKey.PREFER_WAIT, wait);
+    }
+
+    /**
+     * Sets the retry budget of each target.
+     *
+     * @param capacity the number of tokens at the start, and the largest number; 500 by default, 0 means no retries
+     * @param cost tokens that a retry costs; 5 by default, 0 means no limit
+     * @param refund tokens that a success refunds; 1 by default
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder budget(int capacity, int cost, int refund) {
+        put(ConfigKey.BUDGET_CAPACITY, capacity);
+        put(ConfigKey.BUDGET_COST, cost);
+        return put(ConfigKey.BUDGET_REFUND, refund);
+    }
+
+    /**
+     * Sets other settings for one client.
+     *
+     * @param name the client's name, for Feign {@code Target.name()}
+     * @param settings sets them; registry, listener and executor are common to all clients and are ignored here
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder client(String name, Consumer<IdempotenceClientConfigBuilder> settings) {
+        IdempotenceClientConfigBuilder own = new IdempotenceClientConfigBuilder();
+        settings.accept(own);
+        clients.computeIfAbsent(Objects.requireNonNull(name, "name"), absent -> new HashMap<>())
+                .putAll(own.values);
+        return this;
+    }
+
+    /**
+     * Sets the registry in which a retry is looked up at every call: {@code <client>#<method>}, then {@code <client>}, then {@code
+     * idempotence}. Only existing instances are used. The instance found is replaced in the registry by one that also obeys deadline,
+     * budget, Retry-After and the outcome of the attempt. For other calls it behaves as before, and its events also reach the consumers
+     * of the replaced instance. Its exception predicate can forbid a retry but cannot force one. Its result predicate is not used.
+     *
+     * @param registry the application's
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder retryRegistry(RetryRegistry registry) {
+        this.retryRegistry = Objects.requireNonNull(registry, "registry");
+        return this;
+    }
+
+    /**
+     * Sets the listener for attempts and ended calls.
+     *
+     * @param listener thread-safe
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder listener(IdempotenceClientListener listener) {
+        this.listener = Objects.requireNonNull(listener, "listener");
+        return this;
+    }
+
+    /**
+     * Sets how long the server half remembers an ID.
+     *
+     * @param time the provider's retention, 24 h by default; longer than the deadline
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder serverRetention(Duration time) {
+        return put(ConfigKey.SERVER_RETENTION, time);
+    }
+
+    /**
+     * Sets the executor that starts the second and later attempts of calls that return a future. The first attempt starts in the
+     * caller's thread. Pass one that carries the thread-locals that interceptors need, such as a security context, or whose threads may
+     * block, if the HTTP client blocks.
+     *
+     * @param executor the common fork-join pool by default. If it rejects an attempt, the call ends as if no attempts were left. If it
+     *     drops one, the call ends half a second after the deadline
+     * @return this builder
+     */
+    public IdempotenceClientConfigBuilder executor(Executor executor) {
+        this.executor = Objects.requireNonNull(executor, "executor");
+        return this;
+    }
+
+    /**
+     * Builds the config.
+     *
+     * @return an immutable config
+     * @throws IdempotenceConfigException if settings contradict each other, in common or for one client
+     */
+    public IdempotenceClientConfig build() {
+        LayeredSettings settings = new LayeredSettings(values, clients);
+        return new IdempotenceClientConfig(settings, retryRegistry, listener, executor, new RetryBudgets(settings));
+    }
+
+    private <T> IdempotenceClientConfigBuilder put(ConfigKey<T> key, T value) {
+        T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), Setting.BUILDER);
+        values.put(key, new Setting(checked, key.propertyName(), Setting.BUILDER));
+        return this;
+    }
+}
