@@ -92,11 +92,13 @@ final class ListCommand extends OperatorCommand {
             return EnumSet.allOf(RecordState.class);
         }
         return Arrays.stream(RecordState.values())
-                .filter(state -> Output.shown(state).equals(plain))
+                .filter(state -> state.label().equals(plain))
                 .findAny()
                 .map(Set::of)
                 .orElseThrow(() -> new IllegalArgumentException("--state takes "
-                        + Arrays.stream(RecordState.values()).map(Output::shown).collect(Collectors.joining(", "))
+                        + Arrays.stream(RecordState.values())
+                                .map(RecordState::label)
+                                .collect(Collectors.joining(", "))
                         + " or all"));
     }
 }

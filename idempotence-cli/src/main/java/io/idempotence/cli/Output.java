@@ -7,7 +7,6 @@ import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.RecordState;
 import java.io.PrintStream;
 import java.util.LinkedHashMap;
-import java.util.Locale;
 import java.util.Map;
 
 /** The output of a command, as a table or as JSON. Each record is written as soon as it is found. */
@@ -34,7 +33,7 @@ final class Output {
             if (!kind.isEmpty()) {
                 fields.put("kind", kind);
             }
-            fields.putAll(fields(record));
+            fields.putAll(IdempotenceAdmin.fields(record));
             out.print((rows == 0 ? "[\n" : ",\n") + text(fields));
         } else {
             String key = "%-" + record.key().value().length() + "s";
@@ -52,7 +51,7 @@ final class Output {
                             kind,
                             record.key().value(),
                             kind,
-                            shown(record.state()),
+                            record.state().label(),
                             Long.toString(record.fence()),
                             IdempotenceAdmin.isUncertain(record)
                                     ? Durations.shown(IdempotenceAdmin.uncertainFor(record))
@@ -102,27 +101,6 @@ final class Output {
         }
         System.arraycopy(others, 0, cells, cells.length - others.length, others.length);
         return cells;
-    }
-
-    static Map<String, Object> fields(IdempotenceRecord record) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("key", record.key().value());
-        fields.put("state", shown(record.state()));
-        fields.put("fence", record.fence());
-        if (IdempotenceAdmin.isUncertain(record)) {
-            fields.put(
-                    "uncertainForMillis", IdempotenceAdmin.uncertainFor(record).toMillis());
-        }
-        if (record.state() == RecordState.IN_PROGRESS) {
-            fields.put("leaseLeftMillis", record.leaseLeft().toMillis());
-        }
-        fields.put("retentionLeftMillis", record.retentionLeft().toMillis());
-        return fields;
-    }
-
-    /** The name of a state: {@code in-progress}, {@code completed}, {@code released}, {@code unknown} or {@code abandoned}. */
-    static String shown(RecordState state) {
-        return state.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
     private static String text(Map<String, ?> fields) {

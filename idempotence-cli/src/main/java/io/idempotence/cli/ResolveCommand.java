@@ -56,7 +56,7 @@ final class ResolveCommand extends ChangingCommand {
             return OperatorTool.NOT_DONE;
         }
         if (!IdempotenceAdmin.isUncertain(seen.get())) {
-            err().println("the record is " + Output.shown(seen.get().state())
+            err().println("the record is " + seen.get().state().label()
                     + ": only an abandoned or unknown one can be resolved");
             return OperatorTool.NOT_DONE;
         }
@@ -74,7 +74,7 @@ final class ResolveCommand extends ChangingCommand {
             Map<String, Object> result = new LinkedHashMap<>();
             result.put("resolved", done);
             result.put("as", applied ? "applied" : "not-applied");
-            result.put("record", admin.find(key).map(Output::fields).orElse(null));
+            result.put("record", admin.find(key).map(IdempotenceAdmin::fields).orElse(null));
             output.object(result);
         }
         if (!done) {

@@ -17,17 +17,16 @@ final class StatsCommand extends OperatorCommand {
         IdempotenceAdmin.Stats stats = admin.stats(record -> progress.step());
         if (output.isJson()) {
             Map<String, Object> counts = new LinkedHashMap<>();
-            stats.counts().forEach((state, count) -> counts.put(Output.shown(state), count));
+            stats.counts().forEach((state, count) -> counts.put(state.label(), count));
             Map<String, Object> result = new LinkedHashMap<>();
             result.put("records", counts);
             result.put(
                     "oldestUncertain",
-                    stats.oldestUncertain().map(Output::fields).orElse(null));
+                    stats.oldestUncertain().map(IdempotenceAdmin::fields).orElse(null));
             output.object(result);
         } else {
             output.line(String.format("%-11s  %12s", "STATE", "RECORDS"));
-            stats.counts()
-                    .forEach((state, count) -> output.line(String.format("%-11s  %12d", Output.shown(state), count)));
+            stats.counts().forEach((state, count) -> output.line(String.format("%-11s  %12d", state.label(), count)));
             stats.oldestUncertain().ifPresent(record -> {
                 output.line("");
                 output.line("uncertain for longest:");

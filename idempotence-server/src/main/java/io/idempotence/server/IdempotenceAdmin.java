@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -238,6 +239,28 @@ public final class IdempotenceAdmin {
      */
     public boolean delete(StorageKey key) {
         return storage.delete(checked(key));
+    }
+
+    /**
+     * What tools show of a record, in their order: {@code key}, {@code state}, {@code fence}, {@code uncertainForMillis} if it is uncertain,
+     * {@code leaseLeftMillis} if it is in progress, and {@code retentionLeftMillis}.
+     *
+     * @param record any record
+     * @return a new map of texts and whole numbers, never the result
+     */
+    public static Map<String, Object> fields(IdempotenceRecord record) {
+        Map<String, Object> fields = new LinkedHashMap<>();
+        fields.put("key", record.key().value());
+        fields.put("state", record.state().label());
+        fields.put("fence", record.fence());
+        if (isUncertain(record)) {
+            fields.put("uncertainForMillis", uncertainFor(record).toMillis());
+        }
+        if (record.state() == RecordState.IN_PROGRESS) {
+            fields.put("leaseLeftMillis", record.leaseLeft().toMillis());
+        }
+        fields.put("retentionLeftMillis", record.retentionLeft().toMillis());
+        return fields;
     }
 
     /**

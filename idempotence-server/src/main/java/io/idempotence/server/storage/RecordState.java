@@ -1,5 +1,7 @@
 package io.idempotence.server.storage;
 
+import java.util.Locale;
+
 /** The state of a record. A claim whose lease is over is {@link #ABANDONED}; that state is derived, never stored. */
 public enum RecordState {
     /** Claimed, and the lease runs. */
@@ -11,5 +13,14 @@ public enum RecordState {
     /** The handler marked its outcome as unknown. */
     UNKNOWN,
     /** Claimed, the lease is over, nothing was recorded. */
-    ABANDONED
+    ABANDONED;
+
+    /**
+     * The name that tools and operators use.
+     *
+     * @return {@code in-progress}, {@code completed}, {@code released}, {@code unknown} or {@code abandoned}
+     */
+    public String label() {
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
 }

@@ -95,14 +95,14 @@ final class ConsolePage {
                 RecordState.IN_PROGRESS,
                 RecordState.COMPLETED,
                 RecordState.RELEASED)) {
-            html.append("<li><a class=\"tile ").append(RecordsView.shown(state)).append("\" href=\"");
+            html.append("<li><a class=\"tile ").append(state.label()).append("\" href=\"");
             text(path)
                     .append("?state=")
-                    .append(RecordsView.shown(state))
+                    .append(state.label())
                     .append("\"><b>")
                     .append(String.format("%,d", counts.getOrDefault(state, 0L)))
                     .append("</b> <span>")
-                    .append(RecordsView.shown(state).replace('-', ' '))
+                    .append(state.label().replace('-', ' '))
                     .append("</span></a></li>");
         }
         html.append("</ul></section>");
@@ -161,9 +161,9 @@ final class ConsolePage {
 
     private void state(RecordState state) {
         html.append("<span class=\"state ")
-                .append(RecordsView.shown(state))
+                .append(state.label())
                 .append("\">")
-                .append(RecordsView.shown(state).replace('-', ' '))
+                .append(state.label().replace('-', ' '))
                 .append("</span>");
     }
 

@@ -88,7 +88,7 @@ final class IdempotenceEndpoint {
                 .map(found -> {
                     Map<String, Object> row = new LinkedHashMap<>();
                     row.put("kind", found.kind());
-                    row.putAll(RecordsView.fields(found.record()));
+                    row.putAll(IdempotenceAdmin.fields(found.record()));
                     return row;
                 })
                 .toList();
@@ -112,7 +112,8 @@ final class IdempotenceEndpoint {
                         after,
                         limit);
         Map<String, Object> result = new LinkedHashMap<>();
-        result.put("records", page.records().stream().map(RecordsView::fields).toList());
+        result.put(
+                "records", page.records().stream().map(IdempotenceAdmin::fields).toList());
         if (page.next() != null) {
             result.put("next", page.next());
         }
@@ -131,17 +132,17 @@ final class IdempotenceEndpoint {
         return answered(() -> switch (what) {
             case "stats" -> stats();
             case "operations" -> Map.of("operations", operations.get());
-            default -> records().find(what).map(RecordsView::fields).orElse(null);
+            default -> records().find(what).map(IdempotenceAdmin::fields).orElse(null);
         });
     }
 
     private Map<String, Object> stats() {
         IdempotenceAdmin.Stats stats = admin.get().stats(record -> {});
         Map<String, Object> counts = new LinkedHashMap<>();
-        stats.counts().forEach((state, count) -> counts.put(RecordsView.shown(state), count));
+        stats.counts().forEach((state, count) -> counts.put(state.label(), count));
         Map<String, Object> result = new LinkedHashMap<>();
         result.put("records", counts);
-        stats.oldestUncertain().ifPresent(record -> result.put("oldestUncertain", RecordsView.fields(record)));
+        stats.oldestUncertain().ifPresent(record -> result.put("oldestUncertain", IdempotenceAdmin.fields(record)));
         return result;
     }
 
@@ -173,7 +174,7 @@ final class IdempotenceEndpoint {
             result.put("resolved", Resolving.isDone(resolved));
             result.put("as", as);
             result.put("message", Resolving.message(resolved, resolution));
-            records().find(key).ifPresent(now -> result.put("record", RecordsView.fields(now)));
+            records().find(key).ifPresent(now -> result.put("record", IdempotenceAdmin.fields(now)));
             return result;
         });
     }

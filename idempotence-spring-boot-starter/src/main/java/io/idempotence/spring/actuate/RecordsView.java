@@ -127,28 +127,6 @@ final class RecordsView {
         return new Page(List.copyOf(smallest.values()), more ? smallest.lastKey() : null);
     }
 
-    /** A record as the operator's tool shows it with {@code --json}. */
-    static Map<String, Object> fields(IdempotenceRecord record) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("key", record.key().value());
-        fields.put("state", shown(record.state()));
-        fields.put("fence", record.fence());
-        if (IdempotenceAdmin.isUncertain(record)) {
-            fields.put(
-                    "uncertainForMillis", IdempotenceAdmin.uncertainFor(record).toMillis());
-        }
-        if (record.state() == RecordState.IN_PROGRESS) {
-            fields.put("leaseLeftMillis", record.leaseLeft().toMillis());
-        }
-        fields.put("retentionLeftMillis", record.retentionLeft().toMillis());
-        return fields;
-    }
-
-    /** The name of a state, such as {@code in-progress}. */
-    static String shown(RecordState state) {
-        return state.name().toLowerCase(Locale.ROOT).replace('_', '-');
-    }
-
     /** The states that names stand for; {@link #UNCERTAIN} for none. */
     static Set<RecordState> states(@Nullable Set<String> names) {
         Set<RecordState> states = EnumSet.noneOf(RecordState.class);
@@ -164,12 +142,12 @@ final class RecordsView {
             return EnumSet.allOf(RecordState.class);
         }
         return Arrays.stream(RecordState.values())
-                .filter(state -> shown(state).equals(plain))
+                .filter(state -> state.label().equals(plain))
                 .findAny()
                 .map(Set::of)
                 .orElseThrow(() -> new IllegalArgumentException("state takes "
                         + Arrays.stream(RecordState.values())
-                                .map(RecordsView::shown)
+                                .map(RecordState::label)
                                 .collect(Collectors.joining(", "))
                         + " or all"));
     }
