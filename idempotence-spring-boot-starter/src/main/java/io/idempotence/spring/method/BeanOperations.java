@@ -127,7 +127,7 @@ final class BeanOperations implements BeanPostProcessor {
     }
 
     /** The methods of a class that its annotations cover: annotated ones, and with an annotation of the class its public ones. */
-    private static Map<Method, IdempotentAnnotations.Found> annotated(Class<?> type) {
+    static Map<Method, IdempotentAnnotations.Found> annotated(Class<?> type) {
         return MethodIntrospector.selectMethods(type, (Method method) -> covering(method, type));
     }
 

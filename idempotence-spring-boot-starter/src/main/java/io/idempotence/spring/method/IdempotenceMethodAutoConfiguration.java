@@ -25,6 +25,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.transaction.TransactionExecutionListener;
+import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
 
 /** Auto-configuration of {@code @Idempotent} on handlers and bean methods, and of transactions. */
@@ -122,12 +123,14 @@ public class IdempotenceMethodAutoConfiguration {
         @Bean
         @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
         static TransactionEffects idempotenceTransactionEffects(
-                ObjectProvider<AppliedMarks> marks, UnattributedCommits commits, Environment environment) {
+                ObjectProvider<AppliedMarks> marks,
+                UnattributedCommits commits,
+                ObjectProvider<IdempotenceTransactionProperties> properties) {
+            // Read at the first commit, because this bean exists before properties are bound.
             return new TransactionEffects(
                     marks.getIfAvailable(AppliedMarks.None::new),
                     commits,
-                    environment.getProperty(
-                            "idempotence.transactions.never-release-after-commit", Boolean.class, true));
+                    SingletonSupplier.of(() -> properties.getObject().neverReleaseAfterCommit()));
         }
 
         @Bean

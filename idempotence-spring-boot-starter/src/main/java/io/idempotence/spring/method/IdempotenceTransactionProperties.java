@@ -10,5 +10,5 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *     a commit may run again.
  */
 @ConfigurationProperties(prefix = "idempotence.transactions", ignoreUnknownFields = false)
-public record IdempotenceTransactionProperties(
+record IdempotenceTransactionProperties(
         @DefaultValue("true") boolean neverReleaseAfterCommit) {}

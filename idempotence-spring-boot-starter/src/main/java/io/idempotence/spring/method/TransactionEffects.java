@@ -6,6 +6,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.dao.ConcurrencyFailureException;
 import org.springframework.dao.DataIntegrityViolationException;
@@ -22,12 +23,12 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
 final class TransactionEffects {
     private final AppliedMarks marks;
     private final UnattributedCommits unattributed;
-    private final boolean declaresEffects;
+    private final Supplier<Boolean> declaresEffects;
     /** The transactions whose commit was sent to the database, and whose end is not known yet. */
     private final Set<TransactionExecution> committing =
             Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
-    TransactionEffects(AppliedMarks marks, UnattributedCommits unattributed, boolean declaresEffects) {
+    TransactionEffects(AppliedMarks marks, UnattributedCommits unattributed, Supplier<Boolean> declaresEffects) {
         this.marks = marks;
         this.unattributed = unattributed;
         this.declaresEffects = declaresEffects;
@@ -93,7 +94,7 @@ final class TransactionEffects {
         @Override
         public void beforeCommit(TransactionExecution transaction) {
             // A transaction that is marked for rollback is not committed, whoever asks for it.
-            if (declaresEffects && counts(transaction) && !transaction.isRollbackOnly()) {
+            if (counts(transaction) && !transaction.isRollbackOnly() && declaresEffects.get()) {
                 if (isInExecution()) {
                     committing.add(transaction);
                 } else {

@@ -22,8 +22,8 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import java.time.Clock;
 import java.time.Instant;
 
-/** The arrows between the modules and packages of the whole product. */
-@AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.class)
+/** The arrows between the library modules and their packages. */
+@AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.OfLibraries.class)
 class ArchitectureTest {
     private static final String CLIENT = "io.idempotence.client..";
     private static final String SERVER = "io.idempotence.server..";

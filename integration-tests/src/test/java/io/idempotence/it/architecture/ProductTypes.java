@@ -3,14 +3,22 @@ package io.idempotence.it.architecture;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.core.importer.Location;
 
-/** What users get: the classes of the library modules, without anybody's tests. What Spring needs to be public is no choice of ours. */
+/** What users get: the classes of the library modules and of the starter, without anybody's tests. */
 final class ProductTypes implements ImportOption {
     private final ImportOption noTestFolders = Predefined.DO_NOT_INCLUDE_TESTS;
 
     @Override
     public boolean includes(Location location) {
-        return noTestFolders.includes(location)
-                && !location.contains("-tests.jar")
-                && !location.contains("idempotence-spring-boot-starter");
+        return noTestFolders.includes(location) && !location.contains("-tests.jar");
+    }
+
+    /** Without the starter, which joins all modules with Spring. */
+    static final class OfLibraries implements ImportOption {
+        private final ImportOption product = new ProductTypes();
+
+        @Override
+        public boolean includes(Location location) {
+            return product.includes(location) && !location.contains("idempotence-spring-boot-starter");
+        }
     }
 }

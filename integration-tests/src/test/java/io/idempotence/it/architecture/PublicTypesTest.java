@@ -9,6 +9,7 @@ import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import java.util.Optional;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /** Every type of the product that a user can name, so none in a package named {@code internal}. A new line here is a decision. */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.class)
@@ -16,10 +17,11 @@ class PublicTypesTest {
     private static final String BASE = "io.idempotence.";
     private static final String CLIENT = BASE + "client.";
     private static final String SERVER = BASE + "server.";
+    private static final String SPRING = BASE + "spring.";
 
     @ArchTest
     static void ofCommon(JavaClasses product) {
-        assertPublicTypes(product, BASE, name -> !name.startsWith(CLIENT) && !name.startsWith(SERVER), """
+        assertPublicTypes(product, BASE, PublicTypesTest::isOfCommon, """
                 BusinessFields
                 IdGenerationException
                 IdempotenceException
@@ -138,6 +140,51 @@ class PublicTypesTest {
                 storage.WriteResult.Lost
                 storage.WriteResult.StoredAfterLoss
                 """);
+    }
+
+    /** Besides what users name: configurations and their properties, which Spring needs to be public. */
+    @ArchTest
+    static void ofTheStarter(JavaClasses product) {
+        assertPublicTypes(product, SPRING, name -> name.startsWith(SPRING), """
+                actuate.IdempotenceActuatorAutoConfiguration
+                actuate.IdempotenceConsoleAutoConfiguration
+                actuate.IdempotenceObservationAutoConfiguration
+                actuate.LoggedIdAccessor
+                client.IdempotenceClientAutoConfiguration
+                client.IdempotentRestClient
+                client.RestOutcomeUnknownException
+                client.RestRequestRefusedException
+                client.TimeLimitCapability
+                form.FormProblem
+                form.FormProblemPage
+                form.FormTokens
+                form.IdempotenceFormAutoConfiguration
+                method.IdempotenceMethodAutoConfiguration
+                method.IdempotenceServerOffAutoConfiguration
+                method.IdempotentOperation
+                method.IdempotentOperation.Kind
+                method.IdempotentOperation.Origin
+                method.IdempotentOperation.Setting
+                method.IdempotentOperations
+                method.InvalidIdempotenceIdException
+                server.IdempotenceFilterCustomizer
+                server.IdempotenceFilterRegistrationBean
+                server.IdempotenceServerAutoConfiguration
+                server.IdempotenceServerHealthAutoConfiguration
+                server.IdempotenceServerProperties
+                server.IdempotenceServerProperties.Comparison
+                server.IdempotenceServerProperties.Header
+                server.IdempotenceServerProperties.Jdbc
+                server.IdempotenceServerProperties.Memory
+                server.IdempotenceServerProperties.Policy
+                server.IdempotenceServerProperties.Redis
+                server.IdempotenceServerProperties.Scope
+                server.IdempotenceServerProperties.Storage
+                """);
+    }
+
+    private static boolean isOfCommon(String name) {
+        return Stream.of(CLIENT, SERVER, SPRING).noneMatch(name::startsWith);
     }
 
     private static void assertPublicTypes(

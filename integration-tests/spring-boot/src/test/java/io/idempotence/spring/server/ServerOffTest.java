@@ -2,15 +2,20 @@ package io.idempotence.spring.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
 
 /** An application that only calls others switches the provider half off. */
+@ExtendWith(OutputCaptureExtension.class)
 class ServerOffTest {
     @Test
     void anApplicationWithoutAnythingToProtectOpensNoStorage() {
@@ -24,9 +29,46 @@ class ServerOffTest {
         }
     }
 
+    @Test
+    void methodsThatRunUnprotectedAreNamed(CapturedOutput output) {
+        try (ConfigurableApplicationContext application = new SpringApplicationBuilder(Batch.class, Points.class)
+                .web(WebApplicationType.NONE)
+                .properties("idempotence.server.enabled=false", "spring.main.banner-mode=off")
+                .run()) {
+            assertThat(application.getBean(Points.class).add("order-1")).isEqualTo(1);
+            assertThat(output)
+                    .contains("idempotence.server.enabled=false: [Points.add, Points.withdraw] run unprotected");
+        }
+    }
+
+    @Test
+    void anApplicationThatOnlyCallsIsNotWarned(CapturedOutput output) {
+        try (ConfigurableApplicationContext application = new SpringApplicationBuilder(Batch.class)
+                .web(WebApplicationType.NONE)
+                .properties("idempotence.server.enabled=false", "spring.main.banner-mode=off")
+                .run()) {
+            assertThat(output).doesNotContain("unprotected");
+        }
+    }
+
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     static class Batch {}
+
+    static class Points {
+        private int added;
+
+        @Idempotent(id = "#order")
+        int add(String order) {
+            return ++added;
+        }
+
+        @Idempotent(id = "#order")
+        void withdraw(String order) {}
+
+        @Idempotent(false)
+        void list() {}
+    }
 
     @Test
     void everythingElseWorksWithoutTheProviderHalf() {

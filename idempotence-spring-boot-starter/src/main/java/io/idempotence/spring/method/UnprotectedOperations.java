@@ -1,0 +1,41 @@
+package io.idempotence.spring.method;
+
+import java.util.Collection;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentSkipListSet;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.util.ClassUtils;
+
+/** Warns of methods with {@code @Idempotent} in an application whose provider half is switched off. Thread-safe. */
+final class UnprotectedOperations implements BeanPostProcessor, SmartInitializingSingleton {
+    private static final Logger LOG = LoggerFactory.getLogger(UnprotectedOperations.class);
+
+    private final Collection<String> found = new ConcurrentSkipListSet<>();
+
+    @Override
+    public Object postProcessBeforeInitialization(Object bean, String beanName) {
+        Class<?> type = ClassUtils.getUserClass(bean);
+        if (IdempotentAnnotations.isCandidate(type)) {
+            BeanOperations.annotated(type).forEach((method, annotation) -> {
+                // An interface may be that of a client, whose half is not switched off.
+                if (annotation.annotation().value() && !annotation.ofInterface()) {
+                    found.add(type.getSimpleName() + "." + method.getName());
+                }
+            });
+        }
+        return bean;
+    }
+
+    @Override
+    public void afterSingletonsInstantiated() {
+        if (!found.isEmpty()) {
+            LOG.warn(
+                    "idempotence.server.enabled=false: {} run unprotected, a retry runs them again. Remove the property to protect"
+                            + " them, or @Idempotent if that is meant",
+                    new TreeSet<>(found));
+        }
+    }
+}
