@@ -334,7 +334,17 @@ public final class ClaimedExecution implements IdempotentExecution {
                 && takenOver
                 && policy.onAbandoned() == OnAbandoned.RE_EXECUTE
                 && (handler.isOvertaken() || !handler.decidedToRelease());
-        return write(new End(verdict, result, provisional, abandons));
+        End end = new End(verdict, result, provisional, abandons);
+        return isWrittenSoon(end) ? Optional.empty() : write(end);
+    }
+
+    /** Lets the caller have a kept result before it is written. An owner whose lease may be over may have to give another one (T14). */
+    private boolean isWrittenSoon(End end) {
+        return policy.completion() == IdempotencePolicy.Completion.AFTER_RESPONSE
+                && end.verdict == Verdict.KEEP
+                && !end.provisional
+                && !lease.mayBeOver()
+                && parts.writes().soon(id, () -> write(end));
     }
 
     /** Writes the end. The lease is renewed until that succeeds: a pending completion must not look abandoned. */

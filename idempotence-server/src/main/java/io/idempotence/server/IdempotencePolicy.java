@@ -18,6 +18,7 @@ import java.util.stream.Stream;
  *   <li>{@link #retention()}: 24 hours
  *   <li>{@link #failureRule()}: {@link FailureRule#RELEASE_ON_SYSTEM_FAILURE}
  *   <li>{@link #onAbandoned()}: {@link OnAbandoned#REFUSE}
+ *   <li>{@link #completion()}: {@link Completion#BEFORE_RESPONSE}
  * </ul>
  *
  * <p>Immutable and thread-safe.
@@ -29,6 +30,7 @@ public final class IdempotencePolicy {
     private final Duration retention;
     private final FailureRule failureRule;
     private final OnAbandoned onAbandoned;
+    private final Completion completion;
     private final Recovery recovery;
     private final Map<Integer, Verdict> verdicts;
     private final Map<Class<? extends Throwable>, Verdict> exceptions;
@@ -38,6 +40,7 @@ public final class IdempotencePolicy {
         this.retention = builder.retention;
         this.failureRule = builder.failureRule;
         this.onAbandoned = builder.onAbandoned;
+        this.completion = builder.completion;
         this.recovery = builder.recovery;
         this.verdicts = Map.copyOf(builder.verdicts);
         this.exceptions = Map.copyOf(builder.exceptions);
@@ -70,6 +73,17 @@ public final class IdempotencePolicy {
         NO,
         /** It cannot be determined: later attempts are refused as outcome-unknown. */
         UNKNOWN
+    }
+
+    /** When the result of a handler is recorded. Releases and unknown outcomes always are before the response leaves. */
+    public enum Completion {
+        /** Before the response leaves: whoever has seen it gets it again. */
+        BEFORE_RESPONSE,
+        /**
+         * After the response has left, usually within milliseconds: a crash in that time shows as an abandoned execution instead of a
+         * replay. It never leads to a second execution by itself, so it cannot be combined with {@link OnAbandoned#RE_EXECUTE}.
+         */
+        AFTER_RESPONSE
     }
 
     /**
@@ -125,6 +139,15 @@ public final class IdempotencePolicy {
      */
     public OnAbandoned onAbandoned() {
         return onAbandoned;
+    }
+
+    /**
+     * When the result is recorded.
+     *
+     * @return {@link Completion#BEFORE_RESPONSE} by default
+     */
+    public Completion completion() {
+        return completion;
     }
 
     /**
@@ -184,6 +207,7 @@ public final class IdempotencePolicy {
         builder.retention = retention;
         builder.failureRule = failureRule;
         builder.onAbandoned = onAbandoned;
+        builder.completion = completion;
         builder.recovery = recovery;
         builder.verdicts.putAll(verdicts);
         builder.exceptions.putAll(exceptions);
@@ -196,6 +220,7 @@ public final class IdempotencePolicy {
         private Duration retention = Duration.ofHours(24);
         private FailureRule failureRule = FailureRule.RELEASE_ON_SYSTEM_FAILURE;
         private OnAbandoned onAbandoned = OnAbandoned.REFUSE;
+        private Completion completion = Completion.BEFORE_RESPONSE;
         private Recovery recovery = (call, fence) -> Applied.UNKNOWN;
         private final Map<Integer, Verdict> verdicts = new TreeMap<>();
         private final Map<Class<? extends Throwable>, Verdict> exceptions = new HashMap<>();
@@ -265,6 +290,17 @@ public final class IdempotencePolicy {
         }
 
         /**
+         * Sets when the result is recorded.
+         *
+         * @param completion default {@link Completion#BEFORE_RESPONSE}
+         * @return this
+         */
+        public Builder completion(Completion completion) {
+            this.completion = Objects.requireNonNull(completion, "completion");
+            return this;
+        }
+
+        /**
          * Sets the verdict for exceptions of a class and its subclasses. It overrides the failure rule.
          *
          * @param type the class; of several, the nearest superclass counts
@@ -296,12 +332,18 @@ public final class IdempotencePolicy {
          * The policy.
          *
          * @return an immutable policy
-         * @throws IllegalArgumentException if the retention is shorter than the lease
+         * @throws IllegalArgumentException if the retention is shorter than the lease, or if an operation that runs again after a crash
+         *     is to be completed after its response
          */
         public IdempotencePolicy build() {
             if (retention.compareTo(lease) < 0) {
                 throw new IllegalArgumentException("retention (" + retention + ") must not be shorter than lease ("
                         + lease + "): a running handler would be forgotten; raise retention or lower lease");
+            }
+            if (completion == Completion.AFTER_RESPONSE && onAbandoned == OnAbandoned.RE_EXECUTE) {
+                throw new IllegalArgumentException(
+                        "completion AFTER_RESPONSE does not go with onAbandoned RE_EXECUTE: a crash after the"
+                                + " response would run the operation again; use BEFORE_RESPONSE, or REFUSE or RECOVER");
             }
             return new IdempotencePolicy(this);
         }

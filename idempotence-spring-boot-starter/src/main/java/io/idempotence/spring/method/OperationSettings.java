@@ -97,6 +97,10 @@ record OperationSettings(
             policy.recover(recovery);
         } else if (onAbandoned != null) {
             policy.onAbandoned(onAbandoned);
+            if (onAbandoned == OnAbandoned.RE_EXECUTE) {
+                // The annotation of an operation is stronger than a property for all.
+                policy.completion(IdempotencePolicy.Completion.BEFORE_RESPONSE);
+            }
         }
         return policy.build();
     }

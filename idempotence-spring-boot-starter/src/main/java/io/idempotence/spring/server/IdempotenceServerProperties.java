@@ -2,6 +2,7 @@ package io.idempotence.spring.server;
 
 import io.idempotence.FailureRule;
 import io.idempotence.OnAbandoned;
+import io.idempotence.server.IdempotencePolicy;
 import java.net.URI;
 import java.time.Duration;
 import java.util.List;
@@ -125,12 +126,15 @@ public record IdempotenceServerProperties(
      * @param retention How long an ID is remembered.
      * @param failureRule Which failures keep the ID.
      * @param onAbandoned What happens to an ID whose owner died. "re-execute" only for operations that are harmless to run twice.
+     * @param completion When a result is recorded. "after-response" saves its caller the round trip: after a crash within those milliseconds
+     *     the outcome is unknown. It does not go with "re-execute".
      */
     public record Policy(
             @DefaultValue("30s") Duration lease,
             @DefaultValue("24h") Duration retention,
             @DefaultValue("release-on-system-failure") FailureRule failureRule,
-            @DefaultValue("refuse") OnAbandoned onAbandoned) {}
+            @DefaultValue("refuse") OnAbandoned onAbandoned,
+            @DefaultValue("before-response") IdempotencePolicy.Completion completion) {}
 
     /**
      * The storage in Redis.

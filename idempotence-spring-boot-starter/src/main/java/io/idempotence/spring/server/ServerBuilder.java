@@ -29,6 +29,11 @@ final class ServerBuilder {
         set("policy.on-abandoned", given.onAbandoned(), policy::onAbandoned);
         IdempotencePolicy[] built = new IdempotencePolicy[1];
         set("policy.retention", given.retention(), retention -> built[0] = policy.build());
+        set(
+                "policy.completion",
+                given.completion(),
+                completion ->
+                        built[0] = built[0].toBuilder().completion(completion).build());
         return built[0];
     }
 

@@ -90,6 +90,7 @@ class PublicTypesTest {
                 IdempotencePolicy
                 IdempotencePolicy.Applied
                 IdempotencePolicy.Builder
+                IdempotencePolicy.Completion
                 IdempotencePolicy.Recovery
                 IdempotentCall
                 IdempotentExecution

@@ -2,7 +2,9 @@ package io.idempotence.it.fault;
 
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.text;
+import static io.idempotence.server.IdempotencePolicy.Completion.AFTER_RESPONSE;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.OnAbandoned;
 import io.idempotence.it.container.Http;
@@ -11,6 +13,7 @@ import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -21,6 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.args.ClientPauseMode;
 
 /** The provider's process is killed in the middle of a payment, and the call is tried again at another instance (promise P6). */
 @Tag("all")
@@ -78,6 +83,27 @@ class CrashIT {
             HttpResponse<byte[]> response = other.pay(id);
             assertThat(Http.replayed(response)).isTrue();
             assertThat(text(response)).isEqualTo("paid");
+        }
+        assertThat(Files.readAllLines(ledger)).hasSize(1);
+    }
+
+    /** The record waits for Redis when its process dies, and its caller has had the response for long. */
+    @Test
+    void killedBetweenResponseAndRecordTheOutcomeIsUnknownAndNothingRunsAgain() throws Exception {
+        try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.REFUSE);
+                Jedis operator = redis.jedis()) {
+            long clients = operator.clientList().lines().count();
+            try (ProviderProcess first =
+                    ProviderProcess.start(redis.address(), ledger, OnAbandoned.REFUSE, AFTER_RESPONSE)) {
+                CompletableFuture<HttpResponse<byte[]>> response = first.payAndHold(id, "after");
+                operator.clientPause(Duration.ofMinutes(1).toMillis(), ClientPauseMode.WRITE);
+                first.resume();
+                assertThat(text(response.get(30, TimeUnit.SECONDS))).isEqualTo("paid");
+                first.kill();
+            }
+            await().until(() -> operator.clientList().lines().count() <= clients);
+            operator.clientUnpause();
+            assertThat(refusal(other.payWhenNotInProgress(id))).isEqualTo("outcome-unknown");
         }
         assertThat(Files.readAllLines(ledger)).hasSize(1);
     }

@@ -11,6 +11,7 @@ import io.idempotence.it.container.JettyServer;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.IdempotencePolicy.Completion;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -51,7 +52,12 @@ public final class ProviderProcess implements AutoCloseable {
     }
 
     public static ProviderProcess start(String redis, Path ledger, OnAbandoned onAbandoned) throws IOException {
-        return start(ProviderProcess.class, redis, ledger.toString(), onAbandoned.name());
+        return start(redis, ledger, onAbandoned, Completion.BEFORE_RESPONSE);
+    }
+
+    static ProviderProcess start(String redis, Path ledger, OnAbandoned onAbandoned, Completion completion)
+            throws IOException {
+        return start(ProviderProcess.class, redis, ledger.toString(), onAbandoned.name(), completion.name());
     }
 
     /** A provider with a {@code main} of its own, which says its port and where it holds. */
@@ -152,7 +158,9 @@ public final class ProviderProcess implements AutoCloseable {
     }
 
     public static void main(String[] args) {
-        serve(RedisIdempotenceStorage.connect(args[0]), args[1], policy(args[2]).build());
+        IdempotencePolicy policy =
+                policy(args[2]).completion(Completion.valueOf(args[3])).build();
+        serve(RedisIdempotenceStorage.connect(args[0]), args[1], policy);
     }
 
     static IdempotencePolicy.Builder policy(String onAbandoned) {

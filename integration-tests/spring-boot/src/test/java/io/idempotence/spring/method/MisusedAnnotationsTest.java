@@ -406,6 +406,23 @@ class MisusedAnnotationsTest {
     }
 
     @RestController
+    static class RunsAgain {
+        @Idempotent(onAbandoned = OnAbandoned.RE_EXECUTE)
+        @PostMapping("/orders")
+        String create() {
+            return "";
+        }
+    }
+
+    @Test
+    void anOperationThatMayRunAgainIsCompletedBeforeItsResponseWhateverTheProperty() {
+        application()
+                .withUserConfiguration(RunsAgain.class)
+                .withPropertyValues("idempotence.server.policy.completion=after-response")
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @RestController
     static class Lazily {
         @Idempotent
         @PostMapping("/orders")

@@ -70,6 +70,18 @@ class ServerBadInputTest {
     }
 
     @Test
+    void completionAfterTheResponseDoesNotGoWithRunningAgain(CapturedOutput output) {
+        failsToStart(
+                WithServer.class,
+                "--idempotence.server.policy.completion=after-response",
+                "--idempotence.server.policy.on-abandoned=re-execute");
+
+        assertThat(output)
+                .contains("idempotence.server.policy.completion")
+                .contains("AFTER_RESPONSE does not go with onAbandoned RE_EXECUTE");
+    }
+
+    @Test
     void twoConnectionFactoriesNeedAChoice(CapturedOutput output) {
         failsToStart(TwoRedis.class);
 

@@ -1,0 +1,198 @@
+package io.idempotence.server;
+
+import static io.idempotence.server.IdempotencePolicy.Completion.AFTER_RESPONSE;
+import static io.idempotence.server.Refusals.refusalOf;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.MovingClock;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** An operation whose completion is recorded after its caller has the result. */
+class CompletionAfterResponseTest {
+    private static final IdempotencePolicy POLICY =
+            IdempotencePolicy.builder().completion(AFTER_RESPONSE).build();
+
+    private final IdempotenceStorage memory = IdempotenceStorage.inMemory(1_000, new MovingClock());
+    private final FaultyStorage storage = new FaultyStorage(memory);
+    private final Idempotence idempotence =
+            Idempotence.builder(storage).policy(POLICY).build();
+    private final AtomicInteger runs = new AtomicInteger();
+    private final CountDownLatch storageWorks = new CountDownLatch(1);
+
+    @AfterEach
+    void stop() {
+        storageWorks.countDown();
+        storage.before((call, which) -> {});
+        idempotence.close();
+    }
+
+    private String run(String id) throws Exception {
+        return idempotence.execute(IdempotenceId.of(id), () -> "run " + runs.incrementAndGet());
+    }
+
+    private void completionsHang() {
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE) {
+                awaitStorage();
+            }
+        });
+    }
+
+    private void awaitStorage() {
+        try {
+            storageWorks.await();
+        } catch (InterruptedException e) {
+            throw new StorageUnavailableException("interrupted", e);
+        }
+    }
+
+    private String state(String id) {
+        StorageKey key = StorageKey.of("default", "", "execute", IdempotenceId.of(id));
+        return memory.find(key).map(record -> record.state().label()).orElse("none");
+    }
+
+    @Test
+    void theCallerDoesNotWaitForTheRecord() throws Exception {
+        completionsHang();
+        assertThat(run("order-1")).isEqualTo("run 1");
+        assertThat(refusalOf(() -> run("order-1"))).isEqualTo(Refusal.IN_PROGRESS);
+
+        storageWorks.countDown();
+        await().until(() -> state("order-1"), "completed"::equals);
+        assertThat(run("order-1")).isEqualTo("run 1");
+    }
+
+    @Test
+    void aDuplicateThatWaitsGetsTheResultWhenItIsRecorded() throws Exception {
+        completionsHang();
+        run("order-1");
+        CompletableFuture<String> waiting = idempotence.executeAsync(
+                IdempotentCall.of(IdempotenceId.of("order-1")),
+                POLICY,
+                Duration.ofMinutes(1),
+                ResultCodec.text(),
+                execution -> CompletableFuture.completedFuture("run " + runs.incrementAndGet()));
+        assertThat(waiting).isNotDone();
+
+        storageWorks.countDown();
+        assertThat(waiting.get(30, TimeUnit.SECONDS)).isEqualTo("run 1");
+    }
+
+    @Test
+    void aReleaseIsRecordedBeforeTheFailureLeaves() {
+        assertThatThrownBy(() -> idempotence.execute(IdempotenceId.of("order-1"), () -> {
+                    throw new IllegalStateException("out of stock");
+                }))
+                .hasMessage("out of stock");
+        assertThat(state("order-1")).isEqualTo("released");
+    }
+
+    @Test
+    void theOutcomeUnknownIsRecordedBeforeTheResultLeaves() throws Exception {
+        idempotence.execute(IdempotenceId.of("order-1"), ResultCodec.text(), execution -> {
+            execution.markUnknown();
+            return "perhaps";
+        });
+        assertThat(state("order-1")).isEqualTo("unknown");
+    }
+
+    @Test
+    void aCompletionThatFailsIsRetried() throws Exception {
+        AtomicBoolean failed = new AtomicBoolean();
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE && failed.compareAndSet(false, true)) {
+                throw new StorageUnavailableException("the cable is out", null);
+            }
+        });
+        assertThat(run("order-1")).isEqualTo("run 1");
+        await().until(() -> state("order-1"), "completed"::equals);
+        assertThat(failed).isTrue();
+    }
+
+    @Test
+    void closingRecordsWhatIsNotRecordedYet() throws Exception {
+        CountDownLatch closing = new CountDownLatch(1);
+        completionsHang();
+        for (int i = 0; i < 40; i++) {
+            run("order-" + i);
+        }
+        assertThat(state("order-39")).isEqualTo("in-progress");
+        CompletableFuture<Void> closed = CompletableFuture.runAsync(() -> {
+            closing.countDown();
+            idempotence.close();
+        });
+        closing.await();
+        storageWorks.countDown();
+        closed.get(30, TimeUnit.SECONDS);
+        for (int i = 0; i < 40; i++) {
+            assertThat(state("order-" + i)).isEqualTo("completed");
+        }
+    }
+
+    @Test
+    void callersWaitForASlowStorageWhenTooManyCompletionsWait() throws Exception {
+        completionsHang();
+        for (int i = 0; i < BackgroundWrites.MAX_SOON; i++) {
+            run("order-" + i);
+        }
+        CompletableFuture<String> next = CompletableFuture.supplyAsync(() -> {
+            try {
+                return run("one too many");
+            } catch (Exception e) {
+                throw new CompletionException(e);
+            }
+        });
+        await().until(runs::get, count -> count == BackgroundWrites.MAX_SOON + 1);
+        assertThat(next).isNotDone();
+
+        storageWorks.countDown();
+        next.get(30, TimeUnit.SECONDS);
+        assertThat(state("one too many")).isEqualTo("completed");
+    }
+
+    @Test
+    void anOwnerWhoseLeaseMayBeOverRecordsFirst() throws Exception {
+        IdempotencePolicy shortLease =
+                POLICY.toBuilder().lease(Duration.ofMillis(10)).build();
+        storage.before((call, which) -> {
+            if (call == Call.RENEW) {
+                throw new StorageUnavailableException("the cable is out", null);
+            }
+        });
+        String result = idempotence.execute(
+                IdempotentCall.of(IdempotenceId.of("order-1")), shortLease, ResultCodec.text(), execution -> {
+                    await().until(() -> ((ClaimedExecution) execution).lease().mayBeOver());
+                    return "late";
+                });
+        assertThat(result).isEqualTo("late");
+        assertThat(state("order-1")).isEqualTo("completed");
+    }
+
+    @Test
+    void runningAgainAfterACrashIsNotAllowedWithIt() {
+        assertThatThrownBy(() ->
+                        POLICY.toBuilder().onAbandoned(OnAbandoned.RE_EXECUTE).build())
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("AFTER_RESPONSE")
+                .hasMessageContaining("RE_EXECUTE")
+                .hasMessageContaining("REFUSE or RECOVER");
+    }
+}
