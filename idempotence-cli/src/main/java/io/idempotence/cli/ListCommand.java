@@ -5,12 +5,9 @@ import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.RecordState;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -76,7 +73,7 @@ final class ListCommand extends OperatorCommand {
 
     private Set<RecordState> wanted() {
         Set<RecordState> wanted = EnumSet.noneOf(RecordState.class);
-        states.forEach(name -> wanted.addAll(named(name)));
+        states.forEach(name -> wanted.addAll(RecordState.named(name)));
         if (abandoned) {
             wanted.add(RecordState.ABANDONED);
         }
@@ -84,21 +81,5 @@ final class ListCommand extends OperatorCommand {
             wanted.add(RecordState.UNKNOWN);
         }
         return wanted.isEmpty() ? UNCERTAIN : wanted;
-    }
-
-    private static Set<RecordState> named(String name) {
-        String plain = name.strip().toLowerCase(Locale.ROOT);
-        if (plain.equals("all")) {
-            return EnumSet.allOf(RecordState.class);
-        }
-        return Arrays.stream(RecordState.values())
-                .filter(state -> state.label().equals(plain))
-                .findAny()
-                .map(Set::of)
-                .orElseThrow(() -> new IllegalArgumentException("--state takes "
-                        + Arrays.stream(RecordState.values())
-                                .map(RecordState::label)
-                                .collect(Collectors.joining(", "))
-                        + " or all"));
     }
 }

@@ -8,11 +8,9 @@ import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
@@ -20,7 +18,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** The records of the service in the words of the operator's tool. */
@@ -131,25 +128,9 @@ final class RecordsView {
     static Set<RecordState> states(@Nullable Set<String> names) {
         Set<RecordState> states = EnumSet.noneOf(RecordState.class);
         for (String name : names == null ? Set.<String>of() : names) {
-            states.addAll(named(name));
+            states.addAll(RecordState.named(name));
         }
         return states.isEmpty() ? UNCERTAIN : states;
-    }
-
-    private static Set<RecordState> named(String name) {
-        String plain = name.strip().toLowerCase(Locale.ROOT);
-        if (plain.equals("all")) {
-            return EnumSet.allOf(RecordState.class);
-        }
-        return Arrays.stream(RecordState.values())
-                .filter(state -> state.label().equals(plain))
-                .findAny()
-                .map(Set::of)
-                .orElseThrow(() -> new IllegalArgumentException("state takes "
-                        + Arrays.stream(RecordState.values())
-                                .map(RecordState::label)
-                                .collect(Collectors.joining(", "))
-                        + " or all"));
     }
 
     /** A time in its two largest units, such as {@code 2h 5m}. */
