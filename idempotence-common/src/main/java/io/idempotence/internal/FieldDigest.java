@@ -4,15 +4,20 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import org.jspecify.annotations.Nullable;
 
 /** A SHA-256 over fields, each with its length in front, so that no two lists of fields have the same input. Not thread-safe. */
 public final class FieldDigest {
+    private static final int GATHERED = 128;
+    /** The length of an absent field, which no present one has. */
+    private static final long ABSENT = -1;
+
     /** A template to clone. Never updated. */
     private static final MessageDigest EMPTY = newSha256();
 
     private final MessageDigest digest = sha256();
     /** A buffer for short fields, because each call of the digest has a fixed cost. */
-    private final ByteBuffer gathered = ByteBuffer.allocate(256);
+    private final ByteBuffer gathered = ByteBuffer.allocate(GATHERED);
 
     /**
      * Adds a text as UTF-8.
@@ -21,7 +26,48 @@ public final class FieldDigest {
      * @return this
      */
     public FieldDigest add(String field) {
-        return add(field.getBytes(StandardCharsets.UTF_8));
+        return isShortAscii(field) ? addAscii(field) : add(field.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static boolean isShortAscii(String field) {
+        for (int i = 0; i < field.length(); i++) {
+            if (field.charAt(i) >= 0x80) {
+                return false;
+            }
+        }
+        return field.length() <= GATHERED;
+    }
+
+    /** Adds a text whose characters are its bytes, without an array of its own: most fields are of this kind. */
+    private FieldDigest addAscii(String field) {
+        length(field.length());
+        if (gathered.remaining() < field.length()) {
+            flush();
+        }
+        for (int i = 0; i < field.length(); i++) {
+            gathered.put((byte) field.charAt(i));
+        }
+        return this;
+    }
+
+    /**
+     * Adds a text that may be absent. An absent text differs from every present one.
+     *
+     * @param field the text; null for none
+     * @return this
+     */
+    public FieldDigest addOrAbsent(@Nullable String field) {
+        return field == null ? length(ABSENT) : add(field);
+    }
+
+    /**
+     * Adds a number.
+     *
+     * @param number the number
+     * @return this
+     */
+    public FieldDigest add(long number) {
+        return length(number);
     }
 
     /**

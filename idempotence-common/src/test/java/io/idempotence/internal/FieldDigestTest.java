@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,6 +29,27 @@ class FieldDigestTest {
         }
         assertThat(digest.digest()).isEqualTo(sha256(first, new byte[] {(byte) 0xc3, (byte) 0xa9}, second));
         assertThat(digest.add(second).digest()).as("begun again").isEqualTo(sha256(second));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 240, 241, 248, 249, 255, 256, 257, 1000})
+    void aTextIsDigestedAsItsUtf8(int size) throws Exception {
+        for (String text :
+                List.of("x".repeat(size), "x".repeat(size) + "\u007f", "x".repeat(size) + "\u0080\ud83d\ude00")) {
+            byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+            assertThat(new FieldDigest().add("before").add(text).add("after").digest())
+                    .isEqualTo(sha256(
+                            "before".getBytes(StandardCharsets.UTF_8), utf8, "after".getBytes(StandardCharsets.UTF_8)));
+        }
+    }
+
+    @Test
+    void anAbsentTextDiffersFromEveryPresentOne() {
+        byte[] absent = new FieldDigest().addOrAbsent(null).digest();
+        assertThat(absent).isNotEqualTo(new FieldDigest().addOrAbsent("").digest());
+        assertThat(absent).isNotEqualTo(new FieldDigest().digest());
+        assertThat(new FieldDigest().addOrAbsent("a").digest())
+                .isEqualTo(new FieldDigest().add("a").digest());
     }
 
     @Test

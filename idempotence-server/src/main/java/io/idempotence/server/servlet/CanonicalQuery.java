@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * Parameters of one name keep their order. No encoding is applied, so bytes that are not text differ as well.
  */
 final class CanonicalQuery {
+    private static final CanonicalQuery EMPTY = new CanonicalQuery(List.of());
+
     private final List<Parameter> parameters;
 
     private CanonicalQuery(List<Parameter> parameters) {
@@ -20,23 +22,24 @@ final class CanonicalQuery {
     }
 
     static CanonicalQuery of(@Nullable String query) {
-        List<Parameter> parameters = new ArrayList<>();
-        if (query != null) {
-            for (String pair : query.split("&")) {
-                if (!pair.isEmpty()) {
-                    int equals = pair.indexOf('=');
-                    parameters.add(new Parameter(
-                            Text.of(equals < 0 ? pair : pair.substring(0, equals)),
-                            equals < 0 ? null : Text.of(pair.substring(equals + 1))));
-                }
-            }
-            parameters.sort(Comparator.comparing(Parameter::name));
+        if (query == null) {
+            return EMPTY;
         }
+        List<Parameter> parameters = new ArrayList<>();
+        for (String pair : query.split("&")) {
+            if (!pair.isEmpty()) {
+                int equals = pair.indexOf('=');
+                parameters.add(new Parameter(
+                        Text.of(equals < 0 ? pair : pair.substring(0, equals)),
+                        equals < 0 ? null : Text.of(pair.substring(equals + 1))));
+            }
+        }
+        parameters.sort(Comparator.comparing(Parameter::name));
         return new CanonicalQuery(parameters);
     }
 
     void addTo(FieldDigest digest) {
-        digest.add(Integer.toString(parameters.size()));
+        digest.add(parameters.size());
         for (Parameter parameter : parameters) {
             parameter.name.addTo(digest);
             if (parameter.value == null) {

@@ -22,10 +22,13 @@ import org.slf4j.LoggerFactory;
 record MultipartBody(
         @Nullable Collection<Part> parsed, @Nullable Exception refusal) {
     private static final Logger LOG = LoggerFactory.getLogger(MultipartBody.class);
+    private static final MultipartBody NONE = new MultipartBody(null, null);
 
-    static MultipartBody of(HttpServletRequest request) throws IOException, ServletException {
-        if (!"multipart/form-data".equals(MediaTypes.withoutParameters(MediaTypes.of(request)))) {
-            return new MultipartBody(null, null);
+    /** @param contentType the request's, null if it has none */
+    static MultipartBody of(HttpServletRequest request, @Nullable String contentType)
+            throws IOException, ServletException {
+        if (!"multipart/form-data".equals(MediaTypes.withoutParameters(contentType))) {
+            return NONE;
         }
         try {
             return new MultipartBody(request.getParts(), null);

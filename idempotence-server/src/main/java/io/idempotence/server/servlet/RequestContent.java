@@ -71,7 +71,8 @@ final class RequestContent implements AutoCloseable {
         }
         // In Jetty this call fails once the stream was taken.
         String encoding = request.getCharacterEncoding();
-        MultipartBody parts = MultipartBody.of(request);
+        String contentType = MediaTypes.of(request);
+        MultipartBody parts = MultipartBody.of(request, contentType);
         if (parts.parsed() != null) {
             Fingerprint fingerprint = RequestFingerprint.of(request, parts.parsed(), cap);
             if (fingerprint == null) {
@@ -81,7 +82,7 @@ final class RequestContent implements AutoCloseable {
                     parts.parsed().stream().mapToLong(RequestContent::memoryOf).sum());
             return new RequestContent(fingerprint, null, encoding, parts.parsed(), memory, ofParameters);
         }
-        boolean isForm = MediaTypes.isForm(MediaTypes.of(request));
+        boolean isForm = MediaTypes.isForm(contentType);
         FormRules rules = FormRules.of(request);
         if (isForm && rules == null) {
             // Only the container can parse this form by its rules.
@@ -96,14 +97,14 @@ final class RequestContent implements AutoCloseable {
         }
         if (body.length == 0 && wasSent) {
             parts.throwRefusal();
-            return new RequestContent(ofConsumed(request), null, null, null, memory, ofParameters);
+            return new RequestContent(ofConsumed(request, isForm), null, null, null, memory, ofParameters);
         }
         if (isForm && rules != null) {
             // The handler may read the parameters.
             ofParameters.require(rules.memoryOfParameters(body, config.formLimits()));
         }
         return new RequestContent(
-                RequestFingerprint.of(request, body, cap, config.bodyForm()),
+                RequestFingerprint.of(request, contentType, body, cap, config.bodyForm()),
                 body,
                 encoding,
                 null,
@@ -119,8 +120,8 @@ final class RequestContent implements AutoCloseable {
         return part.getSubmittedFileName() == null ? 3 * part.getSize() : part.getSize();
     }
 
-    private static Fingerprint ofConsumed(HttpServletRequest request) {
-        if (MediaTypes.isForm(MediaTypes.of(request))) {
+    private static Fingerprint ofConsumed(HttpServletRequest request, boolean isForm) {
+        if (isForm) {
             return RequestFingerprint.ofParameters(request);
         }
         throw new IllegalStateException(

@@ -37,14 +37,20 @@ final class RequestFingerprint {
 
     private RequestFingerprint() {}
 
-    /** The fingerprint of a request whose body was read into memory. */
-    static Fingerprint of(HttpServletRequest request, byte[] body, int cap, BodyForm form) {
+    /**
+     * The fingerprint of a request whose body was read into memory.
+     *
+     * @param contentType the request's, null if it has none
+     */
+    static Fingerprint of(
+            HttpServletRequest request, @Nullable String contentType, byte[] body, int cap, BodyForm form) {
         RequestFingerprint fingerprint = new RequestFingerprint();
-        fingerprint.head(request);
+        String mediaType = MediaTypes.withoutParameters(contentType);
+        fingerprint.head(request, mediaType);
         byte[] plain = decoded(request, body, cap);
-        String boundary = MediaTypes.boundary(MediaTypes.of(request));
+        String boundary = MediaTypes.boundary(contentType);
         if (boundary == null) {
-            fingerprint.add(form.of(MediaTypes.withoutParameters(MediaTypes.of(request)), plain));
+            fingerprint.add(form.of(mediaType, plain));
         } else {
             fingerprint.addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
         }
@@ -59,7 +65,7 @@ final class RequestFingerprint {
      */
     static @Nullable Fingerprint of(HttpServletRequest request, Collection<Part> parts, int cap) throws IOException {
         RequestFingerprint fingerprint = new RequestFingerprint();
-        fingerprint.head(request);
+        fingerprint.head(request, MediaTypes.withoutParameters(MediaTypes.of(request)));
         long left = cap;
         for (Part part : parts) {
             left -= part.getSize();
@@ -110,10 +116,10 @@ final class RequestFingerprint {
      */
     static Fingerprint ofParameters(HttpServletRequest request) {
         RequestFingerprint fingerprint = new RequestFingerprint();
-        fingerprint.head(request);
+        fingerprint.head(request, MediaTypes.withoutParameters(MediaTypes.of(request)));
         new TreeMap<>(request.getParameterMap()).forEach((name, values) -> {
             fingerprint.addDecoded(name, UNDECODABLE_FORM);
-            fingerprint.add(Integer.toString(values.length));
+            fingerprint.digest.add(values.length);
             for (String value : values) {
                 fingerprint.addDecoded(value, UNDECODABLE_FORM);
             }
@@ -121,11 +127,12 @@ final class RequestFingerprint {
         return Fingerprint.of(fingerprint.digest.digest());
     }
 
-    private void head(HttpServletRequest request) {
+    private void head(HttpServletRequest request, String mediaType) {
+        OriginalPath path = OriginalPath.of(request);
         add(request.getMethod());
-        add(OriginalPath.uri(request));
-        CanonicalQuery.of(OriginalPath.query(request)).addTo(digest);
-        add(MediaTypes.withoutParameters(MediaTypes.of(request)));
+        add(path.uri());
+        CanonicalQuery.of(path.query()).addTo(digest);
+        add(mediaType);
     }
 
     /** Returns the body without gzip, or unchanged if it has another coding, is damaged, or would unpack to more than the cap. */
@@ -183,9 +190,8 @@ final class RequestFingerprint {
         return -1;
     }
 
-    /** Adds a text. An absent text differs from every present one. */
     private void add(@Nullable String text) {
-        digest.add(text == null ? "" : "+" + text);
+        digest.addOrAbsent(text);
     }
 
     /** Adds a text that the container decoded. */

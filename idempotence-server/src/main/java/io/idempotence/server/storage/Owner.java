@@ -1,6 +1,9 @@
 package io.idempotence.server.storage;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.random.RandomGenerator;
 
 /**
@@ -13,6 +16,8 @@ public record Owner(long high, long low) {
     /** The number of bytes of {@link #toBytes()}. */
     public static final int BYTES = 16;
 
+    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+
     /**
      * A new token.
      *
@@ -23,8 +28,7 @@ public record Owner(long high, long low) {
         // All bytes at once, because each call of a SecureRandom has a fixed cost.
         byte[] bytes = new byte[BYTES];
         random.nextBytes(bytes);
-        ByteBuffer buffer = ByteBuffer.wrap(bytes);
-        return new Owner(buffer.getLong(), buffer.getLong());
+        return new Owner((long) LONGS.get(bytes, 0), (long) LONGS.get(bytes, Long.BYTES));
     }
 
     /**

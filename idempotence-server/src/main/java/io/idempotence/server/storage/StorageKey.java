@@ -13,7 +13,9 @@ import java.util.Base64;
  * @param value the whole key
  */
 public record StorageKey(String value) {
+    private static final String PREFIX = "idem:";
     private static final int MAX_NAMESPACE = 64;
+    private static final Base64.Encoder BASE64 = Base64.getUrlEncoder().withoutPadding();
 
     /**
      * The key of an ID.
@@ -26,14 +28,14 @@ public record StorageKey(String value) {
      * @throws IllegalArgumentException if {@code namespace} is not of its form
      */
     public static StorageKey of(String namespace, String scope, String operation, IdempotenceId id) {
-        String prefix = prefix(namespace);
+        checkedNamespace(namespace);
         byte[] digest = new FieldDigest()
                 .add(namespace)
                 .add(scope)
                 .add(operation)
                 .add(id.value())
                 .digest();
-        return new StorageKey(prefix + Base64.getUrlEncoder().withoutPadding().encodeToString(digest));
+        return new StorageKey(PREFIX + namespace + ":" + BASE64.encodeToString(digest));
     }
 
     /**
@@ -44,7 +46,7 @@ public record StorageKey(String value) {
      * @throws IllegalArgumentException if {@code namespace} is not of its form
      */
     public static String prefix(String namespace) {
-        return "idem:" + checkedNamespace(namespace) + ":";
+        return PREFIX + checkedNamespace(namespace) + ":";
     }
 
     /**
