@@ -22,30 +22,45 @@ final class StructuredString {
     private StructuredString() {}
 
     static String parse(String value) {
-        StringBuilder decoded = new StringBuilder(value.length());
-        int i = 1;
-        while (true) {
-            if (i == value.length()) {
-                throw new InvalidIdempotencyKeyException("the closing quote is missing");
-            }
-            char c = value.charAt(i++);
+        int close = closingQuote(value);
+        int after = close + 1;
+        if (after < value.length()
+                && !PARAMETERS.matcher(value).region(after, value.length()).matches()) {
+            throw new InvalidIdempotencyKeyException("only parameters of RFC 9651 may follow the closing quote");
+        }
+        String escaped = value.substring(1, close);
+        return escaped.indexOf('\\') < 0 ? escaped : unescaped(escaped);
+    }
+
+    /** Returns the index of the closing quote, after a check of all characters before it. */
+    private static int closingQuote(String value) {
+        for (int i = 1; i < value.length(); i++) {
+            char c = value.charAt(i);
             if (c == '"') {
-                break;
+                return i;
             }
             if (c == '\\') {
-                c = i < value.length() ? value.charAt(i++) : 0;
-                if (c != '"' && c != '\\') {
+                i++;
+                char escaped = i < value.length() ? value.charAt(i) : 0;
+                if (escaped != '"' && escaped != '\\') {
                     throw new InvalidIdempotencyKeyException("only a quote or a backslash may follow a backslash");
                 }
             } else if (c < ' ' || c > '~') {
-                throw new InvalidIdempotencyKeyException("character " + i + " is not printable ASCII");
+                throw new InvalidIdempotencyKeyException("character " + (i + 1) + " is not printable ASCII");
             }
-            decoded.append(c);
         }
-        if (!PARAMETERS.matcher(value).region(i, value.length()).matches()) {
-            throw new InvalidIdempotencyKeyException("only parameters of RFC 9651 may follow the closing quote");
+        throw new InvalidIdempotencyKeyException("the closing quote is missing");
+    }
+
+    private static String unescaped(String escaped) {
+        StringBuilder plain = new StringBuilder(escaped.length());
+        for (int i = 0; i < escaped.length(); i++) {
+            if (escaped.charAt(i) == '\\') {
+                i++;
+            }
+            plain.append(escaped.charAt(i));
         }
-        return decoded.toString();
+        return plain.toString();
     }
 
     static String format(String value) {
