@@ -1,9 +1,10 @@
 package io.idempotence.server.servlet;
 
 import jakarta.servlet.http.HttpServletResponse;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
+import java.util.Arrays;
 
 /**
  * The body of a response, as far as it is held in memory: bytes, or text that is not encoded yet. A body that exceeds the cap, or the
@@ -11,14 +12,23 @@ import java.nio.charset.Charset;
  */
 final class BodyBuffer {
     /**
-     * How many times a byte is in memory while its response is recorded: in a buffer that grows by doubling, encoded, and in the record.
+     * How many times a byte may be in memory while its response is recorded: in a buffer that grows by doubling, encoded, and in the record.
      */
     private static final int COPIES = 6;
 
+    /** The bytes or characters for which memory is reserved at once. A handler may write them one by one. */
+    private static final int STEP = 256;
+
+    private static final byte[] NOTHING = {};
+
     private final int cap;
     private final MemoryBudget.Share memory;
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(256);
-    private final StringBuilder chars = new StringBuilder();
+    private int reserved;
+    private byte[] bytes = NOTHING;
+    private int size;
+    /** Without capacity until the handler writes text. */
+    private final StringBuilder chars = new StringBuilder(0);
+
     private boolean oversize;
 
     BodyBuffer(int cap, MemoryBudget.Share memory) {
@@ -30,29 +40,62 @@ final class BodyBuffer {
         return oversize;
     }
 
+    private int length() {
+        return size + chars.length();
+    }
+
     boolean isEmpty() {
-        return bytes.size() == 0 && chars.length() == 0;
+        return length() == 0;
     }
 
     /** Reserves memory for more bytes or characters. Returns false if they do not fit. */
     boolean reserve(int more) {
-        return bytes.size() + chars.length() <= cap - more && memory.reserve((long) COPIES * more);
+        if (length() > cap - more) {
+            return false;
+        }
+        int missing = length() + more - reserved;
+        return missing <= 0 || reserved(Math.max(missing, STEP)) || reserved(missing);
+    }
+
+    private boolean reserved(int more) {
+        if (!memory.reserve((long) COPIES * more)) {
+            return false;
+        }
+        reserved += more;
+        return true;
     }
 
     /** Drops what is held, and holds nothing more. */
     void overflow() {
         oversize = true;
         clear();
+        bytes = NOTHING;
     }
 
     void clear() {
-        bytes.reset();
+        size = 0;
         chars.setLength(0);
+    }
+
+    void write(int b) {
+        if (!oversize) {
+            makeRoom(1);
+            bytes[size++] = (byte) b;
+        }
     }
 
     void write(byte[] buffer, int offset, int length) {
         if (!oversize) {
-            bytes.write(buffer, offset, length);
+            makeRoom(length);
+            System.arraycopy(buffer, offset, bytes, size, length);
+            size += length;
+        }
+    }
+
+    private void makeRoom(int more) {
+        if (bytes.length - size < more) {
+            int doubled = (int) Math.min(2L * bytes.length, cap);
+            bytes = Arrays.copyOf(bytes, Math.max(size + more, Math.max(doubled, STEP)));
         }
     }
 
@@ -62,14 +105,21 @@ final class BodyBuffer {
         }
     }
 
-    byte[] bytes() {
-        return bytes.toByteArray();
+    void write(String text, int offset, int length) {
+        if (!oversize) {
+            chars.append(text, offset, offset + length);
+        }
+    }
+
+    /** Returns the bytes without copying them. They are valid until more is written. */
+    ByteBuffer bytes() {
+        return ByteBuffer.wrap(bytes, 0, size);
     }
 
     /** Returns the text as bytes. If they exceed the cap, the body is oversize. */
-    byte[] encoded(String encoding) {
-        byte[] encoded = chars.toString().getBytes(Charset.forName(encoding));
-        oversize |= encoded.length > cap;
+    ByteBuffer encoded(String encoding) {
+        ByteBuffer encoded = ByteBuffer.wrap(chars.toString().getBytes(Charset.forName(encoding)));
+        oversize |= encoded.remaining() > cap;
         return encoded;
     }
 
@@ -77,8 +127,8 @@ final class BodyBuffer {
     void writeTo(HttpServletResponse target, boolean asText) throws IOException {
         if (asText) {
             target.getWriter().append(chars);
-        } else if (bytes.size() > 0) {
-            bytes.writeTo(target.getOutputStream());
+        } else if (size > 0) {
+            target.getOutputStream().write(bytes, 0, size);
         }
     }
 }

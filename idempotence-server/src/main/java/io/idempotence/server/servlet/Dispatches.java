@@ -14,7 +14,7 @@ final class Dispatches implements Executor {
     private final ClaimedExecution execution;
 
     // Guarded by this object's lock, which is never held across I/O.
-    private final List<Runnable> afterDispatch = new ArrayList<>();
+    private List<Runnable> afterDispatch = List.of();
     private HttpServletRequest container;
     private boolean dispatching;
     private boolean completing;
@@ -45,8 +45,8 @@ final class Dispatches implements Executor {
         synchronized (this) {
             dispatching = false;
             complete = completing;
-            tasks = List.copyOf(afterDispatch);
-            afterDispatch.clear();
+            tasks = afterDispatch;
+            afterDispatch = List.of();
         }
         start(tasks);
         return complete;
@@ -74,7 +74,9 @@ final class Dispatches implements Executor {
     public void execute(Runnable task) {
         synchronized (this) {
             if (dispatching) {
-                afterDispatch.add(task);
+                List<Runnable> more = new ArrayList<>(afterDispatch);
+                more.add(task);
+                afterDispatch = more;
                 return;
             }
         }

@@ -15,8 +15,11 @@ final class HandlerHeaders {
     /** The earlier values of the headers that the handler has changed. */
     private final Map<String, List<String>> before = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
 
-    /** The kept headers at the time when the handler ended with an error. */
-    private final Map<String, List<String>> atError = new HashMap<>();
+    /** The kept headers at the time when the handler first ended with an error. */
+    private Map<String, List<String>> atError = Map.of();
+
+    /** The headers to store as they were when bytes began to leave; null before that, and after the handler has changed some. */
+    private @Nullable List<StoredResponse.Header> leaving;
 
     HandlerHeaders(List<String> keptNames) {
         this.keptNames = keptNames;
@@ -26,8 +29,24 @@ final class HandlerHeaders {
      * Call this before the handler changes a header. Content-Type and Content-Length belong to the body, and are read when it is complete.
      */
     void changing(@Nullable String name, HttpServletResponse container) {
+        changing();
         if (name != null && !isOfTheBody(name) && !before.containsKey(name)) {
-            before.put(name, List.copyOf(container.getHeaders(name)));
+            before.put(name, container.containsHeader(name) ? List.copyOf(container.getHeaders(name)) : List.of());
+        }
+    }
+
+    /** Call this before the handler changes type or encoding. */
+    void changing() {
+        leaving = null;
+    }
+
+    /**
+     * Saves the headers to store before the first bytes leave. The container may then compress them, and set headers that are not the
+     * handler's.
+     */
+    void leaving(HttpServletResponse container) {
+        if (leaving == null && !container.isCommitted()) {
+            leaving = kept(container);
         }
     }
 
@@ -37,11 +56,16 @@ final class HandlerHeaders {
 
     /** Call this when the handler has ended with an error, before the error is passed to the container. */
     void atError(HttpServletResponse container) {
-        keptNames.forEach(name -> atError.putIfAbsent(name, List.copyOf(container.getHeaders(name))));
+        if (atError.isEmpty()) {
+            Map<String, List<String>> now = new HashMap<>();
+            keptNames.forEach(name -> now.put(name, List.copyOf(container.getHeaders(name))));
+            atError = now;
+        }
     }
 
     /** Call this before the error page runs. Headers that the container has set for the page belong to the page. */
     void atErrorPage(HttpServletResponse container) {
+        leaving = null;
         atError.forEach((name, values) -> {
             if (!values.equals(List.copyOf(container.getHeaders(name)))) {
                 before.putIfAbsent(name, values);
@@ -50,10 +74,13 @@ final class HandlerHeaders {
     }
 
     /**
-     * Returns the headers to store, with their current values. Headers of a filter in front are left out, because it sets them again for
+     * Returns the headers to store, as the handler left them. Headers of a filter in front are left out, because it sets them again for
      * each caller.
      */
     List<StoredResponse.Header> kept(HttpServletResponse container) {
+        if (leaving != null) {
+            return leaving;
+        }
         List<StoredResponse.Header> headers = new ArrayList<>();
         String type = container.getContentType();
         if (type != null) {

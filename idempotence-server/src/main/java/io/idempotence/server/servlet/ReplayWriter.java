@@ -4,6 +4,7 @@ import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /** The writer of stored responses (promise P4). */
@@ -51,7 +52,9 @@ final class ReplayWriter {
                 write(stored, response);
             }
             case ERROR -> {
-                String message = stored.body().length == 0 ? null : new String(stored.body(), StandardCharsets.UTF_8);
+                String message = stored.body().hasRemaining()
+                        ? StandardCharsets.UTF_8.decode(stored.body()).toString()
+                        : null;
                 new DeferredResponse.Failure(stored.status(), message).applyTo(response);
             }
             case REDIRECT -> redirect(stored, location, response);
@@ -62,19 +65,24 @@ final class ReplayWriter {
 
     private static void redirect(StoredResponse stored, String location, HttpServletResponse response)
             throws IOException {
-        if (stored.body().length > 0) {
-            response.getOutputStream().write(stored.body());
+        boolean clearBuffer = !stored.body().hasRemaining();
+        if (!clearBuffer) {
+            writeBody(stored, response);
         }
-        boolean clearBuffer = stored.body().length == 0;
         new DeferredResponse.Redirect(location, stored.status(), clearBuffer).applyTo(response);
     }
 
     /** Writes the body, if there is one. Containers and filters in front treat a response as empty only if its stream is not touched. */
     private static void write(StoredResponse stored, HttpServletResponse response) throws IOException {
         boolean mayHaveBody = stored.status() >= 200 && stored.status() != 204 && stored.status() != 304;
-        if (mayHaveBody && stored.body().length > 0) {
-            response.setContentLength(stored.body().length);
-            response.getOutputStream().write(stored.body());
+        if (mayHaveBody && stored.body().hasRemaining()) {
+            response.setContentLength(stored.body().remaining());
+            writeBody(stored, response);
         }
+    }
+
+    private static void writeBody(StoredResponse stored, HttpServletResponse response) throws IOException {
+        ByteBuffer body = stored.body();
+        response.getOutputStream().write(body.array(), body.arrayOffset() + body.position(), body.remaining());
     }
 }

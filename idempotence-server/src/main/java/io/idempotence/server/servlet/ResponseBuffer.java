@@ -6,6 +6,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
@@ -36,8 +37,6 @@ final class ResponseBuffer {
 
     /** The response through which the handler writes. */
     private Outlet outlet;
-    /** The kept headers as they were when bytes began to leave; null before that, and after the handler has changed some. */
-    private @Nullable List<StoredResponse.Header> leavingHeaders;
 
     private @Nullable ServletOutputStream stream;
     private @Nullable PrintWriter writer;
@@ -105,36 +104,25 @@ final class ResponseBuffer {
     }
 
     /**
-     * Whether {@code recorded} is all that the client gets: neither cut at a declared length nor short of it, and nothing was written past
-     * this buffer or encoded in front of it.
+     * Whether a body of {@code recorded} bytes is all that the client gets: neither cut at a declared length nor short of it, and nothing
+     * was written past this buffer or encoded in front of it.
      */
-    boolean isWhatTheClientGets(byte[] recorded) {
+    boolean isWhatTheClientGets(int recorded) {
         int status = target().getStatus();
         boolean hasNoBody =
                 status == HttpServletResponse.SC_NO_CONTENT || status == HttpServletResponse.SC_NOT_MODIFIED;
-        boolean asDeclared =
-                declaredLength < 0 || recorded.length == declaredLength || (hasNoBody && recorded.length == 0);
+        boolean asDeclared = declaredLength < 0 || recorded == declaredLength || (hasNoBody && recorded == 0);
         return asDeclared && !incomplete;
     }
 
-    /** The body that the client gets, as far as it was held. */
-    byte[] body() {
+    /** The body that the client gets, as far as it was held. Valid until more is written. */
+    ByteBuffer body() {
         return writer == null ? body.bytes() : body.encoded(target().getCharacterEncoding());
     }
 
     /** The headers to store, as the handler left them. */
     List<StoredResponse.Header> keptHeaders() {
-        return leavingHeaders != null ? leavingHeaders : headers.kept(target());
-    }
-
-    /**
-     * Saves the kept headers before the first bytes leave. The container may then compress them, and set headers that are not the
-     * handler's.
-     */
-    private void leaving() {
-        if (leavingHeaders == null && !target().isCommitted()) {
-            leavingHeaders = headers.kept(target());
-        }
+        return headers.kept(target());
     }
 
     // ---- the end
@@ -190,7 +178,7 @@ final class ResponseBuffer {
     void stopHolding() {
         if (!streaming) {
             streaming = true;
-            leaving();
+            headers.leaving(target());
             try {
                 body.writeTo(target(), writer != null);
             } catch (IOException e) {
@@ -263,25 +251,11 @@ final class ResponseBuffer {
             // This makes the container fix the encoding and add it to Content-Type.
             target().getWriter();
             if (!isCommitted()) {
-                leavingHeaders = null;
+                headers.changing();
             }
             writer = new PrintWriter(new HeldWriter());
         }
         return writer;
-    }
-
-    private void write(byte[] buffer, int offset, int length) {
-        if (takes(length)) {
-            body.write(buffer, offset, length);
-            passOn(() -> target().getOutputStream().write(buffer, offset, length));
-        }
-    }
-
-    private void write(char[] buffer, int offset, int length) {
-        if (takes(length)) {
-            body.write(buffer, offset, length);
-            passOn(() -> target().getWriter().write(buffer, offset, length));
-        }
     }
 
     /** Whether more may be written. If it does not fit, the body is streamed from now on and not stored. */
@@ -303,7 +277,7 @@ final class ResponseBuffer {
     /** Does the same to the target if bytes leave at once. */
     private void passOn(Action action) {
         if (streaming && !clientGone) {
-            leaving();
+            headers.leaving(target());
             try {
                 action.run();
             } catch (IOException e) {
@@ -347,12 +321,18 @@ final class ResponseBuffer {
 
         @Override
         public void write(int b) {
-            ResponseBuffer.this.write(new byte[] {(byte) b}, 0, 1);
+            if (takes(1)) {
+                body.write(b);
+                passOn(() -> target().getOutputStream().write(b));
+            }
         }
 
         @Override
         public void write(byte[] buffer, int offset, int length) {
-            ResponseBuffer.this.write(buffer, offset, length);
+            if (takes(length)) {
+                body.write(buffer, offset, length);
+                passOn(() -> target().getOutputStream().write(buffer, offset, length));
+            }
         }
 
         @Override
@@ -368,8 +348,19 @@ final class ResponseBuffer {
 
     private final class HeldWriter extends Writer {
         @Override
+        public void write(String text, int offset, int length) {
+            if (takes(length)) {
+                body.write(text, offset, length);
+                passOn(() -> target().getWriter().write(text, offset, length));
+            }
+        }
+
+        @Override
         public void write(char[] buffer, int offset, int length) {
-            ResponseBuffer.this.write(buffer, offset, length);
+            if (takes(length)) {
+                body.write(buffer, offset, length);
+                passOn(() -> target().getWriter().write(buffer, offset, length));
+            }
         }
 
         @Override
@@ -392,7 +383,7 @@ final class ResponseBuffer {
     void reset(HttpServletResponse container) {
         resetBuffer(container);
         container.reset();
-        leavingHeaders = null;
+        headers.changing();
         declaredLength = -1;
         stream = null;
         writer = null;
@@ -414,7 +405,7 @@ final class ResponseBuffer {
         committed = true;
         closed = true;
         if (streaming) {
-            leaving();
+            headers.leaving(target());
             headers.atError(target());
             try {
                 response.applyTo(target());
@@ -435,13 +426,12 @@ final class ResponseBuffer {
     /** Call this before the handler changes a header. */
     void changing(@Nullable String name, HttpServletResponse container) {
         headers.changing(name, container);
-        leavingHeaders = null;
         incomplete |= encodingIsOfOthers && "Content-Encoding".equalsIgnoreCase(name);
     }
 
     /** Call this before the handler changes type or encoding. */
     void changingType() {
-        leavingHeaders = null;
+        headers.changing();
     }
 
     void declareLength(long length) {

@@ -1,6 +1,7 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.server.ClaimedExecution;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -36,12 +37,12 @@ final class ResponseRecorder {
 
     /** Returns the result of a response that was written; {@link StoredResponse#unavailable} if it cannot be replayed as it was. */
     byte[] written(ResponseBuffer written, int status) {
-        byte[] body = written.body();
+        ByteBuffer body = written.body();
         if (written.oversize()) {
             execution.oversize();
             return StoredResponse.unavailable();
         }
-        if (!written.isWhatTheClientGets(body)) {
+        if (!written.isWhatTheClientGets(body.remaining())) {
             LOG.warn("A handler declared another Content-Length than it wrote, or wrote past the response it was given;"
                     + " its response is not stored, and duplicates are refused as result-unavailable");
             return StoredResponse.unavailable();
@@ -62,16 +63,20 @@ final class ResponseRecorder {
     }
 
     /** Whether the handler, or a filter behind this one, has encoded session IDs, so that they cannot be removed. */
-    private static boolean hidesSessionIds(ResponseBuffer written, byte[] body, List<StoredResponse.Header> kept) {
-        return kept.stream()
-                .anyMatch(header -> header.name().equals("Content-Encoding")
-                        && written.sessionIds().mayBeIn(body, header.value()));
+    private static boolean hidesSessionIds(ResponseBuffer written, ByteBuffer body, List<StoredResponse.Header> kept) {
+        return !written.sessionIds().isEmpty()
+                && kept.stream()
+                        .anyMatch(header -> header.name().equals("Content-Encoding")
+                                && written.sessionIds().mayBeIn(body, header.value()));
     }
 
     private static List<StoredResponse.Header> keptHeaders(ResponseBuffer written) {
-        return written.keptHeaders().stream()
-                .map(header -> new StoredResponse.Header(
-                        header.name(), written.sessionIds().removedFrom(header.value())))
-                .toList();
+        SessionIds sessionIds = written.sessionIds();
+        List<StoredResponse.Header> kept = written.keptHeaders();
+        return sessionIds.isEmpty()
+                ? kept
+                : kept.stream()
+                        .map(header -> new StoredResponse.Header(header.name(), sessionIds.removedFrom(header.value())))
+                        .toList();
     }
 }

@@ -2,9 +2,10 @@ package io.idempotence.server.servlet;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.zip.GZIPInputStream;
 
 /**
@@ -15,8 +16,8 @@ final class SessionIds {
     /** The largest body that is decoded to search it for session IDs, in bytes. */
     private static final int LARGEST = 1 << 20;
 
-    /** The text that was inserted into URLs, for example {@code ;jsessionid=4711}. */
-    private final Set<String> inserted = ConcurrentHashMap.newKeySet();
+    /** The text that was inserted into URLs, for example {@code ;jsessionid=4711}. Immutable, and replaced by a larger set. */
+    private volatile Set<String> inserted = Set.of();
 
     /** Remembers what the container inserted to make {@code encoded} from {@code url}; returns {@code encoded}. */
     String encoded(String url, String encoded) {
@@ -27,21 +28,34 @@ final class SessionIds {
                 start++;
             }
             if (encoded.substring(start + added).equals(url.substring(start))) {
-                inserted.add(encoded.substring(start, start + added));
+                add(encoded.substring(start, start + added));
             }
         }
         return encoded;
     }
 
+    private synchronized void add(String id) {
+        Set<String> all = new HashSet<>(inserted);
+        if (all.add(id)) {
+            inserted = Set.copyOf(all);
+        }
+    }
+
+    /** Whether there are none, so that there is nothing to remove. */
+    boolean isEmpty() {
+        return inserted.isEmpty();
+    }
+
     /** Whether an encoded body may contain a session ID. Only gzip is decoded, and only as far as {@link #LARGEST}. */
-    boolean mayBeIn(byte[] encoded, String coding) {
-        if (inserted.isEmpty() || encoded.length == 0) {
+    boolean mayBeIn(ByteBuffer encoded, String coding) {
+        if (inserted.isEmpty() || !encoded.hasRemaining()) {
             return false;
         }
         if (!coding.equalsIgnoreCase("gzip")) {
             return true;
         }
-        try (GZIPInputStream in = new GZIPInputStream(new ByteArrayInputStream(encoded))) {
+        try (GZIPInputStream in = new GZIPInputStream(new ByteArrayInputStream(
+                encoded.array(), encoded.arrayOffset() + encoded.position(), encoded.remaining()))) {
             byte[] body = in.readNBytes(LARGEST + 1);
             String bytes = new String(body, StandardCharsets.ISO_8859_1);
             return body.length > LARGEST || inserted.stream().anyMatch(bytes::contains);
@@ -60,12 +74,11 @@ final class SessionIds {
     }
 
     /** Returns a body without session IDs. URLs are ASCII, which nearly every encoding leaves unchanged. */
-    byte[] removedFrom(byte[] body) {
+    ByteBuffer removedFrom(ByteBuffer body) {
         if (inserted.isEmpty()) {
             return body;
         }
-        String bytes = new String(body, StandardCharsets.ISO_8859_1);
-        String plain = removedFrom(bytes);
-        return plain.length() == bytes.length() ? body : plain.getBytes(StandardCharsets.ISO_8859_1);
+        String bytes = StandardCharsets.ISO_8859_1.decode(body.duplicate()).toString();
+        return ByteBuffer.wrap(removedFrom(bytes).getBytes(StandardCharsets.ISO_8859_1));
     }
 }

@@ -2,12 +2,8 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
-import java.io.IOException;
-import java.io.UncheckedIOException;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,9 +16,10 @@ import java.util.List;
  *
  * @param form how the handler gave it
  * @param headers the kept headers in order
- * @param body the body; for {@link Form#ERROR} the message as UTF-8. Must not be changed
+ * @param body the body, from the position to the limit of a buffer with an array; for {@link Form#ERROR} the message as UTF-8. Must not
+ *     be changed
  */
-record StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
+record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer body) {
     /** The first byte of a stored result, which defines the format of the rest. The other kinds are those of {@code execute}. */
     private static final byte KIND = 1;
 
@@ -39,7 +36,11 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
             "Cache-Control",
             "Content-Encoding");
 
+    /** Kind, form, status and number of headers. */
+    private static final int FIXED = 5;
+
     private static final int MAX_HEADERS = 255;
+    private static final int MAX_NAME = 255;
     private static final int MAX_VALUE = 0xFFFF;
 
     /** The way in which a handler gave its response. It is replayed in the same way, so that the container completes it again. */
@@ -71,6 +72,11 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
 
     record Header(String name, String value) {}
 
+    /** A response whose body is a whole array. */
+    StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
+        this(form, status, headers, ByteBuffer.wrap(body));
+    }
+
     StoredResponse {
         if (status < 100 || status > 999) {
             throw new IllegalArgumentException("status must have three digits, got " + status);
@@ -88,39 +94,54 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
         if (headers.size() > MAX_HEADERS) {
             return unavailable();
         }
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream(64 + body.length);
-        try (DataOutputStream out = new DataOutputStream(bytes)) {
-            out.writeByte(KIND);
-            out.writeByte(form.code);
-            out.writeShort(status);
-            out.writeByte(headers.size());
-            for (Header header : headers) {
-                int code = NAMES.indexOf(header.name()) + 1;
-                out.writeByte(code);
-                if (code == 0) {
-                    byte[] name = header.name().getBytes(StandardCharsets.UTF_8);
-                    if (name.length > 255) {
-                        return unavailable();
-                    }
-                    out.writeByte(name.length);
-                    out.write(name);
-                }
-                byte[] value = header.value().getBytes(StandardCharsets.UTF_8);
-                if (value.length > MAX_VALUE) {
-                    return unavailable();
-                }
-                out.writeShort(value.length);
-                out.write(value);
+        int length = FIXED + body.remaining();
+        List<EncodedHeader> encoded = new ArrayList<>(headers.size());
+        for (Header header : headers) {
+            EncodedHeader one = EncodedHeader.of(header);
+            if (!one.fits()) {
+                return unavailable();
             }
-            out.write(body);
-        } catch (IOException e) {
-            throw new UncheckedIOException("writing to memory failed", e);
+            encoded.add(one);
+            length += one.length();
         }
-        return bytes.toByteArray();
+        ByteBuffer out = ByteBuffer.allocate(length)
+                .put(KIND)
+                .put((byte) form.code)
+                .putShort((short) status)
+                .put((byte) encoded.size());
+        encoded.forEach(header -> header.putInto(out));
+        return out.put(body.duplicate()).array();
+    }
+
+    /** @param name empty if a code stands for it */
+    private record EncodedHeader(int code, byte[] name, byte[] value) {
+        private static final byte[] CODED = {};
+
+        static EncodedHeader of(Header header) {
+            int code = NAMES.indexOf(header.name()) + 1;
+            byte[] name = code == 0 ? header.name().getBytes(StandardCharsets.UTF_8) : CODED;
+            return new EncodedHeader(code, name, header.value().getBytes(StandardCharsets.UTF_8));
+        }
+
+        boolean fits() {
+            return name.length <= MAX_NAME && value.length <= MAX_VALUE;
+        }
+
+        int length() {
+            return Byte.BYTES + (code == 0 ? Byte.BYTES + name.length : 0) + Short.BYTES + value.length;
+        }
+
+        void putInto(ByteBuffer out) {
+            out.put((byte) code);
+            if (code == 0) {
+                out.put((byte) name.length).put(name);
+            }
+            out.putShort((short) value.length).put(value);
+        }
     }
 
     /**
-     * Reads what {@link #toBytes} wrote.
+     * Reads what {@link #toBytes} wrote. The body is a view of {@code bytes}.
      *
      * @throws CorruptRecordException if {@code bytes} are not a response
      */
@@ -131,34 +152,32 @@ record StoredResponse(Form form, int status, List<Header> headers, byte[] body) 
         if (bytes[0] != KIND) {
             throw new CorruptRecordException("a stored result is of kind " + bytes[0] + ", not an HTTP response");
         }
-        try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-            in.readByte();
-            Form form = Form.ofCode(in.readUnsignedByte());
-            int status = in.readUnsignedShort();
-            int count = in.readUnsignedByte();
+        try {
+            ByteBuffer in = ByteBuffer.wrap(bytes, 1, bytes.length - 1);
+            Form form = Form.ofCode(in.get());
+            int status = in.getShort();
+            int count = Byte.toUnsignedInt(in.get());
             List<Header> headers = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
-                int code = in.readUnsignedByte();
-                if (code > NAMES.size()) {
+                int code = in.get();
+                if (code < 0 || code > NAMES.size()) {
                     throw new CorruptRecordException("a stored response has a header of code " + code);
                 }
-                String name = code == 0 ? text(in, in.readUnsignedByte()) : NAMES.get(code - 1);
-                headers.add(new Header(name, text(in, in.readUnsignedShort())));
+                String name = code == 0 ? text(in, Byte.toUnsignedInt(in.get())) : NAMES.get(code - 1);
+                headers.add(new Header(name, text(in, Short.toUnsignedInt(in.getShort()))));
             }
             if (status < 100 || status > 999) {
                 throw new CorruptRecordException("a stored response has status " + status);
             }
-            byte[] body = new byte[in.available()];
-            in.readFully(body);
-            return new StoredResponse(form, status, headers, body);
-        } catch (IOException e) {
+            return new StoredResponse(form, status, headers, in);
+        } catch (BufferUnderflowException e) {
             throw new CorruptRecordException("a stored response is truncated: " + bytes.length + " bytes");
         }
     }
 
-    private static String text(DataInputStream in, int length) throws IOException {
+    private static String text(ByteBuffer in, int length) {
         byte[] bytes = new byte[length];
-        in.readFully(bytes);
+        in.get(bytes);
         return new String(bytes, StandardCharsets.UTF_8);
     }
 }

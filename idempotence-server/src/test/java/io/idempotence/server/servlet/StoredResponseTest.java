@@ -36,7 +36,7 @@ class StoredResponseTest {
     @Test
     void everyTruncationAndUnknownKindIsNoticed() {
         byte[] bytes = response.toBytes();
-        int bodyLength = response.body().length;
+        int bodyLength = response.body().remaining();
         for (int length = 0; length < bytes.length - bodyLength; length++) {
             byte[] truncated = Arrays.copyOf(bytes, length);
             assertThatThrownBy(() -> StoredResponse.fromBytes(truncated)).isInstanceOf(CorruptRecordException.class);
