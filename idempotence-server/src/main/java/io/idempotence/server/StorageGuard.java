@@ -6,11 +6,11 @@ import io.github.resilience4j.circuitbreaker.IllegalStateTransitionException;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
-import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -35,13 +35,19 @@ final class StorageGuard implements AutoCloseable {
     /** Several, because a probe may hang for the driver's whole timeout, and the recovery must be noticed meanwhile. */
     private static final int MOST_PROBES = 4;
 
-    /**
-     * A running call of a request thread.
-     *
-     * @param isTrial whether the breaker was half open when the call began; only a few such calls are permitted
-     * @param counted whether the breaker has the call's result
-     */
-    private record Caller(long start, boolean isTrial, AtomicBoolean counted) {}
+    /** A running call of a request thread. */
+    private static final class Caller {
+        final long start;
+        /** Whether the breaker was half open when the call began. Only a few such calls are permitted. */
+        final boolean isTrial;
+        /** Whether the breaker has the call's result. */
+        final AtomicBoolean counted = new AtomicBoolean();
+
+        Caller(long start, boolean isTrial) {
+            this.start = start;
+            this.isTrial = isTrial;
+        }
+    }
 
     private final Events events;
     private final LongSupplier nanoTime;
@@ -54,9 +60,10 @@ final class StorageGuard implements AutoCloseable {
     private final AtomicBoolean suspected = new AtomicBoolean();
 
     private final AtomicInteger callers = new AtomicInteger();
-    private final AtomicLong arrivals = new AtomicLong();
-    /** Running calls in the order of arrival. */
-    private final ConcurrentSkipListMap<Long, Caller> underWay = new ConcurrentSkipListMap<>();
+    /** Running calls. */
+    private final Set<Caller> underWay = ConcurrentHashMap.newKeySet();
+    /** How many fast successes the breaker has counted since a failure, a slow call, or a change of its state. */
+    private final AtomicInteger fastInARow = new AtomicInteger();
 
     private volatile Runnable onRecovery = () -> {};
     private volatile BooleanSupplier isAwaited = () -> false;
@@ -130,9 +137,8 @@ final class StorageGuard implements AutoCloseable {
         if (!breaker.tryAcquirePermission()) {
             throw knownOutage();
         }
-        long arrival = arrivals.getAndIncrement();
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
-        Caller caller = new Caller(nanoTime.getAsLong(), isTrial, new AtomicBoolean());
+        Caller caller = new Caller(nanoTime.getAsLong(), isTrial);
         if (callers.incrementAndGet() > MOST_SLOW_CALLERS && hasTooManySlowCallers(caller.start)) {
             callers.decrementAndGet();
             breaker.releasePermission();
@@ -141,7 +147,7 @@ final class StorageGuard implements AutoCloseable {
                             + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not called",
                     null);
         }
-        underWay.put(arrival, caller);
+        underWay.add(caller);
         if (isTrial) {
             // The prober detects a trial that hangs.
             startProbing();
@@ -149,7 +155,7 @@ final class StorageGuard implements AutoCloseable {
         try {
             return count(caller, call, breaker::releasePermission);
         } finally {
-            underWay.remove(arrival);
+            underWay.remove(caller);
             callers.decrementAndGet();
         }
     }
@@ -164,7 +170,7 @@ final class StorageGuard implements AutoCloseable {
         if (isOpen()) {
             throw knownOutage();
         }
-        return count(new Caller(nanoTime.getAsLong(), false, new AtomicBoolean()), call, () -> {});
+        return count(new Caller(nanoTime.getAsLong(), false), call, () -> {});
     }
 
     private static StorageUnavailableException knownOutage() {
@@ -172,16 +178,12 @@ final class StorageGuard implements AutoCloseable {
                 "the storage has failed repeatedly and was not called; it is probed in the background", null);
     }
 
-    /**
-     * Whether the limit of slow callers is reached. The calls are ordered by age, so the limit is reached if the last of the oldest ones is
-     * slow.
-     */
     private boolean hasTooManySlowCallers(long now) {
-        return underWay.values().stream()
-                .skip(MOST_SLOW_CALLERS - 1L)
-                .findFirst()
-                .filter(caller -> now - caller.start > SLOW_CALLER_NANOS)
-                .isPresent();
+        return underWay.stream()
+                        .filter(caller -> now - caller.start > SLOW_CALLER_NANOS)
+                        .limit(MOST_SLOW_CALLERS)
+                        .count()
+                == MOST_SLOW_CALLERS;
     }
 
     /** @param withoutResult runs instead of counting the call, if its outcome does not depend on the storage */
@@ -198,9 +200,26 @@ final class StorageGuard implements AutoCloseable {
 
     private void responded(Caller caller) {
         if (!caller.counted.getAndSet(true)) {
-            breaker.onSuccess(nanoTime.getAsLong() - caller.start, TimeUnit.NANOSECONDS);
+            countSuccess(caller);
         }
         events.storageResponded();
+    }
+
+    /** Counts a success, unless the window of the closed breaker has only fast ones: one more would change nothing. */
+    private void countSuccess(Caller caller) {
+        long nanos = nanoTime.getAsLong() - caller.start;
+        boolean isFast = nanos < slowCallNanos;
+        if (isFast && fastInARow.get() >= WINDOW && !caller.isTrial) {
+            return;
+        }
+        if (isFast) {
+            fastInARow.incrementAndGet();
+        }
+        breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
+        if (!isFast) {
+            // Only after the window has the slow call, which fast ones must then replace.
+            fastInARow.set(0);
+        }
     }
 
     private void failed(Caller caller, Throwable e, Runnable withoutResult) {
@@ -224,13 +243,14 @@ final class StorageGuard implements AutoCloseable {
     private void countFailure(Caller caller, Throwable cause) {
         if (!caller.counted.getAndSet(true)) {
             breaker.onError(nanoTime.getAsLong() - caller.start, TimeUnit.NANOSECONDS, cause);
+            fastInARow.set(0);
         }
     }
 
     /** Counts a trial that hangs, for example in the queue of a pool, as failed, so that it does not block the other trials. */
     private void countTrialsThatHang() {
         long now = nanoTime.getAsLong();
-        for (Caller caller : underWay.values()) {
+        for (Caller caller : underWay) {
             if (caller.isTrial && now - caller.start > slowCallNanos) {
                 countFailure(caller, new StorageUnavailableException("the storage has not responded in time", null));
             }
@@ -238,10 +258,12 @@ final class StorageGuard implements AutoCloseable {
     }
 
     private boolean hasUncountedTrials() {
-        return underWay.values().stream().anyMatch(caller -> caller.isTrial && !caller.counted.get());
+        return underWay.stream().anyMatch(caller -> caller.isTrial && !caller.counted.get());
     }
 
     private void changed(CircuitBreaker.State state) {
+        // Each state begins with an empty window.
+        fastInARow.set(0);
         if (state == CircuitBreaker.State.OPEN) {
             events.storageIs(IdempotenceListener.StorageState.UNAVAILABLE);
             suspect();

@@ -118,6 +118,29 @@ class StorageOutageTest {
         assertThat(told).containsOnlyOnce("UNAVAILABLE");
     }
 
+    private void refuseFourAttempts() {
+        isDown();
+        // Each attempt calls the storage twice.
+        for (int i = 0; i < 4; i++) {
+            assertThat(refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        }
+    }
+
+    @Test
+    @DisplayName("an outage is half of the latest 20 calls, however many have succeeded before")
+    void onlyTheLatestCallsCount() throws Exception {
+        for (int round = 0; round < 4; round++) {
+            works();
+            for (int i = 0; i < 100; i++) {
+                assertThat(execute()).isEqualTo("paid");
+            }
+            refuseFourAttempts();
+            assertThat(told).doesNotContain("UNAVAILABLE");
+        }
+        assertThat(refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertThat(told).contains("UNAVAILABLE");
+    }
+
     @Test
     @DisplayName("what a healthy storage refuses, or a damaged record, is no outage")
     void refusalsOfAHealthyStorageOpenNothing() throws Exception {
