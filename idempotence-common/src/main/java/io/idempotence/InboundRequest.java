@@ -2,11 +2,10 @@ package io.idempotence;
 
 import io.idempotence.internal.FieldDigest;
 import java.util.Base64;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,7 +21,8 @@ public final class InboundRequest {
     private static final ThreadLocal<@Nullable InboundRequest> CURRENT = new ThreadLocal<>();
 
     private final String identity;
-    private final ConcurrentMap<String, AtomicInteger> equalCalls = new ConcurrentHashMap<>();
+    /** How often each call was made. Guarded by this object's lock; null before the first call, which most handlers never make. */
+    private @Nullable Map<String, Integer> equalCalls;
 
     private InboundRequest(String identity) {
         this.identity = identity;
@@ -77,8 +77,14 @@ public final class InboundRequest {
                 .add(method)
                 .add(target)
                 .add(body == null ? new byte[0] : body));
-        int n = equalCalls.computeIfAbsent(call, key -> new AtomicInteger()).incrementAndGet();
-        return new IdempotenceId(text(new FieldDigest().add(call).add(Integer.toString(n))));
+        return new IdempotenceId(text(new FieldDigest().add(call).add(Integer.toString(nth(call)))));
+    }
+
+    private synchronized int nth(String call) {
+        if (equalCalls == null) {
+            equalCalls = new HashMap<>();
+        }
+        return equalCalls.merge(call, 1, Integer::sum);
     }
 
     private static String text(FieldDigest digest) {

@@ -100,9 +100,13 @@ final class Leases implements AutoCloseable {
             planned = false;
         }
         try {
-            List<Lease> all = running.values().stream().flatMap(List::stream).toList();
-            for (Lease lease : longestAgoFirst(all)) {
-                if (lease.isRenewalDue(System.nanoTime()) && lease.beginRenewal()) {
+            long now = System.nanoTime();
+            List<Lease> toRenew = running.values().stream()
+                    .flatMap(List::stream)
+                    .filter(lease -> lease.isRenewalDue(now))
+                    .toList();
+            for (Lease lease : longestAgoFirst(toRenew)) {
+                if (lease.beginRenewal()) {
                     begun(lease);
                 }
             }

@@ -32,7 +32,8 @@ final class UnsettledResults {
     }
 
     boolean contains(StorageKey key) {
-        return holds.getOrDefault(key, Set.of()).stream().anyMatch(hold -> !hold.isOver());
+        Set<Hold> all = holds.get(key);
+        return all != null && all.stream().anyMatch(hold -> !hold.isOver());
     }
 
     final class Hold {

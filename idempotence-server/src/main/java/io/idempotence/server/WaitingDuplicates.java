@@ -118,7 +118,9 @@ final class WaitingDuplicates implements AutoCloseable {
 
     /** Completes all waits for an operation. The waiting transports write their responses, not this thread. */
     void complete(StorageKey key, Fingerprint fingerprint, Decision decision) {
-        complete(new Operation(key, fingerprint), decision);
+        if (!waiting.isEmpty()) {
+            complete(new Operation(key, fingerprint), decision);
+        }
     }
 
     private void complete(Operation operation, Decision decision) {

@@ -41,7 +41,7 @@ final class DuplicateWait {
 
     private final Semaphore blocked = new Semaphore(MAX_BLOCKED);
 
-    /** The permission of one request to wait. Close it before its handler runs. */
+    /** The permission of one request to wait. Close it when the wait has begun or ended. */
     final class Turn implements AutoCloseable {
         private final HttpServletRequest request;
         private final HttpServletResponse response;

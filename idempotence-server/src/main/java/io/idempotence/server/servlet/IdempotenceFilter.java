@@ -315,19 +315,22 @@ public final class IdempotenceFilter implements Filter {
         IdempotentCall call = new IdempotentCall(
                 id, "", config.scope().apply(request), content.fingerprint(), attemptNumber(request));
         IdempotencePolicy policy = settings.policy();
+        Decision decision = claim(call, policy);
+        if (decision instanceof Decision.Run) {
+            return decision;
+        }
+        // Thousands may wait, and each needs only its fingerprint.
+        content.discard();
         try (DuplicateWait.Turn turn = waiting.turn(request, response, settings.maxWait(), mapping.isInstalled())) {
-            Decision decision = claim(call, policy);
-            if (decision instanceof Decision.Run) {
-                return decision;
-            }
-            // Thousands may wait, and each needs only its fingerprint.
-            content.discard();
             return turn.await(id, engine.await(decision, call, policy, turn.patience()));
         }
     }
 
     /** The attempt number that a caller sends. It is a hint: a value that is not a number counts as 1 and is never refused. */
     private static int attemptNumber(HttpServletRequest request) {
+        if (request.getHeader(IdempotenceHeaders.IDEMPOTENCY_ATTEMPT) == null) {
+            return 1;
+        }
         List<String> lines = Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_ATTEMPT));
         return lines.size() == 1 && ATTEMPT_NUMBER.matcher(lines.get(0)).matches() ? Integer.parseInt(lines.get(0)) : 1;
     }
