@@ -4,19 +4,17 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** Runs one measurement and prints it as Markdown. What was measured and what it means: {@code docs/benchmarks.md}. */
+/** Runs measurements; prints and draws their results. What was measured and what it means: {@code docs/benchmarks.md}. */
 @Command(
         name = "bench",
         sortOptions = false,
         description = "Measures what idempotence costs. Takes minutes; best on a machine that does nothing else.",
         subcommands = {
+            AllCommand.class,
             ServerCommand.class,
             RecordCommand.class,
-            ScaleCommand.class,
-            NativeCommand.class,
-            ScriptsCommand.class,
-            WaitingCommand.class,
             ClientCommand.class,
+            ScaleCommand.class,
             JmhCommand.class
         },
         synopsisSubcommandLabel = "COMMAND")

@@ -6,6 +6,7 @@ import feign.okhttp.OkHttpClient;
 import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.feign.IdempotentFeign;
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -32,6 +33,9 @@ final class ClientCommand implements Callable<Integer> {
     @Mixin
     private RoundsOption roundsOption = new RoundsOption();
 
+    @Mixin
+    private ResultsOption results = new ResultsOption();
+
     @Override
     public Integer call() throws Exception {
         try (PaymentServer server = PaymentServer.start(Map.of("bare", context -> {}))) {
@@ -50,32 +54,49 @@ final class ClientCommand implements Callable<Integer> {
         return 0;
     }
 
-    private void report(Rounds measured, List<Variant> variants) {
-        Report report = new Report(System.out);
-        report.line("%d threads, %s.", threads, roundsOption);
-        report.table("client", "calls/s", "p50 µs", "p99 µs", "calls/s ÷ plain", "÷ with an ID", "CPU µs");
+    private void report(Rounds measured, List<Variant> variants) throws IOException {
+        Table table =
+                new Table("<client", "calls/s", "÷ plain", "÷ with an ID", "p50 µs", "p99 µs", "CPU µs, both ends");
+        Plot plot = new Plot(
+                "client",
+                "Calls by " + threads + " threads",
+                "client",
+                variants.stream().map(Variant::name).toList(),
+                "calls/s ÷ plain Feign + OkHttp");
         for (Variant variant : variants) {
             String name = variant.name();
-            report.row(
+            table.row(
                     name,
                     measured.median(name, Sample::perSecond),
-                    measured.median(name, Sample::p50),
-                    measured.median(name, sample -> sample.percentile(99)),
                     measured.medianOfRounds(ratio(name, PLAIN)),
                     measured.medianOfRounds(ratio(name, WITH_ID)),
+                    measured.median(name, Sample::p50),
+                    measured.percentile(name, 99),
                     measured.median(name, Sample::cpu));
         }
-        report.blank();
-        report.atLeast("calls/s ÷ plain", 0.97, measured.medianOfRounds(ratio(OURS, PLAIN)));
-        report.line("  - rounds: %s", measured.range(ratio(OURS, PLAIN)));
+        plot.bars(
+                "calls/s ÷ plain",
+                variants.stream()
+                        .mapToDouble(variant -> measured.medianOfRounds(ratio(variant.name(), PLAIN)))
+                        .toArray());
+        results.publish("client", threads + " threads; " + roundsOption + ".", table, plot);
+        Targets targets = new Targets();
+        targets.atLeast("calls/s ÷ plain", 0.97, measured, ratio(OURS, PLAIN));
+        targets.publish("client-targets", results);
     }
 
     private static ToDoubleFunction<Rounds.Round> ratio(String name, String other) {
         return round -> round.ratio(name, other, Sample::perSecond);
     }
 
-    private Variant variant(String name, ThreadedLoad.Caller call) {
-        return new Variant(name, new ThreadedLoad(threads, () -> call));
+    private Variant variant(String name, Runnable call) {
+        return new Variant(
+                name,
+                new ThreadedLoad(threads, () -> () -> {
+                            call.run();
+                            return true;
+                        })
+                        .measuredBy(Usage::ofThisJvm));
     }
 
     private Feign.Builder builder() {

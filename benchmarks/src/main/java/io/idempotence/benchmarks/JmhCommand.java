@@ -2,12 +2,16 @@ package io.idempotence.benchmarks;
 
 import io.idempotence.benchmarks.jmh.FeignCallBenchmark;
 import io.idempotence.benchmarks.jmh.ServerBenchmark;
+import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Callable;
+import java.util.function.ToDoubleFunction;
+import java.util.stream.IntStream;
 import org.openjdk.jmh.profile.GCProfiler;
 import org.openjdk.jmh.results.Result;
 import org.openjdk.jmh.results.RunResult;
@@ -18,12 +22,22 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** JMH over both halves, without a network. In each round every benchmark gets a JVM of its own, one after the other. */
 @Command(name = "jmh", sortOptions = false, description = "Time and allocation of single steps of both halves.")
 final class JmhCommand implements Callable<Integer> {
-    private static final int MANY = 16;
+    private static final Map<String, String> TITLES = Map.of(
+            "plain", "plain Feign",
+            "plainWithId", "Feign, ID as parameter",
+            "ours", "Feign, ours",
+            "claimAndComplete", "claim and complete",
+            "parseBare", "parse a bare ID",
+            "parseQuoted", "parse a quoted ID");
+    /** To start and end one. */
+    private static final int JVM_SECONDS = 2;
+
     private static final String ALLOCATED = "gc.alloc.rate.norm";
 
     @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
@@ -34,12 +48,12 @@ final class JmhCommand implements Callable<Integer> {
 
     @Option(
             names = "--warm-up-seconds",
-            defaultValue = "15",
+            defaultValue = "8",
             description =
                     "in each, longer on a busy machine: an unfinished compilation looks like a cost (${DEFAULT-VALUE})")
     private int warmUpSeconds;
 
-    @Option(names = "--seconds", defaultValue = "5", description = "of measuring in each (${DEFAULT-VALUE})")
+    @Option(names = "--seconds", defaultValue = "4", description = "of measuring in each (${DEFAULT-VALUE})")
     private int seconds;
 
     @Option(
@@ -51,7 +65,10 @@ final class JmhCommand implements Callable<Integer> {
 
     private final Map<Run, List<Score>> scores = new LinkedHashMap<>();
 
-    private record Run(Class<?> type, String benchmark, int threads) {}
+    @Mixin
+    private ResultsOption results = new ResultsOption();
+
+    private record Run(Class<?> type, String benchmark) {}
 
     private record Score(double nanos, double bytes) {}
 
@@ -59,24 +76,24 @@ final class JmhCommand implements Callable<Integer> {
     public Integer call() throws Exception {
         List<Run> runs = new ArrayList<>();
         if (only.contains("client")) {
-            for (int threads : new int[] {1, MANY}) {
-                for (String benchmark : List.of("id", "plain", "plainWithId", "ours")) {
-                    runs.add(new Run(FeignCallBenchmark.class, benchmark, threads));
-                }
+            for (String benchmark : List.of("plain", "plainWithId", "ours")) {
+                runs.add(new Run(FeignCallBenchmark.class, benchmark));
             }
         }
         if (only.contains("server")) {
-            for (String benchmark :
-                    List.of("claimAndComplete", "replay", "encode", "decode", "parseBare", "parseQuoted")) {
-                runs.add(new Run(ServerBenchmark.class, benchmark, 1));
+            for (String benchmark : List.of("claimAndComplete", "replay", "parseBare", "parseQuoted")) {
+                runs.add(new Run(ServerBenchmark.class, benchmark));
             }
         }
+        int steps = rounds * runs.size();
+        Countdown countdown = new Countdown(
+                System.err, steps, Duration.ofSeconds((warmUpSeconds + seconds + JVM_SECONDS) * (long) steps));
         for (int round = 0; round < rounds; round++) {
             for (int i = 0; i < runs.size(); i++) {
                 Run run = runs.get((i + round) % runs.size());
                 scores.computeIfAbsent(run, r -> new ArrayList<>()).add(measure(run));
             }
-            System.err.printf("round %d of %d%n", round + 1, rounds);
+            countdown.done(runs.size(), "round %d of %d".formatted(round + 1, rounds));
         }
         report(runs);
         return 0;
@@ -85,7 +102,7 @@ final class JmhCommand implements Callable<Integer> {
     private Score measure(Run run) throws RunnerException {
         Options options = new OptionsBuilder()
                 .include("\\Q" + run.type.getName() + "." + run.benchmark + "\\E$")
-                .threads(run.threads)
+                .threads(1)
                 .forks(1)
                 .warmupIterations(warmUpSeconds)
                 .warmupTime(TimeValue.seconds(1))
@@ -100,71 +117,40 @@ final class JmhCommand implements Callable<Integer> {
         return new Score(result.getPrimaryResult().getScore(), allocated.getScore());
     }
 
-    private void report(List<Run> runs) {
-        Report report = new Report(System.out);
-        report.line(
-                "%d JVMs for each, in turn, %d s of warm-up and %d s of measuring; medians.",
-                rounds, warmUpSeconds, seconds);
-        report.table("step", "threads", "ns", "bytes allocated");
-        for (Run run : runs) {
-            report.row(
-                    run.type.getSimpleName().replace("Benchmark", "") + "." + run.benchmark,
-                    run.threads,
-                    nanos(run),
-                    bytes(run));
-        }
+    private void report(List<Run> runs) throws IOException {
+        Table table = new Table("<step", "ns", "bytes allocated");
+        runs.forEach(run -> table.row(TITLES.getOrDefault(run.benchmark, run.benchmark), nanos(run), bytes(run)));
+        Plot plot = new Plot(
+                        "steps",
+                        "Single steps",
+                        "step",
+                        runs.stream()
+                                .map(run -> TITLES.getOrDefault(run.benchmark, run.benchmark))
+                                .toList(),
+                        "ns")
+                .bars("one thread", runs.stream().mapToDouble(this::nanos).toArray());
+        String text = "One thread, %d JVMs for each step, in turn, %d s of warm-up and %d s of measuring; medians.";
+        results.publish("steps", text.formatted(rounds, warmUpSeconds, seconds), table, plot);
         if (only.contains("client")) {
-            targets(report);
+            targets();
         }
     }
 
-    private void targets(Report report) {
-        report.blank();
-        report.atMost(
-                "µs added to a call beyond the ID",
-                3,
-                perRound(1, (plain, withId, id, ours) -> (ours.nanos - plain.nanos - id.nanos) / 1e3));
-        report.atMost(
-                "bytes added to a call beyond the ID",
-                1024,
-                perRound(1, (plain, withId, id, ours) -> ours.bytes - plain.bytes - id.bytes));
-        report.line(
-                "  - beside a caller that makes an ID and sends it: %.2f µs, %.0f bytes",
-                perRound(1, (plain, withId, id, ours) -> (ours.nanos - withId.nanos) / 1e3),
-                perRound(1, (plain, withId, id, ours) -> ours.bytes - withId.bytes));
-        report.atLeast("how " + MANY + " threads scale ÷ how plain Feign scales", 0.95, scaling("plain"));
-        report.line("  - ÷ how plain Feign with an ID scales: %.2f", scaling("plainWithId"));
+    private void targets() throws IOException {
+        Targets targets = new Targets();
+        double nanos = beyondOwnId(Score::nanos);
+        targets.add("ns beyond a caller's own ID: at most 1,500", nanos, "", nanos <= 1_500);
+        double bytes = beyondOwnId(Score::bytes);
+        targets.add("bytes beyond a caller's own ID: at most 300", bytes, "", bytes <= 300);
+        targets.publish("steps-targets", results);
     }
 
-    @FunctionalInterface
-    private interface Figure {
-        double of(Score plain, Score withId, Score id, Score ours);
-    }
-
-    private double perRound(int threads, Figure figure) {
-        double[] values = new double[rounds];
-        for (int round = 0; round < rounds; round++) {
-            values[round] = figure.of(
-                    client("plain", threads, round),
-                    client("plainWithId", threads, round),
-                    client("id", threads, round),
-                    client("ours", threads, round));
-        }
-        return Rounds.median(values);
-    }
-
-    private double scaling(String base) {
-        double[] values = new double[rounds];
-        for (int round = 0; round < rounds; round++) {
-            double ours = client("ours", 1, round).nanos / client("ours", MANY, round).nanos;
-            double theirs = client(base, 1, round).nanos / client(base, MANY, round).nanos;
-            values[round] = ours / theirs;
-        }
-        return Rounds.median(values);
-    }
-
-    private Score client(String benchmark, int threads, int round) {
-        return of(new Run(FeignCallBenchmark.class, benchmark, threads)).get(round);
+    private double beyondOwnId(ToDoubleFunction<Score> figure) {
+        List<Score> ours = of(new Run(FeignCallBenchmark.class, "ours"));
+        List<Score> withId = of(new Run(FeignCallBenchmark.class, "plainWithId"));
+        return Rounds.median(IntStream.range(0, rounds)
+                .mapToDouble(round -> figure.applyAsDouble(ours.get(round)) - figure.applyAsDouble(withId.get(round)))
+                .toArray());
     }
 
     private double nanos(Run run) {

@@ -4,6 +4,7 @@ import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.IdempotenceStorage;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
@@ -22,6 +23,9 @@ final class RecordCommand implements Callable<Integer> {
 
     @Mixin
     private RedisOption redisOption = new RedisOption();
+
+    @Mixin
+    private ResultsOption results = new ResultsOption();
 
     @Override
     public Integer call() throws Exception {
@@ -46,17 +50,26 @@ final class RecordCommand implements Callable<Integer> {
                             Requests.complete(storage, Requests.claim(storage, Requests.claimOf(Ids.next())), result));
             double each = (usedMemory(redis) - empty) / (double) records;
 
-            Report report = new Report(System.out);
-            report.line(
-                    "Redis %s; key of %d bytes, value of %d bytes, of which the result has %d.",
-                    redis.version(), key.length(), value, result.length);
-            report.table("", "bytes");
-            report.row("claimed record, MEMORY USAGE", claimed);
-            report.row("completed record, MEMORY USAGE", completed);
-            report.row("completed record, used_memory over " + records + " of them", each);
-            report.row("a million completed records, MiB", each * 1e6 / (1 << 20));
-            report.blank();
-            report.atMost("bytes of a completed record", 300, (double) completed);
+            Table table = new Table("<", "bytes")
+                    .row("claimed record, `MEMORY USAGE`", claimed)
+                    .row("completed record, `MEMORY USAGE`", completed)
+                    .row("completed record, `used_memory` over %,d of them".formatted(records), each);
+            Plot plot = new Plot(
+                            "record",
+                            "Memory of a record",
+                            "record",
+                            List.of("claimed", "completed", "of many"),
+                            "bytes")
+                    .bars("Redis", claimed, completed, each);
+            results.publish(
+                    "record",
+                    "Redis %s; key of %d bytes, value of %d bytes, of which the result has %d."
+                            .formatted(redis.version(), key.length(), value, result.length),
+                    table,
+                    plot);
+            Targets targets = new Targets();
+            targets.add("bytes of a completed record: at most 264", completed, "", completed <= 264);
+            targets.publish("record-targets", results);
         }
         return 0;
     }

@@ -3,7 +3,6 @@ package io.idempotence.benchmarks;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
-import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import redis.clients.jedis.ConnectionPoolConfig;
@@ -13,7 +12,6 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.RedisClient;
 import redis.embedded.RedisServer;
 import redis.embedded.core.ExecutableProvider;
-import redis.embedded.model.OsArchitecture;
 
 /** A real Redis server on the loopback address, in memory only. Ends with the JVM at the latest. */
 final class Redis implements AutoCloseable {
@@ -21,15 +19,6 @@ final class Redis implements AutoCloseable {
 
     /** 6.2, of a Maven artifact. */
     static final ExecutableProvider VERSION_6 = ExecutableProvider.newJarResourceProvider();
-
-    /** 7.0, of another one. */
-    static final ExecutableProvider VERSION_7 = ExecutableProvider.newJarResourceProvider(Map.of(
-            OsArchitecture.UNIX_x86_64, "/redis-server-7.0.15-linux-amd64",
-            OsArchitecture.UNIX_AARCH64, "/redis-server-7.0.15-linux-arm64",
-            OsArchitecture.MAC_OS_X_x86_64, "/redis-server-7.0.15-darwin-amd64",
-            OsArchitecture.MAC_OS_X_ARM64, "/redis-server-7.0.15-darwin-arm64"));
-
-    private static final Pattern STATISTICS = Pattern.compile("calls=(\\d+),usec=(\\d+)");
 
     private final RedisServer server;
     private final int port;
@@ -74,14 +63,11 @@ final class Redis implements AutoCloseable {
     }
 
     /** A client with a pool as large as that of {@code RedisIdempotenceStorage}; the caller closes it. */
-    RedisClient client() {
+    static RedisClient client(HostAndPort address) {
         ConnectionPoolConfig pool = new ConnectionPoolConfig();
         pool.setMaxTotal(64);
         pool.setMaxIdle(64);
-        return RedisClient.builder()
-                .hostAndPort("127.0.0.1", port)
-                .poolConfig(pool)
-                .build();
+        return RedisClient.builder().hostAndPort(address).poolConfig(pool).build();
     }
 
     /** One field of INFO. */
@@ -101,35 +87,11 @@ final class Redis implements AutoCloseable {
         return info("server", "redis_version");
     }
 
-    /**
-     * What a command takes of the server while {@code calls} are made, by its own statistics, which nothing outside of it
-     * disturbs much.
-     */
-    double microsPerCall(String command, Runnable calls) {
-        try (Jedis jedis = jedis()) {
-            jedis.configResetStat();
-        }
-        calls.run();
-        Matcher statistics = STATISTICS.matcher(info("commandstats", "cmdstat_" + command));
-        if (!statistics.find()) {
-            throw new IllegalStateException("Redis says nothing about " + command);
-        }
-        return Double.parseDouble(statistics.group(2)) / Double.parseDouble(statistics.group(1));
-    }
-
-    /** The same load, with what this server had of the processors. */
-    Variant.Load withCpu(Variant.Load load) {
-        return duration -> {
-            long before = cpuNanos();
-            Sample sample = load.run(duration);
-            return new Sample(sample.nanos(), sample.latencies(), sample.cpuNanos(), cpuNanos() - before);
-        };
-    }
-
-    private long cpuNanos() {
+    /** What this server had of the processors. */
+    Usage usage() {
         double seconds =
                 Double.parseDouble(info("cpu", "used_cpu_user")) + Double.parseDouble(info("cpu", "used_cpu_sys"));
-        return (long) (seconds * 1e9);
+        return new Usage(0, 0, (long) (seconds * 1e9));
     }
 
     @Override

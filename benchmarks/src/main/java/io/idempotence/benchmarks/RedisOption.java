@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
-import redis.embedded.core.ExecutableProvider;
 
 /** Which Redis server is measured. */
 final class RedisOption {
@@ -15,16 +14,7 @@ final class RedisOption {
 
     /** Starts it: 6.2 unless another is asked for. */
     Redis start() throws IOException {
-        return startUnlessAsked(Redis.VERSION_6);
-    }
-
-    /** Starts it: 7.0 unless another is asked for. */
-    Redis startVersion7() throws IOException {
-        return startUnlessAsked(Redis.VERSION_7);
-    }
-
-    private Redis startUnlessAsked(ExecutableProvider usual) throws IOException {
         Path asked = binary;
-        return Redis.start(asked == null ? usual : asked::toFile);
+        return Redis.start(asked == null ? Redis.VERSION_6 : asked::toFile);
     }
 }

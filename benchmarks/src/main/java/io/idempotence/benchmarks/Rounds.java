@@ -1,6 +1,5 @@
 package io.idempotence.benchmarks;
 
-import java.io.PrintStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -8,7 +7,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.ToDoubleFunction;
+import org.HdrHistogram.Histogram;
 
 /**
  * Samples of variants that ran in turn. A round runs every variant once; each begins with another one. What disturbs the machine
@@ -22,7 +24,7 @@ final class Rounds {
     }
 
     /** Runs all variants {@code warmUps + count} times and keeps the last {@code count} rounds. */
-    static Rounds run(List<Variant> variants, int warmUps, int count, Duration each, PrintStream progress)
+    static Rounds run(List<Variant> variants, int warmUps, int count, Duration each, Countdown countdown)
             throws Exception {
         List<Map<String, Sample>> kept = new ArrayList<>();
         for (int round = 0; round < warmUps + count; round++) {
@@ -34,7 +36,9 @@ final class Rounds {
             if (round >= warmUps) {
                 kept.add(samples);
             }
-            progress.printf("round %d of %d%s%n", round + 1, warmUps + count, round < warmUps ? " (warm-up)" : "");
+            countdown.done(
+                    variants.size(),
+                    round < warmUps ? "warm-up" : "round %d of %d".formatted(round + 1 - warmUps, count));
         }
         return new Rounds(kept);
     }
@@ -44,14 +48,36 @@ final class Rounds {
         return medianOfRounds(round -> figure.applyAsDouble(round.of(variant)));
     }
 
+    /** A percentile of one variant's latencies in all rounds together, in microseconds: one round has too few for the rare ones. */
+    double percentile(String variant, double percentile) {
+        Histogram all = new Histogram(3);
+        rounds.forEach(samples -> all.add(new Round(samples).of(variant).latencies()));
+        return all.getValueAtPercentile(percentile) / 1e3;
+    }
+
+    Set<String> names() {
+        return new TreeSet<>(rounds.get(0).keySet());
+    }
+
+    /** The share of one variant's operations that was refused in all rounds together. */
+    double refused(String variant) {
+        long refused = rounds.stream()
+                .mapToLong(samples -> new Round(samples).of(variant).refused())
+                .sum();
+        long served = rounds.stream()
+                .mapToLong(samples -> new Round(samples).of(variant).latencies().getTotalCount())
+                .sum();
+        return refused == 0 ? 0 : (double) refused / (refused + served);
+    }
+
     /** The median over the rounds of a figure made of several variants. */
     double medianOfRounds(ToDoubleFunction<Round> figure) {
         return quantile(figure, 0.5);
     }
 
-    /** The lowest and the highest of the figure over the rounds, as {@code 0.91–0.97}. */
+    /** The lowest and the highest of the figure over the rounds, as {@code 0.91 to 0.97}. */
     String range(ToDoubleFunction<Round> figure) {
-        return "%.2f–%.2f".formatted(quantile(figure, 0), quantile(figure, 1));
+        return Table.number(quantile(figure, 0)) + " to " + Table.number(quantile(figure, 1));
     }
 
     private double quantile(ToDoubleFunction<Round> figure, double quantile) {

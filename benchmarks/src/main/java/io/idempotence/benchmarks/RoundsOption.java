@@ -2,26 +2,42 @@ package io.idempotence.benchmarks;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import picocli.CommandLine.Option;
 
 /** How long a comparison takes. */
 final class RoundsOption {
-    @Option(names = "--rounds", defaultValue = "9", description = "rounds that count (${DEFAULT-VALUE})")
+    @Option(names = "--rounds", defaultValue = "7", description = "rounds that count (${DEFAULT-VALUE})")
     private int rounds;
 
-    @Option(names = "--warm-ups", defaultValue = "6", description = "rounds before them (${DEFAULT-VALUE})")
+    @Option(names = "--warm-ups", defaultValue = "3", description = "rounds before them (${DEFAULT-VALUE})")
     private int warmUps;
 
-    @Option(names = "--seconds", defaultValue = "3", description = "of each variant in a round (${DEFAULT-VALUE})")
-    private int seconds;
+    @Option(names = "--seconds", defaultValue = "1", description = "of each variant in a round (${DEFAULT-VALUE})")
+    private double seconds;
+
+    Duration each() {
+        return Duration.ofNanos((long) (seconds * 1e9));
+    }
+
+    int warmUps() {
+        return warmUps;
+    }
+
+    int rounds() {
+        return rounds;
+    }
 
     Rounds run(List<Variant> variants) throws Exception {
-        return Rounds.run(variants, warmUps, rounds, Duration.ofSeconds(seconds), System.err);
+        int samples = (warmUps + rounds) * variants.size();
+        Countdown countdown = new Countdown(System.err, samples, each().multipliedBy(samples));
+        return Rounds.run(variants, warmUps, rounds, each(), countdown);
     }
 
     /** In words, for the line above a table. */
     @Override
     public String toString() {
-        return rounds + " rounds of " + seconds + " s each; medians of the rounds, ratios within a round";
+        return String.format(
+                Locale.ROOT, "%d rounds of %.1f s each; medians of the rounds, ratios within a round", rounds, seconds);
     }
 }

@@ -7,10 +7,10 @@ import org.HdrHistogram.Histogram;
  *
  * @param nanos how long the round took
  * @param latencies of every operation, in nanoseconds; its count is the number of operations
- * @param cpuNanos what this JVM, callers included, had of the processors
- * @param redisCpuNanos what the Redis server had of them, if it was asked
+ * @param refused how many operations were refused; they count nowhere else
+ * @param usage what the round used, as far as it is measured
  */
-record Sample(long nanos, Histogram latencies, long cpuNanos, long redisCpuNanos) {
+record Sample(long nanos, Histogram latencies, long refused, Usage usage) {
     double perSecond() {
         return latencies.getTotalCount() * 1e9 / nanos;
     }
@@ -20,17 +20,26 @@ record Sample(long nanos, Histogram latencies, long cpuNanos, long redisCpuNanos
         return latencies.getValueAtPercentile(percentile) / 1e3;
     }
 
-    /** Of this JVM, in microseconds for each operation. Other processes disturb it less than the time on the clock. */
-    double cpu() {
-        return cpuNanos / 1e3 / latencies.getTotalCount();
-    }
-
-    /** Of the Redis server, in microseconds for each operation. */
-    double redisCpu() {
-        return redisCpuNanos / 1e3 / latencies.getTotalCount();
-    }
-
     double p50() {
         return percentile(50);
+    }
+
+    /** Microseconds of the JVM for each operation. Other processes disturb it less than the time on the clock. */
+    double cpu() {
+        return perOperation(usage.cpuNanos()) / 1e3;
+    }
+
+    /** Microseconds of the Redis server for each operation. */
+    double redisCpu() {
+        return perOperation(usage.redisCpuNanos()) / 1e3;
+    }
+
+    /** Bytes for each operation. */
+    double allocated() {
+        return perOperation(usage.allocatedBytes());
+    }
+
+    private double perOperation(long total) {
+        return (double) total / latencies.getTotalCount();
     }
 }

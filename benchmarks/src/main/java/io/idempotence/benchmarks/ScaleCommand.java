@@ -5,6 +5,7 @@ import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -48,6 +49,9 @@ final class ScaleCommand implements Callable<Integer> {
     @Mixin
     private RedisOption redisOption = new RedisOption();
 
+    @Mixin
+    private ResultsOption results = new ResultsOption();
+
     @Override
     public Integer call() throws Exception {
         try (Resources resources = new Resources()) {
@@ -66,36 +70,48 @@ final class ScaleCommand implements Callable<Integer> {
         return 0;
     }
 
-    private void report(Rounds measured, List<Variant> variants, List<String> memory) {
-        Report report = new Report(System.out);
-        report.line("%d threads, %s.", threads, roundsOption);
-        report.table(
+    private void report(Rounds measured, List<Variant> variants, List<String> memory) throws IOException {
+        Table table = new Table(
                 "live records",
                 "used_memory",
                 "claim + complete/s",
+                "÷ fewest's",
                 "p50 µs",
                 "p99 µs",
-                "p50 ÷ fewest's",
-                "requests/s ÷ fewest's");
+                "p50 ÷ fewest's");
         String fewest = variants.get(0).name();
         for (int i = 0; i < variants.size(); i++) {
             String name = variants.get(i).name();
-            report.row(
-                    String.format("%,d", Integer.parseInt(name)),
+            table.row(
+                    "%,d".formatted(Integer.parseInt(name)),
                     memory.get(i),
                     measured.median(name, Sample::perSecond),
+                    measured.medianOfRounds(ratio(name, fewest, Sample::perSecond)),
                     measured.median(name, Sample::p50),
-                    measured.median(name, sample -> sample.percentile(99)),
-                    measured.medianOfRounds(ratio(name, fewest, Sample::p50)),
-                    measured.medianOfRounds(ratio(name, fewest, Sample::perSecond)));
+                    measured.percentile(name, 99),
+                    measured.medianOfRounds(ratio(name, fewest, Sample::p50)));
         }
-        report.blank();
+        Plot plot = new Plot(
+                "scale",
+                "Claim and completion beside other records",
+                "live records",
+                sizes.stream().map("%,d"::formatted).toList(),
+                "claim + complete/s ÷ fewest records'");
+        plot.bars(
+                "Redis",
+                variants.stream()
+                        .mapToDouble(
+                                variant -> measured.medianOfRounds(ratio(variant.name(), fewest, Sample::perSecond)))
+                        .toArray());
+        results.publish("scale", threads + " threads; " + roundsOption + ".", table, plot);
         String most = variants.get(variants.size() - 1).name();
-        report.atLeast(
-                "flat: requests/s with most records ÷ with fewest",
+        Targets targets = new Targets();
+        targets.atLeast(
+                "claim + complete/s with most records ÷ with fewest",
                 0.95,
-                measured.medianOfRounds(ratio(most, fewest, Sample::perSecond)));
-        report.line("  - rounds: %s", measured.range(ratio(most, fewest, Sample::perSecond)));
+                measured,
+                ratio(most, fewest, Sample::perSecond));
+        targets.publish("scale-targets", results);
     }
 
     private static ToDoubleFunction<Rounds.Round> ratio(String name, String base, ToDoubleFunction<Sample> figure) {
@@ -132,10 +148,10 @@ final class ScaleCommand implements Callable<Integer> {
         Variant.Load load = new ThreadedLoad(threads, () -> () -> {
             Claim claim = Requests.claim(storage, Requests.claimOf(Ids.next()));
             Requests.complete(storage, claim, result);
-            made.add(claim.key());
+            return made.add(claim.key());
         });
         return duration -> {
-            Sample sample = redis.withCpu(load).run(duration);
+            Sample sample = load.run(duration);
             made.forEach(storage::delete);
             made.clear();
             requireSize(redis, size);

@@ -1,8 +1,6 @@
 package io.idempotence.benchmarks;
 
-import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -10,6 +8,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -24,7 +23,8 @@ final class ThreadedLoad implements Variant.Load, AutoCloseable {
     /** What one thread does. */
     @FunctionalInterface
     interface Caller extends AutoCloseable {
-        void call() throws Exception;
+        /** Returns false if it was refused. */
+        boolean call() throws Exception;
 
         @Override
         default void close() throws IOException {}
@@ -40,9 +40,10 @@ final class ThreadedLoad implements Variant.Load, AutoCloseable {
         while (callers.size() < threads) {
             callers.add(newCaller.call());
         }
-        ExecutorService pool = Executors.newFixedThreadPool(threads);
+        AtomicInteger number = new AtomicInteger();
+        ExecutorService pool =
+                Executors.newFixedThreadPool(threads, task -> new Thread(task, "caller-" + number.incrementAndGet()));
         try {
-            long cpu = cpuNanos();
             long start = System.nanoTime();
             long end = start + duration.toNanos();
             List<Callable<Loop>> loops = new ArrayList<>();
@@ -50,33 +51,36 @@ final class ThreadedLoad implements Variant.Load, AutoCloseable {
                 loops.add(() -> callUntil(caller, end));
             }
             Histogram all = new Histogram(3);
+            long refused = 0;
             long ended = end;
             for (Future<Loop> loop : pool.invokeAll(loops)) {
                 all.add(loop.get().latencies);
+                refused += loop.get().refused;
                 ended = Math.max(ended, loop.get().ended);
             }
-            return new Sample(ended - start, all, cpuNanos() - cpu, 0);
+            return new Sample(ended - start, all, refused, Usage.NONE);
         } finally {
             pool.shutdown();
         }
     }
 
-    private static long cpuNanos() {
-        return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
-    }
-
-    private record Loop(Histogram latencies, long ended) {}
+    private record Loop(Histogram latencies, long refused, long ended) {}
 
     private static Loop callUntil(Caller caller, long end) throws Exception {
         Histogram latencies = new Histogram(3);
+        long refused = 0;
         long before = System.nanoTime();
         while (before < end) {
-            caller.call();
+            boolean served = caller.call();
             long after = System.nanoTime();
-            latencies.recordValue(after - before);
+            if (served) {
+                latencies.recordValue(after - before);
+            } else {
+                refused++;
+            }
             before = after;
         }
-        return new Loop(latencies, before);
+        return new Loop(latencies, refused, before);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.idempotence.benchmarks;
 
 import java.time.Duration;
+import java.util.function.Supplier;
 
 /**
  * One of the things that are compared.
@@ -13,5 +14,18 @@ record Variant(String name, Load load) {
     @FunctionalInterface
     interface Load {
         Sample run(Duration duration) throws Exception;
+
+        /** The same load, with what it used. */
+        default Load measuredBy(Supplier<Usage> meter) {
+            return duration -> {
+                Usage before = meter.get();
+                Sample sample = run(duration);
+                return new Sample(
+                        sample.nanos(),
+                        sample.latencies(),
+                        sample.refused(),
+                        meter.get().minus(before));
+            };
+        }
     }
 }

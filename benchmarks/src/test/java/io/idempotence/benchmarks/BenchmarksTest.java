@@ -1,5 +1,6 @@
 package io.idempotence.benchmarks;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.server.Idempotence;
@@ -7,20 +8,33 @@ import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.IdempotenceStorage;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.HdrHistogram.Histogram;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.Jedis;
 import redis.clients.jedis.RedisClient;
 
 /** That the benchmarks still run; what they measure here means nothing. */
 class BenchmarksTest {
+    private static final String BRIEF = "--rounds 1 --warm-ups 1 --seconds 0.1";
+
+    @TempDir
+    Path out;
+
     @Test
-    void loadHarnessRunsEveryVariantButTheDatabase() {
-        assertThat(run("server --variants bare,floor,redis,memory --connections 2 --rounds 1 --warm-ups 0 --seconds 1"))
+    void everyVariantButTheDatabaseIsMeasuredAndDrawn() {
+        assertThat(run("server --variants REDIS,MEMORY,GET,REPLAY --connections 1,2 --networks 0,200 " + BRIEF))
                 .isZero();
+        assertThat(out).isDirectoryContaining("glob:**/server.md").isDirectoryContaining("glob:**/replay.svg");
+        assertThat(out.resolve("network.svg")).content().contains("requests/s ÷ floor", "ours on Redis, 200 µs");
     }
 
     @Test
@@ -30,46 +44,70 @@ class BenchmarksTest {
 
     @Test
     void everyRoundFindsAsManyLiveRecordsAsTheFirst() {
-        assertThat(run("scale --records 10,20 --threads 2 --rounds 1 --warm-ups 1 --seconds 1"))
-                .isZero();
-    }
-
-    @Test
-    void nativeCommandIsMeasuredOnTheRedisThatKnowsIt() {
-        assertThat(run("native --threads 1 --rounds 1 --warm-ups 0 --seconds 1"))
-                .isZero();
-    }
-
-    @Test
-    void scriptsAreMeasured() {
-        assertThat(run("scripts --rounds 1 --calls 10")).isZero();
-    }
-
-    @Test
-    void waitingIsMeasured() {
-        assertThat(run("waiting --handler-millis 30 --times 1 --completions 10"))
-                .isZero();
+        assertThat(run("scale --records 10,20 --threads 2 " + BRIEF)).isZero();
     }
 
     @Test
     void clientsAreMeasured() {
-        assertThat(run("client --threads 2 --rounds 1 --warm-ups 0 --seconds 1"))
-                .isZero();
+        assertThat(run("client --threads 2 " + BRIEF)).isZero();
+    }
+
+    @Test
+    void stepsAreMeasured() {
+        assertThat(run("jmh --rounds 1 --warm-up-seconds 0 --seconds 1")).isZero();
+    }
+
+    @Test
+    void resultsReplaceTheFormerOnesInTheDocumentation() throws Exception {
+        Path page = Files.writeString(out.resolve("benchmarks.md"), """
+                # Benchmarks
+                <!-- record -->
+                old
+                <!-- end of record -->
+                <!-- record-targets -->
+                <!-- end of record-targets -->
+                end
+                """);
+
+        assertThat(run("record --records 10 --docs " + out)).isZero();
+
+        assertThat(page)
+                .content()
+                .startsWith("# Benchmarks\n<!-- record -->\n")
+                .doesNotContain("old")
+                .contains("completed record, `MEMORY USAGE`", "(benchmarks/record.svg)")
+                .endsWith("<!-- end of record-targets -->\nend\n");
+        assertThat(out.resolve("benchmarks/record.svg")).isNotEmptyFile();
+    }
+
+    @Test
+    void slowNetworkDelaysRequestsAndLosesNothing() throws Exception {
+        Duration delay = Duration.ofMillis(20);
+        try (Redis redis = Redis.start(Redis.VERSION_6);
+                SlowNetwork network = SlowNetwork.before(redis.port(), delay);
+                Jedis jedis = new Jedis("127.0.0.1", network.port())) {
+            byte[] large = new byte[300_000];
+            Arrays.fill(large, (byte) 'x');
+            jedis.set("large".getBytes(US_ASCII), large);
+            long before = System.nanoTime();
+            assertThat(jedis.get("large".getBytes(US_ASCII))).isEqualTo(large);
+            assertThat(System.nanoTime() - before).isGreaterThan(delay.toNanos() / 2);
+        }
     }
 
     @Test
     void theFloorWritesValuesAsLongAsOurs() throws Exception {
         try (Redis redis = Redis.start(Redis.VERSION_6);
-                RedisClient client = redis.client();
+                RedisClient client = Redis.client(new HostAndPort("127.0.0.1", redis.port()));
                 IdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
                 Idempotence idempotence = Idempotence.over(storage);
                 PaymentServer server = PaymentServer.start(
                         Map.of("ours", context -> IdempotenceFilter.install(context, idempotence)));
-                HttpConnection connection = new HttpConnection(server.port(), "/ours/payments")) {
+                HttpConnection connection = new HttpConnection(server.port(), "/ours/payments", true)) {
             Claim claim = Requests.claim(storage, Requests.claimOf(Ids.next()));
             assertThat(client.strlen(claim.key().value())).isEqualTo(FloorFilter.CLAIMED.length);
             client.flushAll();
-            connection.call();
+            assertThat(connection.call()).isTrue();
             assertThat(client.keys("*"))
                     .singleElement()
                     .satisfies(key -> assertThat(client.strlen(key)).isEqualTo(FloorFilter.COMPLETED.length));
@@ -85,7 +123,8 @@ class BenchmarksTest {
                 new Variant("fast", duration -> sample(order.append('f'), nanos[0] *= 10)),
                 new Variant("slow", duration -> sample(order.append('s'), nanos[1] *= 10)));
 
-        Rounds measured = Rounds.run(variants, 1, 3, Duration.ofMillis(1), System.err);
+        Rounds measured =
+                Rounds.run(variants, 1, 3, Duration.ofMillis(1), new Countdown(System.err, 8, Duration.ofMillis(8)));
 
         assertThat(order).hasToString("fssffssf");
         assertThat(measured.medianOfRounds(round -> round.ratio("fast", "slow", Sample::perSecond)))
@@ -97,10 +136,10 @@ class BenchmarksTest {
         assertThat(order).isNotEmpty();
         Histogram latencies = new Histogram(3);
         latencies.recordValue(1);
-        return new Sample(nanos, latencies, 0, 0);
+        return new Sample(nanos, latencies, 0, Usage.NONE);
     }
 
-    private static int run(String arguments) {
-        return new CommandLine(new Benchmarks()).execute(arguments.split(" "));
+    private int run(String arguments) {
+        return new CommandLine(new Benchmarks()).execute((arguments + " --out " + out).split(" "));
     }
 }

@@ -4,7 +4,6 @@ import feign.Client;
 import feign.Feign;
 import feign.Response;
 import feign.Retryer;
-import io.idempotence.IdempotenceId;
 import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.benchmarks.Payments;
 import io.idempotence.client.IdempotenceClientConfig;
@@ -46,12 +45,6 @@ public class FeignCallBenchmark {
                 .body(BODY)
                 .build();
         return Feign.builder().client(client).retryer(Retryer.NEVER_RETRY);
-    }
-
-    /** The ID alone. */
-    @Benchmark
-    public IdempotenceId id() {
-        return ids.generateId();
     }
 
     /** Feign alone. */

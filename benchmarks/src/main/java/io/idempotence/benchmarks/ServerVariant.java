@@ -1,0 +1,129 @@
+package io.idempotence.benchmarks;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.storage.IdempotenceStorage;
+import jakarta.servlet.ServletContext;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.function.Consumer;
+import javax.sql.DataSource;
+import redis.clients.jedis.HostAndPort;
+
+/** The ways to serve the same request that are compared. A new one is one more constant. */
+enum ServerVariant {
+    BARE("bare handler", Comparison.FIRST_REQUESTS, false, at -> context -> {}),
+    FLOOR("floor", Comparison.FIRST_REQUESTS, true, at -> behindTwoCommands(at)),
+    REDIS("ours on Redis", Comparison.FIRST_REQUESTS, true, at -> onRedis(at, IdempotencePolicy.defaults())),
+    MEMORY("ours in memory", Comparison.FIRST_REQUESTS, false, at -> inMemory(at)),
+    POSTGRESQL("ours on PostgreSQL", Comparison.FIRST_REQUESTS, false, at -> onPostgreSql(at, at.jdbcUrl())),
+    GET("one raw GET", Comparison.REPLAYS, false, at -> PaymentServer.behind(new GetFilter(client(at)))),
+    REPLAY("ours, replay", Comparison.REPLAYS, false, at -> onRedis(at, IdempotencePolicy.defaults())),
+    STATEMENTS("two raw statements", Comparison.DATABASE, false, at -> behindTwoStatements(at)),
+    POSTGRESQL_ASYNC(
+            "ours, synchronous_commit off",
+            Comparison.DATABASE,
+            false,
+            at -> onPostgreSql(at, at.jdbcUrl() + "&options=-c%20synchronous_commit=off"));
+
+    /** What a variant is compared with others for. */
+    enum Comparison {
+        FIRST_REQUESTS,
+        REPLAYS,
+        DATABASE
+    }
+
+    /**
+     * What the application of a variant finds.
+     *
+     * @param redis directly or behind a slow network
+     * @param jdbcUrl of PostgreSQL, or empty
+     * @param resources closes what the application needs
+     */
+    record Surroundings(HostAndPort redis, String jdbcUrl, Resources resources) {}
+
+    /** Sets up the application of a variant. */
+    @FunctionalInterface
+    private interface SetUp {
+        Consumer<ServletContext> in(Surroundings surroundings) throws Exception;
+    }
+
+    /** A database's connections for each variant. */
+    private static final int CONNECTIONS = 16;
+
+    private static final int MAX_RECORDS = 10_000_000;
+
+    final String title;
+    final Comparison comparison;
+    /** Whether it is measured over slow networks to Redis, too. */
+    final boolean overNetworks;
+
+    private final SetUp setUp;
+
+    ServerVariant(String title, Comparison comparison, boolean overNetworks, SetUp setUp) {
+        this.title = title;
+        this.comparison = comparison;
+        this.overNetworks = overNetworks;
+        this.setUp = setUp;
+    }
+
+    Consumer<ServletContext> application(Surroundings surroundings) throws Exception {
+        return setUp.in(surroundings);
+    }
+
+    boolean needsDatabase() {
+        return this == POSTGRESQL || comparison == Comparison.DATABASE;
+    }
+
+    private static redis.clients.jedis.RedisClient client(Surroundings at) {
+        return at.resources.add(Redis.client(at.redis));
+    }
+
+    private static Consumer<ServletContext> behindTwoCommands(Surroundings at) {
+        return PaymentServer.behind(new FloorFilter(client(at)));
+    }
+
+    private static Consumer<ServletContext> onRedis(Surroundings at, IdempotencePolicy policy) {
+        return protectedBy(RedisIdempotenceStorage.connect(at.redis.toString()), policy, at);
+    }
+
+    /** With a short retention: the records of a whole measurement would cost the garbage collector more than ours does. */
+    private static Consumer<ServletContext> inMemory(Surroundings at) {
+        IdempotencePolicy policy = IdempotencePolicy.builder()
+                .lease(Duration.ofSeconds(5))
+                .retention(Duration.ofSeconds(5))
+                .build();
+        return protectedBy(IdempotenceStorage.inMemory(MAX_RECORDS, Clock.systemUTC()), policy, at);
+    }
+
+    private static Consumer<ServletContext> onPostgreSql(Surroundings at, String jdbcUrl) {
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(pool(at, jdbcUrl))
+                .createIfMissing()
+                .build();
+        return protectedBy(storage, IdempotencePolicy.defaults(), at);
+    }
+
+    private static Consumer<ServletContext> behindTwoStatements(Surroundings at) throws Exception {
+        return PaymentServer.behind(new StatementsFilter(pool(at, at.jdbcUrl)));
+    }
+
+    private static DataSource pool(Surroundings at, String jdbcUrl) {
+        HikariConfig config = new HikariConfig();
+        config.setJdbcUrl(jdbcUrl);
+        config.setMaximumPoolSize(CONNECTIONS);
+        config.setConnectionTimeout(5_000);
+        return at.resources.add(new HikariDataSource(config));
+    }
+
+    private static Consumer<ServletContext> protectedBy(
+            IdempotenceStorage storage, IdempotencePolicy policy, Surroundings at) {
+        Idempotence idempotence = at.resources.add(Idempotence.over(storage));
+        return context ->
+                IdempotenceFilter.builder(idempotence).policy(policy).build().install(context);
+    }
+}
