@@ -48,24 +48,15 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 .with("lease", Millis.capped(request.lease()))
                 .with("retention", Millis.capped(request.retention()));
         return run("claim", session -> {
-            boolean claimed = false;
-            Row seen = null;
-            if (sql().dialect() == Dialect.POSTGRESQL) {
-                seen = session.query(sql().claim, parameters, Row::only);
-                claimed = seen.claimed();
-            } else if (!inTransaction) {
-                // In transaction the mark is read first: an insert that reads it would wait for open transactions.
-                claimed = session.insert(sql().claim, parameters);
-            }
+            // In transaction the mark decides, too. Elsewhere than on PostgreSQL, an insert that reads marks would wait
+            // for open
+            // transactions, so the mark is read first.
+            boolean claimed = (!inTransaction || sql().dialect() == Dialect.POSTGRESQL)
+                    && session.insert(sql().claim, parameters);
             return claimed
                     ? new ClaimResult.Claimed(
                             new Claim(request.key(), request.fingerprint(), request.owner(), 1), false)
-                    : step(
-                            session,
-                            request.key(),
-                            seen,
-                            true,
-                            (before, now) -> StoredRecord.claim(before, request, now));
+                    : step(session, request.key(), true, (before, now) -> StoredRecord.claim(before, request, now));
         });
     }
 
@@ -123,7 +114,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 action,
                 session -> session.update(own, parameters) == 1
                         ? new WriteResult.Done()
-                        : step(session, claim.key(), null, false, otherwise));
+                        : step(session, claim.key(), false, otherwise));
     }
 
     /** Runs statements after the check of the tables, so that the check does not need a second connection. */
@@ -146,17 +137,12 @@ abstract class JdbcRecords implements IdempotenceStorage {
      * Reads the record, applies a transition, and replaces the record if it has not changed. Decisions by the clock stay valid: a lease or
      * a retention that is over comes back only by a change of the row.
      *
-     * @param seen a row that was read before, or null
      * @param settled whether a committed execution counts as completed, whatever its record says
      */
-    private <A> A step(Session session, StorageKey key, @Nullable Row seen, boolean settled, Transition<A> transition)
-            throws SQLException {
+    private <A> A step(Session session, StorageKey key, boolean settled, Transition<A> transition) throws SQLException {
         Sql.Parameters id = id(key);
-        Row row = seen;
         for (int tried = 0; tried < MAX_TRIES; tried++) {
-            if (row == null) {
-                row = session.query(sql().look, id, Row::only);
-            }
+            Row row = session.query(sql().look, id, Row::only);
             StoredRecord before = settled ? row.settled() : row.stored();
             if (before != null
                     && (before.phase() == Phase.COMPLETED || before.phase() == Phase.PROVISIONAL)
@@ -168,7 +154,6 @@ abstract class JdbcRecords implements IdempotenceStorage {
             if (after == null || after.equals(before) || store(session, key, row, after)) {
                 return step.reply();
             }
-            row = null;
         }
         throw new StorageUnavailableException(
                 "a record changed in each of " + MAX_TRIES + " tries between its read and its write; retry later",
@@ -213,7 +198,6 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 session -> step(
                         session,
                         key,
-                        null,
                         true,
                         (before, now) -> StoredRecord.resolve(before, fence, resolution, now, now + millis)));
     }

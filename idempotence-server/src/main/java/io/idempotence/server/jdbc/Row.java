@@ -15,12 +15,10 @@ import org.jspecify.annotations.Nullable;
  * The reply of a statement about one ID: its row, even one whose retention is over, and the mark of its business transaction, if that was
  * committed.
  *
- * @param claimed whether the statement itself claimed the ID; the rest is then the state before
  * @param now the time in ms of the database's clock
  * @param state null if there is no row
  */
 record Row(
-        boolean claimed,
         long now,
         @Nullable String state,
         int format,
@@ -49,7 +47,6 @@ record Row(
     static Row read(ResultSet rows) throws SQLException {
         byte[] applied = rows.getBytes("applied_fingerprint");
         return new Row(
-                rows.getInt("claimed") == 1,
                 rows.getLong("clock"),
                 rows.getString("state"),
                 rows.getInt("format"),

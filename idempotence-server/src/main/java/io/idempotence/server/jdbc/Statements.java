@@ -8,7 +8,7 @@ final class Statements {
     private static final String OWN =
             "id = :id AND format = 1 AND owner = :owner AND fence = :fence AND state = 'P' AND expires_at > {now}";
 
-    /** Claims a free ID. On PostgreSQL it also returns a {@link Row}. */
+    /** Inserts the claim of a free ID, and reads nothing. */
     final Sql claim;
 
     /** Returns one {@link Row}, whether there is a record or not. */
@@ -53,13 +53,17 @@ final class Statements {
         this.appliedTable = appliedTable.value();
         this.inTransaction = inTransaction;
         String lookFrom = " FROM (SELECT 1 AS one) x LEFT JOIN {t} r ON r.id = :id" + joinMark(":id");
-        claim = sql(dialect == Dialect.POSTGRESQL ? postgresqlClaim(lookFrom) : """
+        claim = sql("""
                 INSERT INTO {t} (id, format, state, taken_over, fence, owner, fingerprint, lease_until, expires_at)
+                """ + (inTransaction ? """
+                SELECT :id, 1, 'P', 0, 1, :owner, :fingerprint, {now} + :lease, {now} + :retention
+                WHERE NOT EXISTS (SELECT 1 FROM {a} WHERE id = :id AND expires_at > {now})
+                """ : """
                 VALUES (:id, 1, 'P', 0, 1, :owner, :fingerprint, {now} + :lease, {now} + :retention)
-                """);
-        look = sql("SELECT 0 AS claimed, " + columns("r.result") + lookFrom);
-        find = sql("SELECT 0 AS claimed, " + columns("NULL") + lookFrom);
-        list = sql("SELECT r.id, 0 AS claimed, " + columns("NULL") + " FROM {t} r" + joinMark("r.id")
+                """) + orNothing());
+        look = sql("SELECT " + columns("r.result") + lookFrom);
+        find = sql("SELECT " + columns("NULL") + lookFrom);
+        list = sql("SELECT r.id, " + columns("NULL") + " FROM {t} r" + joinMark("r.id")
                 + " WHERE r.id > :after AND r.id < :end AND r.expires_at > {now} ORDER BY r.id LIMIT :limit");
         insert = sql("""
                 INSERT INTO {t} (id, format, state, taken_over, fence, owner, fingerprint, lease_until, expires_at, result)
@@ -95,23 +99,6 @@ final class Statements {
         deleteMark = sql("DELETE FROM {a} WHERE id = :id AND expires_at > {now}");
         deleteExpiredMarks = sql(deleteExpired("{a}"));
         probeMarks = sql("SELECT id, fence, fingerprint, applied_at, expires_at FROM {a} WHERE id = ''");
-    }
-
-    /**
-     * Claims a free ID, or reads its row, in the snapshot of one statement. A row that is inserted concurrently is in neither half: the
-     * caller then reads again.
-     */
-    private String postgresqlClaim(String lookFrom) {
-        String unlessApplied = inTransaction
-                ? "WHERE NOT EXISTS (SELECT 1 FROM {a} WHERE id = :id AND expires_at > {now})"
-                : "WHERE TRUE";
-        return """
-                WITH won AS (
-                  INSERT INTO {t} (id, format, state, taken_over, fence, owner, fingerprint, lease_until, expires_at)
-                  SELECT :id, 1, 'P', 0, 1, :owner, :fingerprint, {now} + :lease, {now} + :retention %s
-                  ON CONFLICT (id) DO NOTHING RETURNING 1)
-                SELECT (SELECT count(*) FROM won) AS claimed, %s
-                """.formatted(unlessApplied, columns("r.result") + lookFrom);
     }
 
     /** Ignores a conflict, because PostgreSQL aborts the transaction of an insert that fails. */

@@ -121,7 +121,7 @@ class JdbcTablesTest {
 
     @ParameterizedTest
     @CsvSource({
-        "POSTGRESQL,false,1,1", "POSTGRESQL,true,1,1",
+        "POSTGRESQL,false,1,2", "POSTGRESQL,true,1,2",
         "MARIADB,false,1,2", "MARIADB,true,2,1",
         "MYSQL,false,1,2", "MYSQL,true,2,1",
         "H2,false,1,2", "H2,true,2,1"
