@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -41,7 +42,8 @@ final class ServerJvm implements AutoCloseable {
         }
     }
 
-    private static final int READY_SECONDS = 60;
+    private static final String REPLY = "reply: ";
+    private static final int END_SECONDS = 60;
 
     private final Process process;
     private final PrintWriter requests;
@@ -83,23 +85,26 @@ final class ServerJvm implements AutoCloseable {
             String[] parts = reply().split(" ", 2);
             return new Usage(Long.parseLong(parts[0]), Long.parseLong(parts[1]), 0);
         } catch (IOException e) {
-            throw new java.io.UncheckedIOException("the server's JVM did not report its usage", e);
+            throw new UncheckedIOException("the server's JVM did not report its usage", e);
         }
     }
 
+    /** The next reply. Other lines are messages of the JVM itself. */
     private String reply() throws IOException {
-        String line = replies.readLine();
-        if (line == null) {
-            throw new IOException("the server's JVM ended; its messages are above");
+        for (String line = replies.readLine(); line != null; line = replies.readLine()) {
+            if (line.startsWith(REPLY)) {
+                return line.substring(REPLY.length());
+            }
+            System.err.println(line);
         }
-        return line;
+        throw new IOException("the server's JVM ended; its messages are above");
     }
 
     @Override
     public void close() throws IOException {
         requests.close();
         try {
-            if (!process.waitFor(READY_SECONDS, TimeUnit.SECONDS)) {
+            if (!process.waitFor(END_SECONDS, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
             }
         } catch (InterruptedException e) {
@@ -125,10 +130,10 @@ final class ServerJvm implements AutoCloseable {
                         application.variant.application(new Surroundings(application.redis, args[0], resources)));
             }
             PaymentServer server = resources.add(PaymentServer.start(applications));
-            out.println(server.port());
+            out.println(REPLY + server.port());
             while (in.readLine() != null) {
                 Usage usage = Usage.ofThisJvm();
-                out.println(usage.cpuNanos() + " " + usage.allocatedBytes());
+                out.println(REPLY + usage.cpuNanos() + " " + usage.allocatedBytes());
             }
         }
         System.exit(0);
