@@ -3,9 +3,11 @@ package io.idempotence.benchmarks;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
+import java.util.Arrays;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -25,10 +27,10 @@ final class ResultsOption {
     @Option(names = "--docs", description = "also puts them into benchmarks.md of this folder")
     private @Nullable Path docs;
 
-    /** Publishes one result: a text, a table and its plots. */
-    void publish(String name, String text, Table table, Plot... plots) throws IOException {
+    /** Publishes one result: a text and a table, of which either may be empty, and plots. */
+    void publish(String name, Object text, Object table, Plot... plots) throws IOException {
         Files.createDirectories(out);
-        System.out.printf("%n## %s%n%n%s%n%n%s%n", name, text, table);
+        System.out.printf("%n## %s%n%n%s", name, markdown(text, table, ""));
         Files.writeString(out.resolve(name + ".md"), markdown(text, table, "", plots));
         for (Plot plot : plots) {
             plot.write(out);
@@ -42,16 +44,12 @@ final class ResultsOption {
         }
     }
 
-    private static String markdown(String text, Table table, String prefix, Plot... plots) {
-        StringBuilder page = new StringBuilder(text + "\n\n" + table + "\n");
-        for (Plot plot : List.of(plots)) {
-            page.append("\n![")
-                    .append(plot)
-                    .append("](")
-                    .append(prefix + plot.fileName())
-                    .append(")\n");
-        }
-        return page.toString();
+    private static String markdown(Object text, Object table, String prefix, Plot... plots) {
+        Stream<String> images =
+                Arrays.stream(plots).map(plot -> "![%s](%s%s)".formatted(plot.description(), prefix, plot.fileName()));
+        return Stream.concat(Stream.of(text.toString(), table.toString()), images)
+                .filter(part -> !part.isEmpty())
+                .collect(Collectors.joining("\n\n", "", "\n"));
     }
 
     /** Replaces what is between {@code <!-- name -->} and {@code <!-- end of name -->}. */

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.StringJoiner;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
@@ -73,6 +74,7 @@ final class ServerCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
+        results.publish("machine", Machine.describe(), "");
         variants.addAll(EnumSet.of(ServerVariant.BARE, ServerVariant.FLOOR));
         try (Resources resources = new Resources()) {
             Redis redis = resources.add(redisOption.start());
@@ -83,10 +85,12 @@ final class ServerCommand implements Callable<Integer> {
                     slow.put(micros, resources.add(SlowNetwork.before(redis.port(), delay)));
                 }
             }
-            String pings = "A lone PING takes %.0f µs directly".formatted(pingMicros(redis.port()));
+            StringJoiner pings = new StringJoiner(", ", "A lone PING takes in µs: ", ".");
+            pings.add("directly %.0f".formatted(pingMicros(redis.port())));
             for (Map.Entry<String, SlowNetwork> network : slow.entrySet()) {
-                pings += ", %.0f µs through the proxy of %s µs"
-                        .formatted(pingMicros(network.getValue().port()), network.getKey());
+                pings.add("network of %s %.0f"
+                        .formatted(
+                                network.getKey(), pingMicros(network.getValue().port())));
             }
             EmbeddedPostgres database =
                     variants.stream().anyMatch(ServerVariant::needsDatabase) ? resources.add(startPostgreSql()) : null;
@@ -95,7 +99,7 @@ final class ServerCommand implements Callable<Integer> {
                     jvmOptions, database == null ? "" : database.getJdbcUrl("postgres", "postgres"), applications));
             Map<Integer, Rounds> measured = measure(applications, server, redis, database);
             String method = roundsOption + "; Redis " + redis.version() + ".";
-            new ServerReport(measured, variants, slow.keySet(), pings + "." + held(slow), method).publish(results);
+            new ServerReport(measured, variants, slow.keySet(), pings + held(slow), method).publish(results);
         }
         return 0;
     }
@@ -104,12 +108,11 @@ final class ServerCommand implements Callable<Integer> {
     private static String held(Map<String, SlowNetwork> slow) {
         return slow.entrySet().stream()
                 .filter(network -> network.getValue().heldMicros(50) > 0)
-                .map(network ->
-                        "%nUnder load, the proxy of %s µs held requests for %.0f µs at the median, %.0f µs at p99."
-                                .formatted(
-                                        network.getKey(),
-                                        network.getValue().heldMicros(50),
-                                        network.getValue().heldMicros(99)))
+                .map(network -> "%nUnder load, that of %s µs held requests for %.0f µs at the median, %.0f µs at p99."
+                        .formatted(
+                                network.getKey(),
+                                network.getValue().heldMicros(50),
+                                network.getValue().heldMicros(99)))
                 .collect(Collectors.joining());
     }
 

@@ -17,18 +17,17 @@ import redis.clients.jedis.HostAndPort;
 
 /** The ways to serve the same request that are compared. A new one is one more constant. */
 enum ServerVariant {
-    BARE("bare handler", Comparison.FIRST_REQUESTS, false, at -> context -> {}),
-    FLOOR("floor", Comparison.FIRST_REQUESTS, true, at -> behindTwoCommands(at)),
-    REDIS("ours on Redis", Comparison.FIRST_REQUESTS, true, at -> onRedis(at, IdempotencePolicy.defaults())),
-    MEMORY("ours in memory", Comparison.FIRST_REQUESTS, false, at -> inMemory(at)),
-    POSTGRESQL("ours on PostgreSQL", Comparison.FIRST_REQUESTS, false, at -> onPostgreSql(at, at.jdbcUrl())),
-    GET("one raw GET", Comparison.REPLAYS, false, at -> PaymentServer.behind(new GetFilter(client(at)))),
-    REPLAY("ours, replay", Comparison.REPLAYS, false, at -> onRedis(at, IdempotencePolicy.defaults())),
-    STATEMENTS("two raw statements", Comparison.DATABASE, false, at -> behindTwoStatements(at)),
+    BARE("bare handler", Comparison.FIRST_REQUESTS, at -> context -> {}),
+    FLOOR("floor", 0, at -> behindTwoCommands(at)),
+    REDIS("ours on Redis", 1.00, at -> onRedis(at, IdempotencePolicy.defaults())),
+    MEMORY("ours in memory", Comparison.FIRST_REQUESTS, at -> inMemory(at)),
+    POSTGRESQL("ours on PostgreSQL", Comparison.FIRST_REQUESTS, at -> onPostgreSql(at, at.jdbcUrl())),
+    GET("one raw GET", Comparison.REPLAYS, at -> PaymentServer.behind(new GetFilter(client(at)))),
+    REPLAY("ours, replay", Comparison.REPLAYS, at -> onRedis(at, IdempotencePolicy.defaults())),
+    STATEMENTS("two raw statements", Comparison.DATABASE, at -> behindTwoStatements(at)),
     POSTGRESQL_ASYNC(
             "ours, synchronous_commit off",
             Comparison.DATABASE,
-            false,
             at -> onPostgreSql(at, at.jdbcUrl() + "&options=-c%20synchronous_commit=off"));
 
     /** What a variant is compared with others for. */
@@ -62,13 +61,25 @@ enum ServerVariant {
     final Comparison comparison;
     /** Whether it is measured over slow networks to Redis, too. */
     final boolean overNetworks;
+    /** Requests per second divided by the floor's that it should reach; 0 for any. */
+    final double target;
 
     private final SetUp setUp;
 
-    ServerVariant(String title, Comparison comparison, boolean overNetworks, SetUp setUp) {
+    /** First requests on Redis. */
+    ServerVariant(String title, double target, SetUp setUp) {
+        this.title = title;
+        this.comparison = Comparison.FIRST_REQUESTS;
+        this.overNetworks = true;
+        this.target = target;
+        this.setUp = setUp;
+    }
+
+    ServerVariant(String title, Comparison comparison, SetUp setUp) {
         this.title = title;
         this.comparison = comparison;
-        this.overNetworks = overNetworks;
+        this.overNetworks = false;
+        this.target = 0;
         this.setUp = setUp;
     }
 
