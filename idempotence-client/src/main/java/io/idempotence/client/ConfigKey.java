@@ -22,81 +22,53 @@ final class ConfigKey<T> {
     private static final Duration LONGEST = Duration.ofDays(1);
 
     static final ConfigKey<Boolean> ENABLED =
-            new ConfigKey<>("enabled", "true or false", true, ConfigKey::trueOrFalse, v -> true);
+            new ConfigKey<>("enabled", "true or false", true, ConfigKey::trueOrFalse, null);
     static final ConfigKey<Style> HEADER_STYLE = new ConfigKey<>(
-            "header-style",
-            "quoted or bare",
-            Style.QUOTED,
-            text -> Style.valueOf(text.toUpperCase(Locale.ROOT)),
-            v -> true);
+            "header-style", "quoted or bare", Style.QUOTED, text -> Style.valueOf(text.toUpperCase(Locale.ROOT)), null);
     static final ConfigKey<Set<String>> METHODS = new ConfigKey<>(
             "methods",
             "a list such as POST,PATCH of POST, PATCH, PUT, DELETE; GET, HEAD, OPTIONS and TRACE never carry an ID",
             Set.of("POST", "PATCH"),
             text -> list(text, word -> word.toUpperCase(Locale.ROOT)),
             v -> !v.isEmpty() && Set.of("POST", "PATCH", "PUT", "DELETE").containsAll(v));
-    static final ConfigKey<String> GENERATOR_TYPE = new ConfigKey<>(
-            "generator.type",
-            "uuid, application or snowflake",
-            "uuid",
-            Function.identity(),
-            v -> Set.of("uuid", "application", "snowflake").contains(v));
-    static final ConfigKey<String> GENERATOR_APPLICATION = new ConfigKey<>(
+    static final ConfigKey<String> GENERATOR_TYPE =
+            text("generator.type", "uuid, application or snowflake", "uuid", "uuid|application|snowflake");
+    static final ConfigKey<String> GENERATOR_APPLICATION = text(
             "generator.application",
             "1 to 64 characters: a letter or digit, then letters, digits, '.', '_', '-'",
             null,
-            Function.identity(),
-            v -> v.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,63}"));
-    static final ConfigKey<Integer> GENERATOR_NODE =
-            new ConfigKey<>("generator.node", "0 to 1023", null, Integer::valueOf, v -> v >= 0 && v <= 1023);
-    static final ConfigKey<Duration> DEADLINE = new ConfigKey<>(
-            "deadline",
-            "a duration above 0, at most 1 day, such as 10s",
-            Duration.ofSeconds(10),
-            ConfigKey::duration,
-            v -> upToLongest(v) && !v.isZero());
-    static final ConfigKey<Integer> MAX_ATTEMPTS =
-            new ConfigKey<>("retry.max-attempts", "1 to 100", 3, Integer::valueOf, v -> v >= 1 && v <= 100);
-    static final ConfigKey<Duration> WAIT = new ConfigKey<>(
-            "retry.wait",
-            "a duration, at most 1 day, such as 100ms",
-            Duration.ofMillis(100),
-            ConfigKey::duration,
-            ConfigKey::upToLongest);
-    static final ConfigKey<Double> MULTIPLIER = new ConfigKey<>(
-            "retry.multiplier", "a number from 1 to 100", 2.0, Double::valueOf, v -> v >= 1 && v <= 100);
-    static final ConfigKey<Duration> MAX_WAIT = new ConfigKey<>(
-            "retry.max-wait",
-            "a duration, at most 1 day, such as 2s",
-            Duration.ofSeconds(2),
-            ConfigKey::duration,
-            ConfigKey::upToLongest);
-    static final ConfigKey<Double> JITTER =
-            new ConfigKey<>("retry.jitter", "a number from 0 to 1", 1.0, Double::valueOf, v -> v >= 0 && v <= 1);
+            "[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+    static final ConfigKey<Integer> GENERATOR_NODE = integer("generator.node", null, 0, 1023);
+    static final ConfigKey<Duration> DEADLINE = duration(
+            "deadline", "a duration above 0, at most 1 day, such as 10s", Duration.ofSeconds(10), true, LONGEST);
+    static final ConfigKey<Integer> MAX_ATTEMPTS = integer("retry.max-attempts", 3, 1, 100);
+    static final ConfigKey<Duration> WAIT =
+            duration("retry.wait", "a duration, at most 1 day, such as 100ms", Duration.ofMillis(100), false, LONGEST);
+    static final ConfigKey<Double> MULTIPLIER = number("retry.multiplier", "a number from 1 to 100", 2.0, 1, 100);
+    static final ConfigKey<Duration> MAX_WAIT =
+            duration("retry.max-wait", "a duration, at most 1 day, such as 2s", Duration.ofSeconds(2), false, LONGEST);
+    static final ConfigKey<Double> JITTER = number("retry.jitter", "a number from 0 to 1", 1.0, 0, 1);
     static final ConfigKey<Set<Integer>> STATUSES = new ConfigKey<>(
             "retry.statuses",
             "a list of HTTP statuses from 400 to 599",
             Set.of(408, 425, 429, 500, 502, 503, 504),
             text -> list(text, Integer::valueOf),
             v -> v.stream().allMatch(status -> status >= 400 && status <= 599));
-    static final ConfigKey<Duration> PREFER_WAIT = new ConfigKey<>(
+    static final ConfigKey<Duration> PREFER_WAIT = duration(
             "in-progress.prefer-wait",
             "a duration, at most 1 day, such as 5s; 0s sends no preference",
             Duration.ofSeconds(5),
-            ConfigKey::duration,
-            ConfigKey::upToLongest);
-    static final ConfigKey<Duration> SERVER_RETENTION = new ConfigKey<>(
+            false,
+            LONGEST);
+    static final ConfigKey<Duration> SERVER_RETENTION = duration(
             "server-retention",
             "a duration above 0, at most 3650 days, such as 24h or 30d",
             Duration.ofHours(24),
-            ConfigKey::duration,
-            v -> !v.isNegative() && !v.isZero() && v.compareTo(Duration.ofDays(3650)) <= 0);
-    static final ConfigKey<Integer> BUDGET_CAPACITY =
-            new ConfigKey<>("budget.capacity", "0 to 1000000", 500, Integer::valueOf, ConfigKey::upToMillion);
-    static final ConfigKey<Integer> BUDGET_COST =
-            new ConfigKey<>("budget.cost", "0 to 1000000", 5, Integer::valueOf, ConfigKey::upToMillion);
-    static final ConfigKey<Integer> BUDGET_REFUND =
-            new ConfigKey<>("budget.refund", "0 to 1000000", 1, Integer::valueOf, ConfigKey::upToMillion);
+            true,
+            Duration.ofDays(3650));
+    static final ConfigKey<Integer> BUDGET_CAPACITY = integer("budget.capacity", 500, 0, 1_000_000);
+    static final ConfigKey<Integer> BUDGET_COST = integer("budget.cost", 5, 0, 1_000_000);
+    static final ConfigKey<Integer> BUDGET_REFUND = integer("budget.refund", 1, 0, 1_000_000);
 
     /** The generator, which only code can set. */
     static final ConfigKey<IdempotenceIdGenerator> GENERATOR = new ConfigKey<>(
@@ -106,7 +78,7 @@ final class ConfigKey<T> {
             text -> {
                 throw new IllegalArgumentException("set in code");
             },
-            v -> true);
+            null);
 
     /** The settings that a file, a system property or the environment can contain. */
     static final List<ConfigKey<?>> LOADABLE = List.of(
@@ -133,15 +105,42 @@ final class ConfigKey<T> {
     private final String allowed;
     private final @Nullable T standard;
     private final Function<String, T> parser;
-    private final Predicate<T> valid;
+    private final @Nullable Predicate<T> valid;
 
+    /** @param valid null if every value that can be parsed is allowed */
     private ConfigKey(
-            String name, String allowed, @Nullable T standard, Function<String, T> parser, Predicate<T> valid) {
+            String name,
+            String allowed,
+            @Nullable T standard,
+            Function<String, T> parser,
+            @Nullable Predicate<T> valid) {
         this.name = name;
         this.allowed = allowed;
         this.standard = standard;
         this.parser = parser;
         this.valid = valid;
+    }
+
+    private static ConfigKey<String> text(String name, String allowed, @Nullable String standard, String pattern) {
+        return new ConfigKey<>(name, allowed, standard, Function.identity(), v -> v.matches(pattern));
+    }
+
+    private static ConfigKey<Integer> integer(String name, @Nullable Integer standard, int least, int most) {
+        return new ConfigKey<>(name, least + " to " + most, standard, Integer::valueOf, v -> v >= least && v <= most);
+    }
+
+    private static ConfigKey<Double> number(String name, String allowed, double standard, int least, int most) {
+        return new ConfigKey<>(name, allowed, standard, Double::valueOf, v -> v >= least && v <= most);
+    }
+
+    private static ConfigKey<Duration> duration(
+            String name, String allowed, Duration standard, boolean aboveZero, Duration longest) {
+        return new ConfigKey<>(
+                name,
+                allowed,
+                standard,
+                ConfigKey::duration,
+                v -> !v.isNegative() && (!aboveZero || !v.isZero()) && v.compareTo(longest) <= 0);
     }
 
     String propertyName() {
@@ -180,7 +179,7 @@ final class ConfigKey<T> {
     }
 
     T check(T value, String spelling, String source) {
-        if (!valid.test(value)) {
+        if (valid != null && !valid.test(value)) {
             throw new IdempotenceConfigException(spelling, source, value + " is not allowed; allowed: " + allowed);
         }
         return value;
@@ -192,14 +191,6 @@ final class ConfigKey<T> {
             case "false" -> false;
             default -> throw new IllegalArgumentException("neither true nor false");
         };
-    }
-
-    private static boolean upToLongest(Duration value) {
-        return !value.isNegative() && value.compareTo(LONGEST) <= 0;
-    }
-
-    private static boolean upToMillion(int value) {
-        return value >= 0 && value <= 1_000_000;
     }
 
     private static Duration duration(String text) {

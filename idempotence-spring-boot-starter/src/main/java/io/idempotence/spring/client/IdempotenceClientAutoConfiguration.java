@@ -15,6 +15,7 @@ import java.util.TreeSet;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -29,7 +30,6 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.context.annotation.Import;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.Environment;
 import org.springframework.util.function.SingletonSupplier;
@@ -95,10 +95,17 @@ public class IdempotenceClientAutoConfiguration {
         return Optional.ofNullable(one);
     }
 
+    /** The meters of calls and attempts. */
+    @Bean
+    @ConditionalOnBean(type = "io.micrometer.core.instrument.MeterRegistry")
+    @ConditionalOnMissingBean
+    IdempotenceClientMetrics idempotenceClientMetrics(BeanFactory beans) {
+        return IdempotenceClientMetrics.of(beans.getBean(MeterRegistry.class));
+    }
+
     /** {@code RestClient}, HTTP service clients and {@code RestTemplate}. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(RestClient.class)
-    @Import({RestClients3.class, RestClients4.class})
     static class RestClients {
         @Bean
         static ClientBeans idempotenceClientBeans(ObjectProvider<RestClientInstaller> installer) {
@@ -109,17 +116,12 @@ public class IdempotenceClientAutoConfiguration {
         RestClientInstaller idempotenceRestClientInstaller(IdempotenceClientConfig config, Environment environment) {
             return new RestClientInstaller(config, environment);
         }
-    }
 
-    /** The meters of calls and attempts. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(MeterRegistry.class)
-    @ConditionalOnBean(MeterRegistry.class)
-    static class Metrics {
+        /** HTTP service groups exist from Spring 7 on. */
         @Bean
-        @ConditionalOnMissingBean
-        IdempotenceClientMetrics idempotenceClientMetrics(MeterRegistry registry) {
-            return IdempotenceClientMetrics.of(registry);
+        @ConditionalOnClass(name = HttpServiceGroups.CONFIGURER)
+        static HttpServiceGroups idempotenceHttpServiceGroups(ApplicationContext context) {
+            return new HttpServiceGroups(Objects.requireNonNull(context.getClassLoader(), "class loader"));
         }
     }
 
@@ -132,14 +134,10 @@ public class IdempotenceClientAutoConfiguration {
                 IdempotenceClientConfig config, ObjectProvider<TimeLimits> limits) {
             return new FeignInstaller(config, limits.getIfAvailable());
         }
-    }
 
-    /** The circuit breakers around them. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass({CircuitBreakerNameResolver.class, CircuitBreakerFactory.class})
-    @ConditionalOnBean({CircuitBreakerNameResolver.class, CircuitBreakerFactory.class})
-    static class CircuitBreakers {
+        /** Of the circuit breakers around them. */
         @Bean
+        @ConditionalOnBean({CircuitBreakerNameResolver.class, CircuitBreakerFactory.class})
         TimeLimits idempotenceTimeLimits(
                 IdempotenceClientConfig config,
                 CircuitBreakerFactory<?, ?> breakers,
@@ -151,16 +149,6 @@ public class IdempotenceClientAutoConfiguration {
                     names,
                     environment.getProperty(
                             "spring.cloud.openfeign.circuitbreaker.group.enabled", Boolean.class, false));
-        }
-    }
-
-    /** HTTP service groups, from Spring 7 on. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(name = HttpServiceGroups.CONFIGURER)
-    static class HttpServices {
-        @Bean
-        static HttpServiceGroups idempotenceHttpServiceGroups(ApplicationContext context) {
-            return new HttpServiceGroups(Objects.requireNonNull(context.getClassLoader(), "class loader"));
         }
     }
 }

@@ -1,15 +1,17 @@
 package io.idempotence.spring.client;
 
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.restclient.RestClientCustomizer;
 import org.springframework.boot.restclient.RestTemplateCustomizer;
 import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Configuration;
 import org.springframework.core.annotation.Order;
 
 /** The builders of Spring Boot 4. Last of the customizers, so that its interceptor is first. */
-@Configuration(proxyBeanMethods = false)
+@AutoConfiguration(after = IdempotenceClientAutoConfiguration.class)
 @ConditionalOnClass(RestClientCustomizer.class)
+@ConditionalOnBean(RestClientInstaller.class)
 class RestClients4 {
     @Bean
     @Order

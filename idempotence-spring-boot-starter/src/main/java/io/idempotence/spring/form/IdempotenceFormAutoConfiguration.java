@@ -8,19 +8,24 @@ import java.time.Clock;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
+import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
+import org.springframework.core.env.Environment;
+import org.springframework.core.type.AnnotatedTypeMetadata;
+import org.springframework.util.ClassUtils;
 import org.springframework.web.servlet.LocaleResolver;
 import org.thymeleaf.dialect.IDialect;
 
@@ -80,19 +85,20 @@ public class IdempotenceFormAutoConfiguration {
     }
 
     /** Whether anything can put a token into a page. Where nothing can, nothing looks for tokens. */
-    static final class HasForms extends AnyNestedCondition {
-        HasForms() {
-            super(ConfigurationPhase.PARSE_CONFIGURATION);
+    static final class HasForms extends SpringBootCondition {
+        @Override
+        public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
+            Environment environment = context.getEnvironment();
+            boolean hasForms = isTrue(environment, "idempotence.form.enabled")
+                    || isTrue(environment, "idempotence.console.enabled")
+                            && isTrue(environment, "idempotence.console.writes")
+                    || ClassUtils.isPresent("org.thymeleaf.dialect.IDialect", context.getClassLoader());
+            return new ConditionOutcome(hasForms, "idempotence.form.enabled, Thymeleaf or idempotence.console.writes");
         }
 
-        @ConditionalOnProperty("idempotence.form.enabled")
-        static class Enabled {}
-
-        @ConditionalOnClass(IDialect.class)
-        static class Thymeleaf {}
-
-        @ConditionalOnProperty({"idempotence.console.enabled", "idempotence.console.writes"})
-        static class Console {}
+        private static boolean isTrue(Environment environment, String property) {
+            return environment.getProperty(property, Boolean.class, false);
+        }
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -17,6 +17,7 @@ import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.stereotype.Controller;
 import org.springframework.util.ClassUtils;
+import org.springframework.util.ConcurrentReferenceHashMap;
 
 /**
  * The bean methods with an {@code @Idempotent} that has an {@code id}. Beans are searched when they are created, so that a fault fails the
@@ -26,6 +27,8 @@ final class BeanOperations implements BeanPostProcessor {
     private final OperationSources sources;
     private final JsonMappers json;
     private final Map<MethodClassKey, BeanOperation> known = new ConcurrentHashMap<>();
+    /** Whether the methods of a class have annotations. Every bean is asked for twice. */
+    private final Map<Class<?>, Boolean> annotatedTypes = new ConcurrentReferenceHashMap<>();
     /** Classes with annotations, until the start is complete. */
     private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
 
@@ -46,7 +49,7 @@ final class BeanOperations implements BeanPostProcessor {
     @Override
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
         Class<?> type = ClassUtils.getUserClass(bean);
-        if (IdempotentAnnotations.isCandidate(type) && !annotated(type).isEmpty()) {
+        if (isAnnotated(type)) {
             Optional<Set<MethodClassKey>> started = handlers;
             if (started == null) {
                 found.add(type);
@@ -126,26 +129,37 @@ final class BeanOperations implements BeanPostProcessor {
         known.put(key, operation);
     }
 
+    /** Whether annotations cover methods of a class. */
+    boolean isAnnotated(Class<?> type) {
+        return annotatedTypes.computeIfAbsent(
+                type,
+                any -> IdempotentAnnotations.isCandidate(type)
+                        && !annotated(type).isEmpty());
+    }
+
     /** The methods of a class that its annotations cover: annotated ones, and with an annotation of the class its public ones. */
     static Map<Method, IdempotentAnnotations.Found> annotated(Class<?> type) {
-        return MethodIntrospector.selectMethods(type, (Method method) -> covering(method, type));
+        IdempotentAnnotations.Found ofType = IdempotentAnnotations.of(type);
+        return MethodIntrospector.selectMethods(type, (Method method) -> covering(method, ofType));
     }
 
     // ---- for each call
 
     /** The annotation with an {@code id} that covers a method of a bean. */
     static boolean covers(Method method, Class<?> type) {
-        IdempotentAnnotations.Found annotation = covering(method, type);
+        IdempotentAnnotations.Found annotation = covering(method, IdempotentAnnotations.of(type));
         return annotation != null
                 && annotation.annotation().value()
                 && !annotation.annotation().id().isEmpty();
     }
 
-    private static IdempotentAnnotations.@Nullable Found covering(Method method, Class<?> type) {
+    /** @param ofType the annotation of the type, or null */
+    private static IdempotentAnnotations.@Nullable Found covering(
+            Method method, IdempotentAnnotations.@Nullable Found ofType) {
         if (method.getDeclaringClass() == Object.class || method.isSynthetic()) {
             return null;
         }
-        IdempotentAnnotations.Found annotation = IdempotentAnnotations.of(method, type);
+        IdempotentAnnotations.Found annotation = IdempotentAnnotations.of(method, ofType);
         boolean isCovered = annotation != null && (annotation.onMethod() || isPublic(method));
         return isCovered ? annotation : null;
     }
@@ -159,7 +173,7 @@ final class BeanOperations implements BeanPostProcessor {
         if (operation == null) {
             // Called while the application starts, or of a bean that no post-processor saw.
             List<OperationFault> faults = new ArrayList<>();
-            IdempotentAnnotations.Found annotation = covering(method, type);
+            IdempotentAnnotations.Found annotation = covering(method, IdempotentAnnotations.of(type));
             if (annotation != null) {
                 add(new MethodClassKey(method, type), method, type, annotation, faults);
             }

@@ -1,7 +1,9 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.Idempotent;
+import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.servlet.RequestSettings;
+import io.idempotence.spring.server.IdempotenceFilterCustomizer;
 import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -29,7 +31,8 @@ import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter
 import org.springframework.web.util.ServletRequestPathUtils;
 
 /** The handlers with {@code @Idempotent}. Gives the filter the settings of each request. Thread-safe. */
-final class HandlerOperations implements BiFunction<HttpServletRequest, RequestSettings, RequestSettings> {
+final class HandlerOperations
+        implements BiFunction<HttpServletRequest, RequestSettings, RequestSettings>, IdempotenceFilterCustomizer {
     private static final Set<RequestMethod> SAFE =
             Set.of(RequestMethod.GET, RequestMethod.HEAD, RequestMethod.OPTIONS, RequestMethod.TRACE);
 
@@ -150,6 +153,11 @@ final class HandlerOperations implements BiFunction<HttpServletRequest, RequestS
     }
 
     // ---- for each request
+
+    @Override
+    public void customize(IdempotenceFilterBuilder filter) {
+        filter.settings(this);
+    }
 
     @Override
     public RequestSettings apply(HttpServletRequest request, RequestSettings configured) {

@@ -1,9 +1,7 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.spring.server.IdempotenceFilterCustomizer;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
-import org.aopalliance.intercept.MethodInterceptor;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanDefinition;
@@ -23,8 +21,8 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotationMetadata;
-import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.transaction.TransactionExecutionListener;
+import org.springframework.util.ClassUtils;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
 
@@ -60,6 +58,19 @@ public class IdempotenceMethodAutoConfiguration {
         return new FoundOperations(methods, handlers.getIfAvailable(), sources);
     }
 
+    @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static IdempotentAdvisor idempotentAdvisor(
+            BeanOperations operations,
+            OperationSources sources,
+            ObjectProvider<SurroundingTransaction> transactions,
+            UnattributedCommits commits) {
+        return new IdempotentAdvisor(
+                operations,
+                new IdempotentInterceptor(
+                        operations, sources, transactions.getIfAvailable(SurroundingTransaction.None::new), commits));
+    }
+
     /** Makes sure that beans are proxied, as Spring Boot does unless it is told otherwise. */
     static final class ProxyCreator implements ImportBeanDefinitionRegistrar {
         private final Environment environment;
@@ -78,22 +89,6 @@ public class IdempotenceMethodAutoConfiguration {
         }
     }
 
-    /** Bean methods. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(MethodInterceptor.class)
-    static class Methods {
-        @Bean
-        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
-        static IdempotentAdvisor idempotentAdvisor(
-                BeanOperations operations,
-                OperationSources sources,
-                ObjectProvider<SurroundingTransaction> transactions,
-                UnattributedCommits commits) {
-            return new IdempotentAdvisor(new IdempotentInterceptor(
-                    operations, sources, transactions.getIfAvailable(SurroundingTransaction.None::new), commits));
-        }
-    }
-
     /** Handlers of Spring MVC. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
@@ -102,11 +97,6 @@ public class IdempotenceMethodAutoConfiguration {
         @Bean
         HandlerOperations idempotenceHandlerOperations(ApplicationContext context, OperationSources sources) {
             return new HandlerOperations(context, sources);
-        }
-
-        @Bean
-        IdempotenceFilterCustomizer idempotenceHandlerSettings(HandlerOperations handlers) {
-            return filter -> filter.settings(handlers);
         }
 
         @Bean
@@ -123,12 +113,15 @@ public class IdempotenceMethodAutoConfiguration {
         @Bean
         @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
         static TransactionEffects idempotenceTransactionEffects(
-                ObjectProvider<AppliedMarks> marks,
+                ObjectProvider<IdempotenceStorage> storage,
                 UnattributedCommits commits,
-                ObjectProvider<IdempotenceTransactionProperties> properties) {
+                ObjectProvider<IdempotenceTransactionProperties> properties,
+                ConfigurableListableBeanFactory beans) {
+            boolean hasJdbc = ClassUtils.isPresent(
+                    "org.springframework.jdbc.datasource.DataSourceUtils", beans.getBeanClassLoader());
             // Read at the first commit, because this bean exists before properties are bound.
             return new TransactionEffects(
-                    marks.getIfAvailable(AppliedMarks.None::new),
+                    hasJdbc ? new JdbcAppliedMarks(storage::getIfUnique) : new AppliedMarks.None(),
                     commits,
                     SingletonSupplier.of(() -> properties.getObject().neverReleaseAfterCommit()));
         }
@@ -143,17 +136,6 @@ public class IdempotenceMethodAutoConfiguration {
         @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
         static SurroundingTransaction idempotenceSurroundingTransaction(TransactionEffects effects) {
             return new SurroundingTransaction.OfSpring(effects);
-        }
-    }
-
-    /** In-transaction mode. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass({TransactionExecutionListener.class, DataSourceUtils.class})
-    static class Marks {
-        @Bean
-        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
-        static AppliedMarks idempotenceAppliedMarks(ObjectProvider<IdempotenceStorage> storage) {
-            return new JdbcAppliedMarks(storage::getIfUnique);
         }
     }
 }

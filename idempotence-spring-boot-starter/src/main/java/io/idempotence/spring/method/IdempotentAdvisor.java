@@ -15,14 +15,14 @@ import org.springframework.core.Ordered;
 final class IdempotentAdvisor extends DefaultPointcutAdvisor {
     private static final long serialVersionUID = 1L;
 
-    IdempotentAdvisor(IdempotentInterceptor interceptor) {
-        super(new Annotated(), interceptor);
+    IdempotentAdvisor(BeanOperations operations, IdempotentInterceptor interceptor) {
+        super(new Annotated(operations), interceptor);
         setOrder(Ordered.LOWEST_PRECEDENCE - 1_000);
     }
 
     private static final class Annotated extends StaticMethodMatcherPointcut {
-        Annotated() {
-            ClassFilter candidates = type -> !Proxy.isProxyClass(type) && IdempotentAnnotations.isCandidate(type);
+        Annotated(BeanOperations operations) {
+            ClassFilter candidates = type -> !Proxy.isProxyClass(type) && operations.isAnnotated(type);
             setClassFilter(candidates);
         }
 

@@ -27,8 +27,13 @@ final class IdempotentAnnotations {
     }
 
     static @Nullable Found of(Method method, Class<?> type) {
+        return of(method, of(type));
+    }
+
+    /** @param ofType the annotation of the method's type, or null */
+    static @Nullable Found of(Method method, @Nullable Found ofType) {
         Found own = found(MergedAnnotations.from(method, SearchStrategy.TYPE_HIERARCHY), true);
-        return own != null ? own : of(type);
+        return own != null ? own : ofType;
     }
 
     static @Nullable Found of(Class<?> type) {

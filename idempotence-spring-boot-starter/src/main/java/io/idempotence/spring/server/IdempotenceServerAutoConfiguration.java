@@ -4,22 +4,23 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceListener;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.metrics.IdempotenceMetrics;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
+import io.idempotence.spring.server.ServerBuilder.Given;
 import io.micrometer.core.instrument.MeterRegistry;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.TreeSet;
 import javax.sql.DataSource;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -34,13 +35,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
-import org.springframework.core.annotation.Order;
 import org.springframework.core.env.Environment;
-import org.springframework.data.redis.connection.RedisConnectionFactory;
-import org.springframework.jdbc.datasource.DelegatingDataSource;
-import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
-import org.springframework.util.ClassUtils;
-import redis.clients.jedis.UnifiedJedis;
 
 /**
  * Auto-configuration of the provider half: storage, {@link Idempotence}, and in a servlet application the filter. Each bean backs off when
@@ -70,163 +65,103 @@ public class IdempotenceServerAutoConfiguration {
         return new ServerShutdown(context);
     }
 
-    /** The storage, unless the application declares its own. */
-    @Configuration(proxyBeanMethods = false)
+    @Bean
+    @Lazy
     @ConditionalOnMissingBean(IdempotenceStorage.class)
-    static class StorageOfTheApplication {
-        @Bean
-        @Lazy
-        ChosenStorage idempotenceChosenStorage(
-                IdempotenceServerProperties properties,
-                ObjectProvider<StorageSource<?>> sources,
-                Environment environment) {
-            return new StorageChoice(properties, sources.orderedStream().toList(), environment).choose();
+    ChosenStorage idempotenceChosenStorage(
+            IdempotenceServerProperties properties,
+            ConfigurableListableBeanFactory beans,
+            ObjectProvider<StorageSource<DataSource>> database,
+            Environment environment) {
+        return new StorageChoice(properties, StorageSource.all(properties, beans, database), environment).choose();
+    }
+
+    @Bean
+    @Lazy
+    @ConditionalOnMissingBean
+    IdempotenceStorage idempotenceStorage(ChosenStorage chosen) {
+        return chosen.storage();
+    }
+
+    /** A bean, because only the methods of beans can run after the migrations of the database. */
+    @Bean
+    @Lazy
+    @ConditionalOnProperty(prefix = IdempotenceServerProperties.PREFIX, name = "storage", havingValue = "jdbc")
+    @DependsOnDatabaseInitialization
+    StorageSource<DataSource> idempotenceDatabaseSource(
+            ListableBeanFactory beans, IdempotenceServerProperties properties) {
+        return new StorageSource<>(
+                Storage.JDBC,
+                DataSource.class,
+                beans,
+                dataSource -> new ServerBuilder(properties).jdbc(dataSource).build());
+    }
+
+    @Bean
+    @Lazy
+    @ConditionalOnMissingBean(Idempotence.class)
+    StorageHealth idempotenceStorageHealth(ServerStart start) {
+        return new StorageHealth(start);
+    }
+
+    @Bean
+    @Lazy
+    @ConditionalOnMissingBean
+    Idempotence idempotence(
+            IdempotenceServerProperties properties,
+            ObjectProvider<IdempotenceStorage> storages,
+            ObjectProvider<ChosenStorage> choice,
+            ObjectProvider<IdempotencePolicy> policies,
+            ObjectProvider<IdempotenceListener> listeners,
+            Environment environment,
+            ServerStart start) {
+        IdempotenceStorage storage = one(storages, IdempotenceStorage.class);
+        ChosenStorage given = choice.getIfAvailable();
+        ServerParts parts = new ServerParts(
+                given == null ? applications(storage, properties) : given,
+                Namespace.of(properties.namespace(), environment));
+        Idempotence.Builder idempotence =
+                new ServerBuilder(properties).idempotence(parts).policy(one(policies, IdempotencePolicy.class));
+        List<IdempotenceListener> all = listeners.orderedStream().toList();
+        if (!all.isEmpty()) {
+            idempotence.listener(new Listeners(all));
         }
+        start.begin(parts);
+        return idempotence.build();
+    }
 
-        @Bean
-        @Lazy
-        IdempotenceStorage idempotenceStorage(ChosenStorage chosen) {
-            return chosen.storage();
-        }
-
-        @Configuration(proxyBeanMethods = false)
-        @ConditionalOnClass(RedisConnectionFactory.class)
-        static class SpringDataRedis {
-            @Bean
-            @Order(1)
-            StorageSource<RedisConnectionFactory> idempotenceSpringDataRedisSource(
-                    ListableBeanFactory beans, IdempotenceServerProperties properties) {
-                return new StorageSource<>(
-                        Storage.REDIS,
-                        RedisConnectionFactory.class,
-                        beans,
-                        connections -> new ServerBuilder(properties).redis(connections));
-            }
-        }
-
-        @Configuration(proxyBeanMethods = false)
-        @ConditionalOnClass(UnifiedJedis.class)
-        static class JedisClient {
-            @Bean
-            @Order(2)
-            StorageSource<UnifiedJedis> idempotenceJedisSource(ListableBeanFactory beans) {
-                return new StorageSource<>(Storage.JEDIS, UnifiedJedis.class, beans, RedisIdempotenceStorage::using);
-            }
-        }
-
-        @Configuration(proxyBeanMethods = false)
-        @ConditionalOnProperty(prefix = IdempotenceServerProperties.PREFIX, name = "storage", havingValue = "jdbc")
-        static class Database {
-            @Bean
-            @Order(3)
-            @DependsOnDatabaseInitialization
-            StorageSource<DataSource> idempotenceDatabaseSource(
-                    ListableBeanFactory beans, IdempotenceServerProperties properties) {
-                return new StorageSource<>(
-                        Storage.JDBC,
-                        DataSource.class,
-                        beans,
-                        dataSource -> new ServerBuilder(properties)
-                                .jdbc(withoutTransactions(dataSource))
-                                .build());
-            }
-
-            /** Records must survive the rollback of a business transaction. */
-            private static DataSource withoutTransactions(DataSource dataSource) {
-                if (!ClassUtils.isPresent(
-                        "org.springframework.jdbc.datasource.DelegatingDataSource",
-                        IdempotenceServerAutoConfiguration.class.getClassLoader())) {
-                    return dataSource;
-                }
-                DataSource pool = dataSource;
-                for (DataSource next = dataSource; next instanceof DelegatingDataSource wrapper; ) {
-                    next = wrapper.getTargetDataSource();
-                    if (wrapper instanceof TransactionAwareDataSourceProxy && next != null) {
-                        pool = next;
-                    }
-                }
-                return pool;
-            }
+    private static <T> T one(ObjectProvider<T> beans, Class<T> type) {
+        try {
+            return beans.getObject();
+        } catch (NoUniqueBeanDefinitionException e) {
+            throw ServerSetUpException.of(
+                    "The application declares several beans of " + type.getSimpleName() + ": "
+                            + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
+                    "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
+                    e);
         }
     }
 
-    /** The {@link Idempotence} and its health, unless the application declares its own. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnMissingBean(Idempotence.class)
-    static class Decisions {
-        @Bean
-        @Lazy
-        ServerParts idempotenceServerParts(
-                IdempotenceServerProperties properties,
-                ObjectProvider<IdempotenceStorage> storages,
-                ObjectProvider<ChosenStorage> choice,
-                Environment environment) {
-            IdempotenceStorage storage = one(storages, IdempotenceStorage.class);
-            ChosenStorage chosen =
-                    Optional.ofNullable(choice.getIfAvailable()).orElseGet(() -> applications(storage, properties));
-            return new ServerParts(chosen, Namespace.of(properties.namespace(), environment));
+    private static ChosenStorage applications(IdempotenceStorage storage, IdempotenceServerProperties properties) {
+        if (properties.storage() != Storage.AUTO || properties.storageBean() != null) {
+            throw ServerSetUpException.of(
+                    "The application declares its own bean of IdempotenceStorage, and idempotence.server.storage"
+                            + (properties.storageBean() == null ? "" : "-bean") + " chooses another storage.",
+                    "Remove the bean, or remove the property.");
         }
-
-        @Bean
-        @Lazy
-        Idempotence idempotence(
-                ServerParts parts,
-                IdempotenceServerProperties properties,
-                ObjectProvider<IdempotencePolicy> policies,
-                ObjectProvider<IdempotenceListener> listeners,
-                ServerStart start) {
-            Idempotence.Builder idempotence =
-                    new ServerBuilder(properties).idempotence(parts).policy(one(policies, IdempotencePolicy.class));
-            List<IdempotenceListener> all = listeners.orderedStream().toList();
-            if (!all.isEmpty()) {
-                idempotence.listener(new Listeners(all));
-            }
-            start.begin(parts);
-            return idempotence.build();
-        }
-
-        @Bean
-        StorageHealth idempotenceStorageHealth(ServerStart start) {
-            return new StorageHealth(start);
-        }
-
-        private static <T> T one(ObjectProvider<T> beans, Class<T> type) {
-            try {
-                return beans.getObject();
-            } catch (NoUniqueBeanDefinitionException e) {
-                throw ServerSetUpException.of(
-                        "The application declares several beans of " + type.getSimpleName() + ": "
-                                + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
-                        "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
-                        e);
-            }
-        }
-
-        private static ChosenStorage applications(IdempotenceStorage storage, IdempotenceServerProperties properties) {
-            if (properties.storage() != Storage.AUTO || properties.storageBean() != null) {
-                throw ServerSetUpException.of(
-                        "The application declares its own bean of IdempotenceStorage, and idempotence.server.storage"
-                                + (properties.storageBean() == null ? "" : "-bean") + " chooses another storage.",
-                        "Remove the bean, or remove the property.");
-            }
-            String name = storage.getClass().getSimpleName();
-            return new ChosenStorage(storage, name, "the application's own " + name);
-        }
+        String name = storage.getClass().getSimpleName();
+        return new ChosenStorage(storage, name, "the application's own " + name);
     }
 
     /** Meters, where the application has a registry. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(MeterRegistry.class)
-    @ConditionalOnBean(MeterRegistry.class)
-    static class Metrics {
-        @Bean
-        @ConditionalOnMissingBean
-        IdempotenceMetrics idempotenceMetrics(MeterRegistry registry) {
-            return IdempotenceMetrics.of(registry);
-        }
+    @Bean
+    @ConditionalOnBean(type = "io.micrometer.core.instrument.MeterRegistry")
+    @ConditionalOnMissingBean
+    IdempotenceMetrics idempotenceMetrics(BeanFactory beans) {
+        return IdempotenceMetrics.of(beans.getBean(MeterRegistry.class));
     }
 
-    /** The filters of a servlet application, whoever registers them. */
+    /** The filters of a servlet application. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
     @ConditionalOnClass(FilterRegistrationBean.class)
@@ -235,15 +170,9 @@ public class IdempotenceServerAutoConfiguration {
         static FilterOrderCheck idempotenceFilterOrderCheck(ListableBeanFactory beans) {
             return new FilterOrderCheck(beans);
         }
-    }
 
-    /** The filter, unless the application registers its own. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
-    @ConditionalOnClass(FilterRegistrationBean.class)
-    @Conditional(NoFilterRegistration.class)
-    static class FilterOfTheApplication {
         @Bean
+        @Conditional(NoFilterRegistration.class)
         @ConditionalOnMissingBean
         IdempotenceFilter idempotenceFilter(
                 Idempotence idempotence,
@@ -255,6 +184,7 @@ public class IdempotenceServerAutoConfiguration {
         }
 
         @Bean
+        @Conditional(NoFilterRegistration.class)
         IdempotenceFilterRegistrationBean idempotenceFilterRegistration(
                 IdempotenceFilter filter, IdempotenceServerProperties properties, ServerStart start) {
             IdempotenceFilterRegistrationBean registration =
@@ -263,12 +193,13 @@ public class IdempotenceServerAutoConfiguration {
                         @Override
                         protected FilterRegistration.Dynamic addRegistration(
                                 String description, ServletContext context) {
-                            FilterRegistration.Dynamic[] added = new FilterRegistration.Dynamic[1];
-                            ServerBuilder.set(
-                                    "paths",
-                                    properties.paths(),
-                                    paths -> added[0] = super.addRegistration(description, context));
-                            return added[0];
+                            Given given = new Given();
+                            try {
+                                given.value("paths", properties.paths());
+                                return super.addRegistration(description, context);
+                            } catch (IllegalArgumentException e) {
+                                throw given.refused(e);
+                            }
                         }
                     };
             if (properties.filterOrder() != null) {

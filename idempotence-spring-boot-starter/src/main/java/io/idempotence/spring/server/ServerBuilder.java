@@ -8,10 +8,11 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.server.IdempotenceServerProperties.Jdbc;
 import io.idempotence.spring.server.IdempotenceServerProperties.Policy;
 import java.time.Duration;
-import java.util.function.Consumer;
 import javax.sql.DataSource;
-import org.jspecify.annotations.Nullable;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
+import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
+import org.springframework.util.ClassUtils;
 
 /** Builds storage, policy and decisions from properties. A value that one of them refuses is reported with the name of its property. */
 final class ServerBuilder {
@@ -22,27 +23,34 @@ final class ServerBuilder {
     }
 
     IdempotencePolicy policy() {
-        Policy given = properties.policy();
-        IdempotencePolicy.Builder policy = IdempotencePolicy.builder().failureRule(given.failureRule());
-        set("policy.lease", given.lease(), policy::lease);
-        set("policy.retention", given.retention(), policy::retention);
-        set("policy.on-abandoned", given.onAbandoned(), policy::onAbandoned);
-        IdempotencePolicy[] built = new IdempotencePolicy[1];
-        set("policy.retention", given.retention(), retention -> built[0] = policy.build());
-        set(
-                "policy.completion",
-                given.completion(),
-                completion ->
-                        built[0] = built[0].toBuilder().completion(completion).build());
-        return built[0];
+        Policy policy = properties.policy();
+        Given given = new Given();
+        try {
+            IdempotencePolicy built = IdempotencePolicy.builder()
+                    .failureRule(policy.failureRule())
+                    .lease(given.value("policy.lease", policy.lease()))
+                    .onAbandoned(given.value("policy.on-abandoned", policy.onAbandoned()))
+                    .retention(given.value("policy.retention", policy.retention()))
+                    .build();
+            return built.toBuilder()
+                    .completion(given.value("policy.completion", policy.completion()))
+                    .build();
+        } catch (IllegalArgumentException e) {
+            throw given.refused(e);
+        }
     }
 
     Idempotence.Builder idempotence(ServerParts parts) {
         Idempotence.Builder idempotence = Idempotence.builder(parts.storage().storage());
-        set("namespace", parts.namespace().name(), idempotence::namespace);
-        set("redis.timeout", properties.redis().timeout(), ServerBuilder::checkTimeout);
-        set("max-waiting", properties.maxWaiting(), idempotence::maxWaiting);
-        return idempotence;
+        Given given = new Given();
+        try {
+            checkTimeout(given.value("redis.timeout", properties.redis().timeout()));
+            return idempotence
+                    .namespace(given.value("namespace", parts.namespace().name()))
+                    .maxWaiting(given.value("max-waiting", properties.maxWaiting()));
+        } catch (IllegalArgumentException e) {
+            throw given.refused(e);
+        }
     }
 
     IdempotenceStorage redis(RedisConnectionFactory connections) {
@@ -57,31 +65,56 @@ final class ServerBuilder {
     }
 
     JdbcIdempotenceStorage.Builder jdbc(DataSource dataSource) {
-        Jdbc given = properties.jdbc();
-        JdbcIdempotenceStorage.Builder jdbc =
-                JdbcIdempotenceStorage.builder(dataSource).lazyStart();
-        set("jdbc.table", given.table(), jdbc::table);
-        set("jdbc.applied-table", given.appliedTable(), jdbc::appliedTable);
-        set("jdbc.statement-timeout", given.statementTimeout(), jdbc::statementTimeout);
-        set("jdbc.clean-up-every", given.cleanUpEvery(), jdbc::cleanUpEvery);
-        if (given.createIfMissing()) {
-            jdbc.createIfMissing();
+        Jdbc jdbc = properties.jdbc();
+        JdbcIdempotenceStorage.Builder storage =
+                JdbcIdempotenceStorage.builder(withoutTransactions(dataSource)).lazyStart();
+        Given given = new Given();
+        try {
+            storage.table(given.value("jdbc.table", jdbc.table()))
+                    .appliedTable(given.value("jdbc.applied-table", jdbc.appliedTable()))
+                    .statementTimeout(given.value("jdbc.statement-timeout", jdbc.statementTimeout()))
+                    .cleanUpEvery(given.value("jdbc.clean-up-every", jdbc.cleanUpEvery()));
+        } catch (IllegalArgumentException e) {
+            throw given.refused(e);
         }
-        if (given.inTransaction()) {
-            jdbc.inTransaction();
+        if (jdbc.createIfMissing()) {
+            storage.createIfMissing();
         }
-        return jdbc;
+        if (jdbc.inTransaction()) {
+            storage.inTransaction();
+        }
+        return storage;
     }
 
-    /** Passes a value on, unless it is null. */
-    static <T> void set(String name, @Nullable T value, Consumer<T> to) {
-        if (value == null) {
-            return;
+    /** Records must survive the rollback of a business transaction. */
+    private static DataSource withoutTransactions(DataSource dataSource) {
+        if (!ClassUtils.isPresent(
+                "org.springframework.jdbc.datasource.DelegatingDataSource", ServerBuilder.class.getClassLoader())) {
+            return dataSource;
         }
-        try {
-            to.accept(value);
-        } catch (IllegalArgumentException e) {
-            throw ServerSetUpException.ofProperty(name, value, String.valueOf(e.getMessage()), e);
+        DataSource pool = dataSource;
+        for (DataSource next = dataSource; next instanceof DelegatingDataSource wrapper; ) {
+            next = wrapper.getTargetDataSource();
+            if (wrapper instanceof TransactionAwareDataSourceProxy && next != null) {
+                pool = next;
+            }
+        }
+        return pool;
+    }
+
+    /** The values that were passed on. The last one is the one that is refused. */
+    static final class Given {
+        private String name = "";
+        private Object value = "";
+
+        <T> T value(String name, T value) {
+            this.name = name;
+            this.value = value;
+            return value;
+        }
+
+        ServerSetUpException refused(IllegalArgumentException e) {
+            return ServerSetUpException.ofProperty(name, value, String.valueOf(e.getMessage()), e);
         }
     }
 }
