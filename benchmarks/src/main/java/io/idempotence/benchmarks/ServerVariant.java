@@ -20,6 +20,7 @@ enum ServerVariant {
     BARE("bare handler", Comparison.FIRST_REQUESTS, at -> context -> {}),
     FLOOR("floor", 0, at -> behindTwoCommands(at)),
     REDIS("ours on Redis", 1.00, at -> onRedis(at, IdempotencePolicy.defaults())),
+    REDIS_AFTER("ours, completion after response", 1.15, at -> onRedis(at, afterResponse())),
     MEMORY("ours in memory", Comparison.FIRST_REQUESTS, at -> inMemory(at)),
     POSTGRESQL("ours on PostgreSQL", Comparison.FIRST_REQUESTS, at -> onPostgreSql(at, at.jdbcUrl())),
     GET("one raw GET", Comparison.REPLAYS, at -> PaymentServer.behind(new GetFilter(client(at)))),
@@ -101,6 +102,12 @@ enum ServerVariant {
 
     private static Consumer<ServletContext> onRedis(Surroundings at, IdempotencePolicy policy) {
         return protectedBy(RedisIdempotenceStorage.connect(at.redis.toString()), policy, at);
+    }
+
+    private static IdempotencePolicy afterResponse() {
+        return IdempotencePolicy.builder()
+                .completion(IdempotencePolicy.Completion.AFTER_RESPONSE)
+                .build();
     }
 
     /** With a short retention: the records of a whole measurement would cost the garbage collector more than ours does. */
