@@ -2,10 +2,13 @@ package io.idempotence.server.redis;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
-import redis.clients.jedis.Connection;
+import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisAskDataException;
+import redis.clients.jedis.exceptions.JedisClusterOperationException;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.exceptions.JedisMovedDataException;
@@ -18,28 +21,41 @@ final class ClusterTopology extends RedisTopology {
     private static final int ATTEMPTS = 3;
     private static final long PATIENCE_NANOS = Duration.ofSeconds(2).toNanos();
 
-    private final ClusterConnectionProvider provider;
+    private static final RedisCall ASKING = RedisCall.of(Protocol.Command.ASKING);
 
-    ClusterTopology(ClusterConnectionProvider provider, Duration patience) {
-        super(patience);
+    private final ClusterConnectionProvider provider;
+    private final Map<HostAndPort, SharedServer> nodes = new ConcurrentHashMap<>();
+
+    ClusterTopology(ClusterConnectionProvider provider, Limits limits, @Nullable ReplicaWait replicaWait) {
+        super(limits, replicaWait);
         this.provider = provider;
     }
 
     @Override
-    Connection connectionFor(byte[] key, @Nullable JedisRedirectionException redirection) {
-        if (redirection == null) {
-            return current(() -> provider.getConnectionFromSlot(JedisClusterCRC16.getSlot(key)));
+    List<Object> ask(byte[] key, RedisCall call, boolean replicated, @Nullable JedisRedirectionException redirection) {
+        HostAndPort address = redirection == null ? nodeOf(key) : redirection.getTargetNode();
+        RedisServer node = nodes.computeIfAbsent(address, at -> new SharedServer(() -> provider.getConnection(at)))
+                .server(replicated);
+        if (!(redirection instanceof JedisAskDataException)) {
+            return node.ask(List.of(call));
         }
-        Connection connection = current(() -> provider.getConnection(redirection.getTargetNode()));
-        if (redirection instanceof JedisAskDataException) {
-            try {
-                connection.executeCommand(Protocol.Command.ASKING);
-            } catch (RuntimeException e) {
-                connection.close();
-                throw e;
-            }
+        // The node that is taking over a slot only accepts what directly follows ASKING.
+        List<Object> replies = node.ask(List.of(ASKING, call));
+        boolean refused = RedisServer.isError(replies.get(0)) && RedisServer.isError(replies.get(1));
+        return refused ? replies : replies.subList(1, replies.size());
+    }
+
+    private HostAndPort nodeOf(byte[] key) {
+        int slot = JedisClusterCRC16.getSlot(key);
+        HostAndPort node = provider.getNode(slot);
+        if (node == null) {
+            provider.renewSlotCache();
+            node = provider.getNode(slot);
         }
-        return connection;
+        if (node == null) {
+            throw new NothingWrittenException(new JedisClusterOperationException("no known node has slot " + slot));
+        }
+        return node;
     }
 
     @Override
@@ -71,6 +87,7 @@ final class ClusterTopology extends RedisTopology {
 
     @Override
     public void close() {
+        super.close();
         provider.close();
     }
 }

@@ -7,8 +7,10 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** A script on one key. Redis caches it under its SHA-1 until it restarts, fails over or flushes its scripts. */
 final class LuaScript {
@@ -16,18 +18,28 @@ final class LuaScript {
 
     private final byte[] source;
     private final byte[] sha1;
+    private final List<Class<?>> replies;
 
-    private LuaScript(byte[] source) {
+    private LuaScript(byte[] source, List<Class<?>> replies) {
         this.source = source;
+        this.replies = replies;
         this.sha1 = hexSha1(source).getBytes(StandardCharsets.US_ASCII);
     }
 
     /**
      * Loads a script. Shared code replaces {@code --#include}, which stands after the most frequent path, so that it does not slow that
      * path.
+     *
+     * @param replies the types that a reply can have, or its first element if it is a list
      */
-    static LuaScript load(String name) {
-        return new LuaScript(withIncludes(name, read(name)).getBytes(StandardCharsets.UTF_8));
+    static LuaScript load(String name, Class<?>... replies) {
+        return new LuaScript(withIncludes(name, read(name)).getBytes(StandardCharsets.UTF_8), List.of(replies));
+    }
+
+    /** Whether a reply other than an error can be one of this script. */
+    boolean canReturn(@Nullable Object reply) {
+        Object first = reply instanceof List<?> list && !list.isEmpty() ? list.get(0) : reply;
+        return replies.stream().anyMatch(type -> type.isInstance(first));
     }
 
     /** Resolves includes. One that is not resolved would be a comment, and the script would fail at its first duplicate. */

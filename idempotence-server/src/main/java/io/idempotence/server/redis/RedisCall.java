@@ -2,38 +2,68 @@ package io.idempotence.server.redis;
 
 import java.nio.charset.StandardCharsets;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.Protocol;
 
 /** A command and its arguments. */
 final class RedisCall {
+    private static final byte[] ONE_KEY = bytes("1");
+
     private final Protocol.Command command;
     private final byte[][] arguments;
+    private final @Nullable LuaScript script;
 
-    private RedisCall(Protocol.Command command, byte[][] arguments) {
+    private RedisCall(Protocol.Command command, byte[][] arguments, @Nullable LuaScript script) {
         this.command = command;
         this.arguments = arguments;
+        this.script = script;
     }
 
     static RedisCall of(Protocol.Command command, String... arguments) {
-        return new RedisCall(command, Stream.of(arguments).map(RedisCall::bytes).toArray(byte[][]::new));
+        return new RedisCall(command, Stream.of(arguments).map(RedisCall::bytes).toArray(byte[][]::new), null);
     }
 
     /** Runs a script that the server has cached; otherwise the reply is {@code NOSCRIPT}. */
     static RedisCall evalsha(LuaScript script, byte[] key, byte[]... args) {
-        return script(Protocol.Command.EVALSHA, script.sha1(), key, args);
+        byte[][] arguments = new byte[3 + args.length][];
+        arguments[0] = script.sha1();
+        arguments[1] = ONE_KEY;
+        arguments[2] = key;
+        System.arraycopy(args, 0, arguments, 3, args.length);
+        return new RedisCall(Protocol.Command.EVALSHA, arguments, script);
     }
 
     /** Runs a script on any server, which then has it cached. */
     static RedisCall eval(LuaScript script, byte[] key, byte[]... args) {
-        return script(Protocol.Command.EVAL, script.source(), key, args);
+        return evalsha(script, key, args).withSource();
     }
 
-    private static RedisCall script(Protocol.Command command, byte[] script, byte[] key, byte[]... args) {
-        return new RedisCall(
-                command,
-                Stream.concat(Stream.of(script, bytes("1"), key), Stream.of(args))
-                        .toArray(byte[][]::new));
+    /** The same call for a server that does not have the script. */
+    RedisCall withSource() {
+        if (script == null) {
+            return this;
+        }
+        byte[][] other = arguments();
+        other[0] = script.source();
+        return new RedisCall(Protocol.Command.EVAL, other, script);
+    }
+
+    /** Whether a reply other than an error is of a type that this call can have. */
+    boolean canHave(@Nullable Object reply) {
+        if (script != null) {
+            return script.canReturn(reply);
+        }
+        return command == Protocol.Command.WAIT ? reply instanceof Long : reply != null;
+    }
+
+    /** About how long this call is on the wire. */
+    int bytes() {
+        int bytes = 0;
+        for (byte[] argument : arguments) {
+            bytes += argument.length + 8;
+        }
+        return bytes;
     }
 
     static byte[] bytes(String text) {

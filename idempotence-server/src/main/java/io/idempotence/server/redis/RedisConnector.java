@@ -115,7 +115,7 @@ final class RedisConnector {
     private Redis connectSingle() {
         PooledConnectionProvider provider = opened(
                 name(), () -> new PooledConnectionProvider(addresses.places().get(0), clientConfig, pool));
-        RedisTopology server = new RedisTopology.Primary(provider, pool.getMaxWaitDuration(), provider::close);
+        RedisTopology server = new RedisTopology.Primary(provider, limits(), replicaWait, provider::close);
         PooledRedis redis = new PooledRedis(name(), server, replicaWait);
         boolean inCluster = checked(redis, () -> {
             try {
@@ -141,7 +141,7 @@ final class RedisConnector {
 
     private Redis connectSentinel(String primaryName) {
         SentineledConnectionProvider provider = opened(name(), () -> sentineled(primaryName));
-        RedisTopology primary = new RedisTopology.Primary(provider, pool.getMaxWaitDuration(), provider::close);
+        RedisTopology primary = new RedisTopology.Primary(provider, limits(), replicaWait, provider::close);
         PooledRedis redis = new PooledRedis(name(), primary, replicaWait);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of());
@@ -165,13 +165,20 @@ final class RedisConnector {
         ClusterConnectionProvider provider = opened(
                 clusterName(),
                 () -> new ClusterConnectionProvider(new LinkedHashSet<>(addresses.places()), clientConfig, pool));
-        RedisTopology cluster = new ClusterTopology(provider, pool.getMaxWaitDuration());
+        RedisTopology cluster = new ClusterTopology(provider, limits(), replicaWait);
         PooledRedis redis = new PooledRedis(clusterName(), cluster, replicaWait);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of(RedisCall.of(Protocol.Command.ASKING)));
             lookAt(redis.name(), cluster.servers());
             return redis;
         });
+    }
+
+    private RedisTopology.Limits limits() {
+        return new RedisTopology.Limits(
+                pool.getMaxTotal(),
+                pool.getMaxWaitDuration(),
+                Duration.ofMillis(clientConfig.getSocketTimeoutMillis()));
     }
 
     private static <T> T opened(String name, Supplier<T> opening) {

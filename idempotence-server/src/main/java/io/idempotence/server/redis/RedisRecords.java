@@ -26,11 +26,11 @@ import java.util.stream.Stream;
  * inspected by reflection without Jedis.
  */
 class RedisRecords implements IdempotenceStorage {
-    private static final LuaScript CLAIM = LuaScript.load("claim.lua");
-    private static final LuaScript WRITE = LuaScript.load("write.lua");
-    private static final LuaScript FIND = LuaScript.load("find.lua");
-    private static final LuaScript RESOLVE = LuaScript.load("resolve.lua");
-    private static final LuaScript DELETE = LuaScript.load("delete.lua");
+    private static final LuaScript CLAIM = LuaScript.load("claim.lua", Long.class, byte[].class);
+    private static final LuaScript WRITE = LuaScript.load("write.lua", Long.class);
+    private static final LuaScript FIND = LuaScript.load("find.lua", byte[].class);
+    private static final LuaScript RESOLVE = LuaScript.load("resolve.lua", Long.class);
+    private static final LuaScript DELETE = LuaScript.load("delete.lua", Long.class);
 
     private static final int PAGE = 500;
     private static final Duration SLOW_CALL = Duration.ofSeconds(1);

@@ -20,6 +20,10 @@ interface RedisServer {
         return orThrow(ask(List.of(call)).get(0));
     }
 
+    static boolean isError(Object reply) {
+        return reply instanceof JedisDataException;
+    }
+
     static Object orThrow(Object reply) {
         if (reply instanceof JedisDataException error) {
             throw error;

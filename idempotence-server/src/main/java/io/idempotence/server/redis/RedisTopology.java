@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -24,17 +25,36 @@ abstract class RedisTopology implements AutoCloseable {
     private final Map<Connection, Integer> generations = Collections.synchronizedMap(new WeakHashMap<>());
     private final AtomicInteger generation = new AtomicInteger();
     private final Runnable newGeneration = new AtMostOncePerSecond(generation::incrementAndGet, System::nanoTime);
-    private final Duration patience;
+    private final Limits limits;
+    private final @Nullable ReplicaWait replicaWait;
+    private volatile boolean closed;
 
-    /** @param patience how long connections of an earlier generation are skipped for one call */
-    RedisTopology(Duration patience) {
-        this.patience = patience;
+    /**
+     * The limits of the connections to one server.
+     *
+     * @param connections how many may be in use at once; unlimited if negative
+     * @param maxWait how long a call may wait for one, and skip connections of an earlier generation
+     * @param maxReply how long the server may take to reply
+     */
+    record Limits(int connections, Duration maxWait, Duration maxReply) {}
+
+    RedisTopology(Limits limits, @Nullable ReplicaWait replicaWait) {
+        this.limits = limits;
+        this.replicaWait = replicaWait;
     }
 
-    /** A connection to the server that has a key, or to the target of a redirection. The caller closes it. */
-    abstract Connection connectionFor(byte[] key, @Nullable JedisRedirectionException redirection);
+    /**
+     * Sends a call to the server that has a key, or to the target of a redirection.
+     *
+     * @param replicated whether to wait for replicas, if that is configured
+     * @return the reply, which may be an error; then the reply to {@link ReplicaWait#call}, if there was one
+     * @throws NothingWrittenException if the call was not sent
+     * @throws RuntimeException if the call may have been executed
+     */
+    abstract List<Object> ask(
+            byte[] key, RedisCall call, boolean replicated, @Nullable JedisRedirectionException redirection);
 
-    /** Whether a failed call may be repeated at once. If so, the next {@link #connectionFor} may lead elsewhere. */
+    /** Whether a failed call may be repeated at once. If so, the next {@link #ask} may lead elsewhere. */
     abstract boolean anotherWay(JedisException failure, int attempts, long nanos);
 
     /** Closes every connection that was used before now when it is borrowed next, unless this was called a moment ago. */
@@ -51,14 +71,20 @@ abstract class RedisTopology implements AutoCloseable {
     }
 
     @Override
-    public abstract void close();
+    public void close() {
+        closed = true;
+    }
 
     final Connection current(Supplier<Connection> pool) {
         long begin = System.nanoTime();
         while (true) {
+            if (closed) {
+                throw new StorageUnavailableException("the storage is closed", null);
+            }
             Connection connection = pool.get();
             int firstUsed = generations.computeIfAbsent(connection, opened -> generation.get());
-            if (firstUsed == generation.get() || System.nanoTime() - begin > patience.toNanos()) {
+            if (firstUsed == generation.get()
+                    || System.nanoTime() - begin > limits.maxWait().toNanos()) {
                 return connection;
             }
             connection.setBroken();
@@ -66,36 +92,59 @@ abstract class RedisTopology implements AutoCloseable {
         }
     }
 
+    /** One server, whose callers share round trips. Those who wait for replicas do not delay the others. */
+    final class SharedServer {
+        private final RedisServer plain;
+        private final RedisServer replicated;
+
+        SharedServer(Supplier<Connection> pool) {
+            this.plain = combiner(pool, null);
+            this.replicated = replicaWait == null ? plain : combiner(pool, replicaWait);
+        }
+
+        private RedisServer combiner(Supplier<Connection> pool, @Nullable ReplicaWait wait) {
+            CallPipeline pipeline = new CallPipeline(limits.maxReply(), wait, RedisTopology.this::dropConnections);
+            return new FlatCombiner(() -> current(pool), pipeline, limits.connections(), limits.maxWait());
+        }
+
+        RedisServer server(boolean waitsForReplicas) {
+            return waitsForReplicas ? replicated : plain;
+        }
+    }
+
     /** A single server, or the primary that Sentinels report. */
     static final class Primary extends RedisTopology {
         private final ConnectionProvider provider;
         private final Runnable onClose;
+        private final SharedServer server;
 
-        Primary(ConnectionProvider provider, Duration patience, Runnable onClose) {
-            super(patience);
+        Primary(ConnectionProvider provider, Limits limits, @Nullable ReplicaWait replicaWait, Runnable onClose) {
+            super(limits, replicaWait);
             this.provider = provider;
             this.onClose = onClose;
+            this.server = new SharedServer(provider::getConnection);
         }
 
         @Override
-        Connection connectionFor(byte[] key, @Nullable JedisRedirectionException redirection) {
-            return connection();
+        List<Object> ask(
+                byte[] key, RedisCall call, boolean replicated, @Nullable JedisRedirectionException redirection) {
+            return server.server(replicated).ask(List.of(call));
         }
 
-        /** A demoted primary has written nothing, and another server may be at its address by now. */
+        /**
+         * A demoted primary has written nothing, and another server may be at its address by now. An interrupt concerns the thread that sent
+         * the call with its own: a script may run twice for the same owner.
+         */
         @Override
         boolean anotherWay(JedisException failure, int attempts, long nanos) {
-            return attempts == 1 && RedisErrors.isNoPrimary(failure);
-        }
-
-        private Connection connection() {
-            return current(provider::getConnection);
+            return attempts == 1
+                    && (RedisErrors.isNoPrimary(failure) || failure instanceof FlatCombiner.LeaderInterruptedException);
         }
 
         @Override
         List<RedisServer> servers() {
             return List.of(calls -> {
-                try (Connection connection = connection()) {
+                try (Connection connection = current(provider::getConnection)) {
                     return RedisServer.ask(connection, calls);
                 }
             });
@@ -103,6 +152,7 @@ abstract class RedisTopology implements AutoCloseable {
 
         @Override
         public void close() {
+            super.close();
             onClose.run();
         }
     }

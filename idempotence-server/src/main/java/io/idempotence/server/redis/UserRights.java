@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A check of the rights that a Redis user needs for records. It changes nothing, and works on a server that refuses writes. */
 final class UserRights {
-    private static final LuaScript PROBE = LuaScript.load("rights.lua");
+    private static final LuaScript PROBE = LuaScript.load("rights.lua", byte[].class, List.class);
     private static final Pattern COMMAND = Pattern.compile("run the '([a-z|]{1,30})' command");
     private static final Pattern KEYS = Pattern.compile("(?i)no permissions to access (?:one of the keys|a key)");
 

@@ -141,9 +141,10 @@ class RedisConnectionsTest {
     @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void connectionThatIsOpenedWhileOthersAreDroppedIsUsed() {
         HostAndPort address = new HostAndPort(redis.host(), redis.port());
+        RedisTopology.Limits limits = new RedisTopology.Limits(1, Duration.ofSeconds(1), Duration.ofSeconds(1));
         AtomicInteger opened = new AtomicInteger();
         try (PooledConnectionProvider provider = new PooledConnectionProvider(address);
-                RedisTopology topology = new RedisTopology.Primary(provider, Duration.ofSeconds(1), () -> {});
+                RedisTopology topology = new RedisTopology.Primary(provider, limits, null, () -> {});
                 Connection connection = topology.current(() -> {
                     opened.incrementAndGet();
                     topology.dropConnections();

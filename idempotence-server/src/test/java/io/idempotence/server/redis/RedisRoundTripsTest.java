@@ -3,6 +3,7 @@ package io.idempotence.server.redis;
 import static io.idempotence.server.Refusals.refusalOf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
@@ -18,12 +19,21 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import redis.clients.jedis.ConnectionPoolConfig;
+import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.Pipeline;
 
@@ -144,6 +154,46 @@ class RedisRoundTripsTest extends RedisTestBase {
         assertThat(trips.since()).isEqualTo(2);
         counted.claim(Claims.request(key));
         assertThat(trips.since()).isEqualTo(1);
+    }
+
+    @Test
+    void callsThatWaitForTheSameConnectionShareOneRoundTrip() throws Exception {
+        int callers = 20;
+        ExecutorService threads = Executors.newFixedThreadPool(callers + 1);
+        ConnectionPoolConfig one = new ConnectionPoolConfig();
+        one.setMaxTotal(1);
+        one.setMaxWait(Duration.ofSeconds(20));
+        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(wire.address())
+                .pool(one)
+                .client(DefaultJedisClientConfig.builder()
+                        .socketTimeoutMillis(20_000)
+                        .build())
+                .build()) {
+            Claims.claim(storage, Claims.newKey());
+            trips.since();
+            wire.holdReplies();
+            Future<?> first = threads.submit(() -> storage.find(key));
+            await().until(() -> trips.soFar() == 1);
+            Set<Thread> waiting = ConcurrentHashMap.newKeySet();
+            List<Future<ClaimResult>> claims = new ArrayList<>();
+            for (int i = 0; i < callers; i++) {
+                claims.add(threads.submit(() -> {
+                    waiting.add(Thread.currentThread());
+                    return storage.claim(Claims.request(Claims.newKey()));
+                }));
+            }
+            await().until(() -> waiting.size() == callers
+                    && waiting.stream().allMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING));
+            wire.letGo();
+            first.get();
+            for (Future<ClaimResult> claim : claims) {
+                assertThat(claim.get()).isInstanceOf(ClaimResult.Claimed.class);
+            }
+            assertThat(trips.since()).isEqualTo(2);
+        } finally {
+            wire.letGo();
+            threads.shutdownNow();
+        }
     }
 
     @Test

@@ -1,0 +1,140 @@
+package io.idempotence.server.redis;
+
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
+
+/**
+ * One round trip for the calls of several callers. Thread-safe.
+ *
+ * <p>Each call has its own reply, which may be an error. If a reply is missing, late or of a type that its call cannot have, no reply counts,
+ * and the connection is closed.
+ */
+final class CallPipeline {
+    private final Runnable dropConnections;
+    private final @Nullable ReplicaWait replicaWait;
+    private final long replicaMillis;
+    private final long maxNanos;
+    private volatile long lastReplies = System.nanoTime();
+
+    /**
+     * @param replyTimeout how long the server may send nothing; twice as long for all replies
+     * @param replicaWait what to wait for after the last call, or null. The reply is the last one of every caller
+     * @param dropConnections called if the other open connections may be useless
+     */
+    CallPipeline(Duration replyTimeout, @Nullable ReplicaWait replicaWait, Runnable dropConnections) {
+        this.dropConnections = dropConnections;
+        this.replicaWait = replicaWait;
+        this.replicaMillis = replicaWait == null ? 0 : replicaWait.timeout().toMillis();
+        this.maxNanos = replyTimeout.plusMillis(replicaMillis).toNanos() * 2;
+    }
+
+    /**
+     * Sends the calls of each caller, and returns the replies to each caller.
+     *
+     * @throws RuntimeException if any call may have been executed
+     */
+    List<List<Object>> exchange(Connection connection, List<List<RedisCall>> callers) {
+        long sentAt = System.nanoTime();
+        boolean isUsable = false;
+        try {
+            List<List<Object>> replies = roundTrip(connection, callers, sentAt);
+            lastReplies = System.nanoTime();
+            isUsable = ofPrimary(replies);
+            if (!isUsable) {
+                // A new connection may lead to another server.
+                dropConnections.run();
+            }
+            return replies;
+        } catch (RuntimeException e) {
+            if (areOthersStale(e, sentAt)) {
+                dropConnections.run();
+            }
+            throw e;
+        } finally {
+            if (!isUsable) {
+                connection.setBroken();
+            }
+        }
+    }
+
+    /** The longest time that a round trip may take: a reply that is due when all are late may still take as long as a single one. */
+    Duration longest() {
+        return Duration.ofNanos(maxNanos / 2 * 3);
+    }
+
+    private static boolean ofPrimary(List<List<Object>> replies) {
+        for (List<Object> own : replies) {
+            for (Object reply : own) {
+                if (reply instanceof JedisDataException error && RedisErrors.isNoPrimary(error)) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Whether the other connections may be useless, too. If one of them got replies in the meantime, the server is only slow, and reopening
+     * all would make it slower. An interrupt closes the connection of a virtual thread.
+     */
+    private boolean areOthersStale(RuntimeException e, long sentAt) {
+        boolean isOnlySlow = JedisErrors.isTimeout(e) && lastReplies - sentAt > 0;
+        return JedisErrors.connectionsAreStale(e)
+                && !isOnlySlow
+                && !Thread.currentThread().isInterrupted();
+    }
+
+    private List<List<Object>> roundTrip(Connection connection, List<List<RedisCall>> callers, long sentAt) {
+        int usual = connection.getSoTimeout();
+        // The driver silently replaces a socket that was closed, and the replies to what it has sent before never come.
+        // Its timeout is the
+        // usual one then.
+        int timeout = Math.toIntExact(usual + replicaMillis + 1);
+        connection.setSoTimeout(timeout);
+        callers.forEach(calls -> calls.forEach(call -> call.sendOn(connection)));
+        RedisCall last = replicaWait == null ? null : replicaWait.call();
+        if (last != null) {
+            last.sendOn(connection);
+        }
+        List<List<Object>> replies = new ArrayList<>(callers.size());
+        for (List<RedisCall> calls : callers) {
+            List<Object> own = new ArrayList<>(calls.size() + 1);
+            for (RedisCall call : calls) {
+                own.add(reply(connection, call, sentAt));
+            }
+            replies.add(own);
+        }
+        if (last != null) {
+            Object reply = reply(connection, last, sentAt);
+            replies.forEach(own -> own.add(reply));
+        }
+        if (connection.getSoTimeout() != timeout) {
+            throw new JedisConnectionException(
+                    "the connection was closed and opened again between two calls of a batch");
+        }
+        connection.setSoTimeout(usual);
+        return replies;
+    }
+
+    private Object reply(Connection connection, RedisCall call, long sentAt) {
+        if (System.nanoTime() - sentAt > maxNanos) {
+            throw new JedisConnectionException(new SocketTimeoutException("the replies to a batch come too slowly"));
+        }
+        Object reply;
+        try {
+            reply = connection.getOne();
+        } catch (JedisDataException e) {
+            return e;
+        }
+        if (!call.canHave(reply)) {
+            throw new JedisConnectionException("a reply is of a type that its command cannot have");
+        }
+        return reply;
+    }
+}
