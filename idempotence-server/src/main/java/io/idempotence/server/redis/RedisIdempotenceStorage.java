@@ -39,6 +39,9 @@ import redis.clients.jedis.UnifiedJedis;
  * replicas {@code info}, because otherwise each replica lists the records again. A missing right fails the start, except {@code ping}:
  * without it idle connections are closed.
  *
+ * <p><b>Concurrent calls</b> on connections opened here share round trips. If the connection fails on which calls were sent together, each of
+ * them may have been executed.
+ *
  * <p><b>Defaults</b> of the clients opened here: connect within 500 ms, reply within 1 s, wait 500 ms for a free connection, at most 64
  * connections per server. In a Cluster, a command is sent at most 3 times within 2 s.
  */
