@@ -26,7 +26,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -34,8 +33,6 @@ import org.jspecify.annotations.Nullable;
 /** A logical call that is made through Feign. It keeps the first request, so that the later ones are equal to it. */
 final class FeignCall {
     private static final String CONTENT_TYPE = "Content-Type";
-    private static final Set<String> WRITTEN_HERE =
-            Set.of(IDEMPOTENCY_ATTEMPT.toLowerCase(Locale.ROOT), PREFER.toLowerCase(Locale.ROOT));
 
     private final ClientMethod method;
     private final CallIdentity identity;
@@ -217,9 +214,9 @@ final class FeignCall {
 
     private IdempotenceId usualId(RequestTemplate template) {
         byte[] body = template.body();
-        IdempotenceId id = identity.usual(method.configKey(), template.url(), isMultipart(template) ? null : body);
+        IdempotenceId id = identity.usual(method.configKey(), template::url, () -> isMultipart(template) ? null : body);
         RepeatWarning repeats = method.operation().repeats();
-        UnknownCall before = repeats.before(id, template.url());
+        UnknownCall before = repeats.before(id, template::url);
         if (before != null) {
             repeats.sends(Arrays.hashCode(body), before);
         }
@@ -251,9 +248,9 @@ final class FeignCall {
      * first attempt runs, for as long as this client waits.
      */
     Request outgoing(Request request, int attempt, long readTimeoutMillis) {
-        Map<String, Collection<String>> headers = RequestHeaders.without(request.headers(), WRITTEN_HERE::contains);
-        List<String> preferences = new ArrayList<>(HeaderLines.of(request.headers(), PREFER));
+        Map<String, Collection<String>> headers = RequestHeaders.copyOf(request.headers());
         headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
+        List<String> preferences = new ArrayList<>(headers.getOrDefault(PREFER, List.of()));
         logical.waitPreference(readTimeoutMillis, preferences).ifPresent(preferences::add);
         if (!preferences.isEmpty()) {
             headers.put(PREFER, preferences);

@@ -173,10 +173,16 @@ final class ObservedBody implements Response.Body {
     }
 
     private static boolean decompresses(InputStream in) {
+        if (in instanceof InflaterInputStream) {
+            return true;
+        }
         String name = in.getClass().getName();
-        return in instanceof InflaterInputStream
-                || (WITH_DECOMPRESSING.stream().anyMatch(name::startsWith)
-                        && name.toLowerCase(Locale.ROOT).contains(DECOMPRESSING));
+        for (String owner : WITH_DECOMPRESSING) {
+            if (name.startsWith(owner)) {
+                return name.toLowerCase(Locale.ROOT).contains(DECOMPRESSING);
+            }
+        }
+        return false;
     }
 
     @Override

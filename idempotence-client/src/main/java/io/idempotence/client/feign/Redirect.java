@@ -36,9 +36,12 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) 
      */
     static Optional<Redirect> of(Request request, Response response, HttpClients client) {
         Follows follows = follows(request, response.status(), client);
+        if (follows == Follows.NOT) {
+            return Optional.empty();
+        }
         Address from = Address.of(request.url()).orElse(null);
         Address responder = responder(response).orElse(from);
-        if (follows == Follows.NOT || from == null || responder == null) {
+        if (from == null || responder == null) {
             return Optional.empty();
         }
         return HeaderLines.of(response.headers(), "Location").stream()

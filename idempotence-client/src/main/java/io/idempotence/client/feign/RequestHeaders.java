@@ -11,14 +11,16 @@ import java.util.function.Predicate;
 final class RequestHeaders {
     private RequestHeaders() {}
 
+    static Map<String, Collection<String>> copyOf(Map<String, Collection<String>> headers) {
+        Map<String, Collection<String>> copy = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        headers.forEach((name, lines) -> copy.merge(name, lines, RequestHeaders::joined));
+        return copy;
+    }
+
     /** Returns a copy. {@code dropped} gets names in lower case. */
     static Map<String, Collection<String>> without(Map<String, Collection<String>> headers, Predicate<String> dropped) {
-        Map<String, Collection<String>> kept = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-        headers.forEach((name, lines) -> {
-            if (!dropped.test(name.toLowerCase(Locale.ROOT))) {
-                kept.merge(name, lines, RequestHeaders::joined);
-            }
-        });
+        Map<String, Collection<String>> kept = copyOf(headers);
+        kept.keySet().removeIf(name -> dropped.test(name.toLowerCase(Locale.ROOT)));
         return kept;
     }
 

@@ -165,8 +165,8 @@ final class OkHttpCall implements ClientAdapter {
     }
 
     private IdempotenceId usualId(Request request, byte @Nullable [] content) {
-        String path = pathAndQuery(request);
-        IdempotenceId id = identity.usual(request.method(), path, content);
+        Supplier<String> path = () -> pathAndQuery(request);
+        IdempotenceId id = identity.usual(request.method(), path, () -> content);
         maybeRepeated = operation.repeats().before(id, path);
         return id;
     }

@@ -136,14 +136,18 @@ final class RestCall implements ClientAdapter {
     }
 
     private IdempotenceId usualId() {
-        boolean multipart = values("Content-Type").stream().anyMatch(type -> type.startsWith("multipart/"));
-        // The body of a multipart request has a random boundary.
-        IdempotenceId id = identity.usual(request.getMethod().name(), pathAndQuery(), multipart ? null : body);
-        UnknownCall before = operation.repeats().before(id, pathAndQuery());
+        IdempotenceId id =
+                identity.usual(request.getMethod().name(), this::pathAndQuery, () -> isMultipart() ? null : body);
+        UnknownCall before = operation.repeats().before(id, this::pathAndQuery);
         if (before != null) {
             operation.repeats().sends(Arrays.hashCode(body), before);
         }
         return id;
+    }
+
+    /** The body of a multipart request has a random boundary. */
+    private boolean isMultipart() {
+        return values("Content-Type").stream().anyMatch(type -> type.startsWith("multipart/"));
     }
 
     private String pathAndQuery() {

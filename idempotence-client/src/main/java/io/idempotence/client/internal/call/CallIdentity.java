@@ -90,13 +90,13 @@ public final class CallIdentity {
      * The ID of a call without a header or scope.
      *
      * @param method the name of the operation in its client
-     * @param target the target of the request
-     * @param body the body, or null if it is unknown or not the same each time
+     * @param target returns the target of the request; called only for a call of a handler, as is {@code body}
+     * @param body returns the body, or null if it is unknown or not the same each time
      */
-    public IdempotenceId usual(String method, String target, byte @Nullable [] body) {
+    public IdempotenceId usual(String method, Supplier<String> target, Supplier<byte @Nullable []> body) {
         return inbound == null
                 ? operation.config().generator().generateId()
-                : inbound.idOfNextCall(operation.client(), method, target, body);
+                : inbound.idOfNextCall(operation.client(), method, target.get(), body.get());
     }
 
     /**

@@ -3,6 +3,7 @@ package io.idempotence.client.internal.call;
 import io.idempotence.IdempotenceId;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
@@ -54,14 +55,14 @@ public final class RepeatWarning {
      * The unknown call that a new call may repeat: it ended shortly before and had the same URL, but another ID.
      *
      * @param id the ID of the new call
-     * @param url its URL, with or without the address of the target
+     * @param url returns its URL, with or without the address of the target; called only if there is an unknown call
      * @return null if there is none
      */
-    public @Nullable UnknownCall before(IdempotenceId id, String url) {
+    public @Nullable UnknownCall before(IdempotenceId id, Supplier<String> url) {
         UnknownCall before = last;
         return before != null
                         && System.nanoTime() - before.endedAt <= SHORTLY_NANOS
-                        && before.url.equals(url)
+                        && before.url.equals(url.get())
                         && !before.id.equals(id)
                 ? before
                 : null;

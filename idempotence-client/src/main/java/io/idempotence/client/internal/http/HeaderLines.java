@@ -11,18 +11,12 @@ public final class HeaderLines {
 
     /** The lines of a header, whatever the case of its name; empty if there is none. */
     public static List<String> of(Map<String, Collection<String>> headers, String name) {
-        List<String> lines = List.of();
-        for (Map.Entry<String, Collection<String>> header : headers.entrySet()) {
-            if (header.getKey().equalsIgnoreCase(name)) {
-                lines = lines.isEmpty() ? List.copyOf(header.getValue()) : joined(lines, header.getValue());
+        List<String> lines = new ArrayList<>(0);
+        headers.forEach((header, values) -> {
+            if (header.equalsIgnoreCase(name)) {
+                lines.addAll(values);
             }
-        }
+        });
         return lines;
-    }
-
-    private static List<String> joined(List<String> before, Collection<String> lines) {
-        List<String> all = new ArrayList<>(before);
-        all.addAll(lines);
-        return all;
     }
 }

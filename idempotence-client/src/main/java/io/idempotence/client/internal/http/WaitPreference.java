@@ -25,8 +25,11 @@ public final class WaitPreference {
     public static Optional<String> of(Duration wished, long readTimeoutMillis, Collection<String> preferences) {
         long bearable = Math.max(0, readTimeoutMillis - RESPONSE_MILLIS) / 1000;
         long seconds = Math.min((wished.toMillis() + 999) / 1000, bearable);
-        boolean chosen =
-                preferences.stream().anyMatch(value -> CHOSEN.matcher(value).find());
-        return seconds > 0 && !chosen ? Optional.of("wait=" + seconds) : Optional.empty();
+        return seconds > 0 && !isChosen(preferences) ? Optional.of("wait=" + seconds) : Optional.empty();
+    }
+
+    private static boolean isChosen(Collection<String> preferences) {
+        return !preferences.isEmpty()
+                && preferences.stream().anyMatch(value -> CHOSEN.matcher(value).find());
     }
 }

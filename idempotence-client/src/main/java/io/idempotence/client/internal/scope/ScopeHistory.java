@@ -9,7 +9,6 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -119,12 +118,14 @@ public final class ScopeHistory {
     }
 
     private Optional<Instant> sinceOthersThan(@Nullable Call call) {
-        return Stream.concat(
-                        Stream.ofNullable(ended.get()),
-                        sent.entrySet().stream()
-                                .filter(other -> other.getKey() != call)
-                                .map(Map.Entry::getValue))
-                .min(Instant::compareTo);
+        Instant earliest = ended.get();
+        for (Map.Entry<Call, Instant> other : sent.entrySet()) {
+            Instant sentAt = other.getValue();
+            if (other.getKey() != call && (earliest == null || sentAt.isBefore(earliest))) {
+                earliest = sentAt;
+            }
+        }
+        return Optional.ofNullable(earliest);
     }
 
     /**
