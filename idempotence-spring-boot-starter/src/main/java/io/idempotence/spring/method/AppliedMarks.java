@@ -1,6 +1,8 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotentExecution;
+import org.jspecify.annotations.Nullable;
+import org.springframework.transaction.TransactionExecution;
 
 /** The marks of in-transaction mode, which are committed together with the business data. */
 interface AppliedMarks {
@@ -10,8 +12,10 @@ interface AppliedMarks {
     /**
      * Marks an execution in the transaction of this thread, unless an earlier mark was committed. Returns whether it did. Throws if the
      * transaction must roll back.
+     *
+     * @param transaction the transaction, or null if it is not known
      */
-    boolean mark(IdempotentExecution execution);
+    boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction);
 
     /** Notes that the transaction of the mark was committed. */
     void committed(IdempotentExecution execution);
@@ -24,7 +28,7 @@ interface AppliedMarks {
         }
 
         @Override
-        public boolean mark(IdempotentExecution execution) {
+        public boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction) {
             return false;
         }
 

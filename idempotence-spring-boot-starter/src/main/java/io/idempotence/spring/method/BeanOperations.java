@@ -2,6 +2,7 @@ package io.idempotence.spring.method;
 
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -11,6 +12,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.core.MethodClassKey;
 import org.springframework.core.MethodIntrospector;
@@ -31,6 +33,10 @@ final class BeanOperations implements BeanPostProcessor {
     private final Map<Class<?>, Boolean> annotatedTypes = new ConcurrentReferenceHashMap<>();
     /** Classes with annotations, until the start is complete. */
     private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
+    /** The beans of such classes. Something may wrap them in a proxy later. */
+    private final Set<String> beansOfClasses = ConcurrentHashMap.newKeySet();
+    /** Proxies without a class, by the names of their beans, until the start is complete. */
+    private final Map<String, Class<?>> bareProxies = new ConcurrentHashMap<>();
 
     /** What the handler mappings know, once the application has started; empty in one that does not serve requests. */
     private volatile @Nullable Optional<Set<MethodClassKey>> handlers;
@@ -49,7 +55,8 @@ final class BeanOperations implements BeanPostProcessor {
     @Override
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
         Class<?> type = ClassUtils.getUserClass(bean);
-        if (isAnnotated(type)) {
+        if (isAnnotated(type) && !Proxy.isProxyClass(type)) {
+            beansOfClasses.add(beanName);
             Optional<Set<MethodClassKey>> started = handlers;
             if (started == null) {
                 found.add(type);
@@ -60,6 +67,42 @@ final class BeanOperations implements BeanPostProcessor {
             }
         }
         return bean;
+    }
+
+    /** Calls of a proxy without a class, such as a repository or an HTTP client, are not intercepted. */
+    @Override
+    public Object postProcessAfterInitialization(Object bean, String beanName) {
+        Class<?> type = bean.getClass();
+        if (Proxy.isProxyClass(type)
+                && !beansOfClasses.contains(beanName)
+                && isAnnotated(type)
+                && !isOfAnnotatedClass(bean)) {
+            if (handlers == null) {
+                bareProxies.put(beanName, type);
+            } else {
+                List<OperationFault> faults = new ArrayList<>();
+                addBareProxy(beanName, type, faults);
+                failOn(faults);
+            }
+        }
+        return bean;
+    }
+
+    /** The target of a proxy may be a bean of its own, which is intercepted itself. */
+    private boolean isOfAnnotatedClass(Object proxy) {
+        Class<?> target = AopProxyUtils.ultimateTargetClass(proxy);
+        return !Proxy.isProxyClass(target) && isAnnotated(target);
+    }
+
+    private void addBareProxy(String beanName, Class<?> type, List<OperationFault> faults) {
+        annotated(type).keySet().stream()
+                .filter(method -> covers(method, type))
+                .forEach(method -> sources.faultsAt(method.getDeclaringClass(), method, faults)
+                        .add(
+                                "the bean '" + beanName
+                                        + "' is a proxy without a class, such as a repository or an HTTP client,"
+                                        + " and its calls are not intercepted",
+                                "Move @Idempotent with its id to a method of a class of your own that calls it."));
     }
 
     /**
@@ -74,6 +117,8 @@ final class BeanOperations implements BeanPostProcessor {
             find(type, started, faults);
         }
         found.clear();
+        bareProxies.forEach((beanName, type) -> addBareProxy(beanName, type, faults));
+        bareProxies.clear();
     }
 
     static void failOn(List<OperationFault> faults) {

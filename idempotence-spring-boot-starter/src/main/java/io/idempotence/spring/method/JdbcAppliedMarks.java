@@ -11,6 +11,9 @@ import java.util.function.Supplier;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.jdbc.datasource.JdbcTransactionObjectSupport;
+import org.springframework.transaction.TransactionExecution;
+import org.springframework.transaction.support.DefaultTransactionStatus;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /** The marks of a {@link JdbcIdempotenceStorage} in transactions of its own {@code DataSource}. Thread-safe. */
@@ -42,17 +45,18 @@ final class JdbcAppliedMarks implements AppliedMarks {
     }
 
     @Override
-    public boolean mark(IdempotentExecution execution) {
+    public boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction) {
         JdbcIdempotenceStorage storage = storage();
         if (storage == null || marked.contains(execution)) {
             return false;
         }
         DataSource dataSource = storage.dataSource();
-        if (!TransactionSynchronizationManager.hasResource(dataSource)) {
+        if (!isOf(dataSource, transaction)) {
             throw new IllegalStateException("the transaction '"
                     + TransactionSynchronizationManager.getCurrentTransactionName()
                     + "' is not one of the DataSource that has the idempotence records, so it cannot commit a mark and is rolled back; use"
-                    + " one DataSource for both, or turn off idempotence.server.jdbc.in-transaction");
+                    + " one DataSource for both, mark the transaction as read-only if it changes nothing, or turn off"
+                    + " idempotence.server.jdbc.in-transaction");
         }
         Connection connection = DataSourceUtils.getConnection(dataSource);
         try {
@@ -61,6 +65,20 @@ final class JdbcAppliedMarks implements AppliedMarks {
         } finally {
             DataSourceUtils.releaseConnection(connection, dataSource);
         }
+    }
+
+    /** Whether a commit of this transaction commits what its thread writes through the {@code DataSource}. */
+    private static boolean isOf(DataSource dataSource, @Nullable TransactionExecution transaction) {
+        Object connection = TransactionSynchronizationManager.getResource(dataSource);
+        if (connection == null
+                || !(transaction instanceof DefaultTransactionStatus status)
+                || !status.hasTransaction()) {
+            return connection != null;
+        }
+        // The connection may be that of a transaction around this one, of another manager.
+        return status.getTransaction() instanceof JdbcTransactionObjectSupport jdbc
+                ? jdbc.hasConnectionHolder() && jdbc.getConnectionHolder() == connection
+                : status.getTransaction().getClass().getName().startsWith("org.springframework.transaction.jta.");
     }
 
     @Override

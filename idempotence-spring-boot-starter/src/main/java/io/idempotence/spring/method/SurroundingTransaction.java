@@ -60,12 +60,8 @@ interface SurroundingTransaction {
         @Override
         public CompletionStage<Object> whenEnded(IdempotentExecution execution, Outcome outcome) {
             CompletableFuture<Object> ended = new CompletableFuture<>();
+            effects.markAtCommit(execution);
             TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
-                @Override
-                public void beforeCommit(boolean readOnly) {
-                    effects.beforeCommit(execution);
-                }
-
                 @Override
                 public void afterCompletion(int status) {
                     if (status == STATUS_ROLLED_BACK) {

@@ -2,6 +2,7 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotentExecution;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
@@ -42,11 +43,21 @@ final class TransactionEffects {
         return !IdempotentExecution.current().isEmpty();
     }
 
-    /** Called before the commit of a transaction in which an execution began. */
-    void beforeCommit(IdempotentExecution execution) {
+    /** Marks an execution that began within the transaction of this thread, when that is about to be committed. */
+    void markAtCommit(IdempotentExecution execution) {
         if (marks.isOn()) {
-            marks.mark(execution);
+            TransactionSynchronizationManager.getSynchronizations().stream()
+                    .filter(Marking.class::isInstance)
+                    .map(Marking.class::cast)
+                    .findFirst()
+                    .orElseGet(() -> register(new Marking(null)))
+                    .add(execution);
         }
+    }
+
+    private static Marking register(Marking marking) {
+        TransactionSynchronizationManager.registerSynchronization(marking);
+        return marking;
     }
 
     private void ended(TransactionExecution transaction, boolean mayHaveTakenEffect) {
@@ -85,9 +96,8 @@ final class TransactionEffects {
             if (failure == null
                     && marks.isOn()
                     && counts(transaction)
-                    && isInExecution()
                     && TransactionSynchronizationManager.isSynchronizationActive()) {
-                TransactionSynchronizationManager.registerSynchronization(new Marking());
+                register(new Marking(transaction));
             }
         }
 
@@ -117,11 +127,27 @@ final class TransactionEffects {
 
     /** Marks the executions of one transaction. */
     private final class Marking implements TransactionSynchronization {
+        private final @Nullable TransactionExecution transaction;
+        private final List<IdempotentExecution> executions = new ArrayList<>();
         private List<IdempotentExecution> marked = List.of();
+
+        /** @param transaction null if its manager has no listeners */
+        Marking(@Nullable TransactionExecution transaction) {
+            this.transaction = transaction;
+        }
+
+        void add(IdempotentExecution execution) {
+            executions.add(execution);
+        }
 
         @Override
         public void beforeCommit(boolean readOnly) {
-            marked = IdempotentExecution.current().stream().filter(marks::mark).toList();
+            if (!readOnly) {
+                executions.addAll(IdempotentExecution.current());
+                marked = executions.stream()
+                        .filter(execution -> marks.mark(execution, transaction))
+                        .toList();
+            }
         }
 
         @Override

@@ -4,7 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.Idempotent;
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.IOException;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
@@ -13,6 +18,12 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Primary;
@@ -23,16 +34,18 @@ import org.springframework.stereotype.Service;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.annotation.Propagation;
 import org.springframework.transaction.annotation.Transactional;
+import org.springframework.transaction.support.TransactionTemplate;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /** In-transaction mode: {@code @Transactional} handlers and services commit the mark of their execution with their data. */
 @Timeout(60)
+@ExtendWith(OutputCaptureExtension.class)
 class InTransactionModeTest {
     private static final AtomicReference<Runnable> BEFORE_COMMIT = new AtomicReference<>();
-    private static final String DATABASE = "jdbc:h2:mem:" + UUID.randomUUID();
     private static final JdbcTemplate ELSEWHERE =
             new JdbcTemplate(new SingleConnectionDataSource("jdbc:h2:mem:" + UUID.randomUUID(), "sa", "", true));
+    private static EmbeddedPostgres postgres;
     private static TestServer server;
     private static JdbcTemplate jdbc;
 
@@ -40,14 +53,15 @@ class InTransactionModeTest {
 
     private static HikariDataSource pool() {
         HikariDataSource pool = new HikariDataSource();
-        pool.setJdbcUrl(DATABASE);
-        pool.setUsername("sa");
+        pool.setJdbcUrl(postgres.getJdbcUrl("postgres", "postgres"));
+        pool.setUsername("postgres");
         pool.setConnectionTimeout(2_000);
         return pool;
     }
 
     @BeforeAll
-    static void start() {
+    static void start() throws IOException {
+        postgres = EmbeddedPostgres.start();
         server = TestServer.start(
                 Application.class,
                 "--idempotence.server.storage=jdbc",
@@ -59,14 +73,16 @@ class InTransactionModeTest {
     }
 
     @AfterAll
-    static void stop() {
+    static void stop() throws IOException {
         server.close();
+        postgres.close();
     }
 
     @BeforeEach
     void reset() {
         BEFORE_COMMIT.set(() -> {});
         jdbc.update("delete from effect");
+        jdbc.update("delete from idempotence_record");
         jdbc.update("delete from idempotence_applied");
     }
 
@@ -92,9 +108,16 @@ class InTransactionModeTest {
     @Service
     static class Bookings {
         private final JdbcTemplate jdbc;
+        private final TransactionTemplate inStorage;
+        private final TransactionTemplate inElsewhere;
 
-        Bookings(JdbcTemplate jdbc) {
+        Bookings(
+                JdbcTemplate jdbc,
+                PlatformTransactionManager transactionManager,
+                @Qualifier("elsewhere") PlatformTransactionManager elsewhere) {
             this.jdbc = jdbc;
+            this.inStorage = new TransactionTemplate(transactionManager);
+            this.inElsewhere = new TransactionTemplate(elsewhere);
         }
 
         @Transactional
@@ -106,6 +129,18 @@ class InTransactionModeTest {
         @Transactional("elsewhere")
         public void bookElsewhere() {
             ELSEWHERE.update("insert into effect values ('elsewhere')");
+        }
+
+        @Transactional
+        public void bookWithElsewhere() {
+            jdbc.update("insert into effect values ('around')");
+            inElsewhere.executeWithoutResult(status -> ELSEWHERE.update("insert into effect values ('within')"));
+        }
+
+        @Transactional("elsewhere")
+        public void bookElsewhereWithBooking() {
+            ELSEWHERE.update("insert into effect values ('around')");
+            inStorage.executeWithoutResult(status -> jdbc.update("insert into effect values ('within')"));
         }
 
         @Transactional(propagation = Propagation.REQUIRES_NEW)
@@ -139,6 +174,18 @@ class InTransactionModeTest {
         @PostMapping("/elsewhere")
         String elsewhere() {
             bookings.bookElsewhere();
+            return "booked";
+        }
+
+        @PostMapping("/elsewhere-within")
+        String elsewhereWithin() {
+            bookings.bookWithElsewhere();
+            return "booked";
+        }
+
+        @PostMapping("/within-elsewhere")
+        String withinElsewhere() {
+            bookings.bookElsewhereWithBooking();
             return "booked";
         }
 
@@ -181,11 +228,96 @@ class InTransactionModeTest {
         assertThat(marks()).isEqualTo(1);
     }
 
-    @Test
-    void aTransactionThatCannotCommitTheMarkIsRolledBack() {
-        assertThat(server.post("/elsewhere", id).status()).isEqualTo(500);
+    @ParameterizedTest
+    @ValueSource(strings = {"/elsewhere", "/elsewhere-within"})
+    void aTransactionThatCannotCommitTheMarkIsRolledBack(String path, CapturedOutput output) {
+        assertThat(server.post(path, id).status()).isEqualTo(500);
         assertThat(ELSEWHERE.queryForObject("select count(*) from effect", Integer.class))
                 .isZero();
+        assertThat(effects()).isZero();
+        assertThat(marks()).isZero();
+        assertThat(output).contains("is not one of the DataSource that has the idempotence records");
+        assertThat(server.post(path, id).status()).as("the ID was released").isEqualTo(500);
+    }
+
+    @Test
+    void aMarkThatIsCommittedCoversTheTransactionAroundIt() {
+        assertThat(server.post("/within-elsewhere", id).body()).isEqualTo("booked");
+        assertThat(effects()).isEqualTo(1);
+        assertThat(marks()).isEqualTo(1);
+        assertThat(ELSEWHERE.update("delete from effect")).isEqualTo(1);
+    }
+
+    @Test
+    void aRollbackTakesTheMarkBackAndReleasesTheId() {
+        BEFORE_COMMIT.set(() -> {
+            throw new IllegalStateException("out of stock");
+        });
+        assertThat(server.post("/book", id).status()).isEqualTo(500);
+        assertThat(effects()).isZero();
+        assertThat(marks()).isZero();
+        BEFORE_COMMIT.set(() -> {});
+        assertThat(server.post("/book", id).body()).isEqualTo("booked");
+        assertThat(effects()).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("P2: of two duplicates at once, one runs and the other gets its result")
+    void aDuplicateOfARunningRequestWaitsForItsResult() throws Exception {
+        CountDownLatch isRunning = new CountDownLatch(1);
+        CountDownLatch mayCommit = new CountDownLatch(1);
+        BEFORE_COMMIT.set(() -> {
+            isRunning.countDown();
+            awaitUninterruptibly(mayCommit);
+        });
+        CompletableFuture<TestServer.Answer> first = server.postAsync("/book", id);
+        assertThat(isRunning.await(30, TimeUnit.SECONDS)).isTrue();
+        CompletableFuture<TestServer.Answer> second =
+                server.postAsync("/book", id, "Content-Type", "application/json", "Prefer", "wait=30");
+        mayCommit.countDown();
+        assertThat(first.get(30, TimeUnit.SECONDS).body()).isEqualTo("booked");
+        assertThat(second.get(30, TimeUnit.SECONDS).isReplayed()).isTrue();
+        assertThat(effects()).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("P2: a crash after the business commit is never followed by a second run")
+    void aCrashAfterTheCommitDoesNotRunAgain() {
+        assertThat(server.post("/book", id).body()).isEqualTo("booked");
+        // As a process leaves it that dies between its commit and its record: the mark is there, the claim is over.
+        assertThat(jdbc.update("delete from idempotence_record")).isEqualTo(1);
+        TestServer.Answer retry = server.post("/book", id);
+        assertThat(retry.refusal()).isEqualTo("result-unavailable");
+        assertThat(effects()).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("P2: a crash before the business commit leaves nothing, and a retry runs")
+    void aCrashBeforeTheCommitRunsAgain() {
+        // PostgreSQL ends the session of a process that dies, and rolls back.
+        BEFORE_COMMIT.set(InTransactionModeTest::endTheSession);
+        assertThat(server.post("/book", id).status()).isGreaterThanOrEqualTo(500);
+        assertThat(effects()).isZero();
+        assertThat(marks()).isZero();
+        BEFORE_COMMIT.set(() -> {});
+        assertThat(server.post("/book", id).body()).isEqualTo("booked");
+        assertThat(effects()).isEqualTo(1);
+    }
+
+    private static void endTheSession() {
+        int session = jdbc.queryForObject("select pg_backend_pid()", Integer.class);
+        try (HikariDataSource other = pool()) {
+            new JdbcTemplate(other).queryForObject("select pg_terminate_backend(?)", Boolean.class, session);
+        }
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
     }
 
     @Test

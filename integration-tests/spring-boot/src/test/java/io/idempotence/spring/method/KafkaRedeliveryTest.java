@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
@@ -50,6 +51,11 @@ class KafkaRedeliveryTest {
     /** The message whose consumer dies between its effect and the commit of its offset. */
     private static final AtomicReference<String> CRASHES_AFTER = new AtomicReference<>("none");
 
+    /** Messages that reached a slow listener, and what its first run waits for. */
+    private static final List<String> STARTED = new CopyOnWriteArrayList<>();
+
+    private static final CountDownLatch MAY_END = new CountDownLatch(1);
+
     private static EmbeddedKafkaKraftBroker broker;
     private static IdempotenceStorage storage;
     private static KafkaTemplate<String, String> producer;
@@ -58,7 +64,7 @@ class KafkaRedeliveryTest {
 
     @BeforeAll
     static void start() {
-        broker = new EmbeddedKafkaKraftBroker(1, 1, "payments", "audits", "direct");
+        broker = new EmbeddedKafkaKraftBroker(1, 1, "payments", "audits", "direct", "slow");
         broker.afterPropertiesSet();
         storage = IdempotenceStorage.inMemory();
         producer = new KafkaTemplate<>(new DefaultKafkaProducerFactory<>(Map.of(
@@ -83,7 +89,7 @@ class KafkaRedeliveryTest {
     @Configuration(proxyBeanMethods = false)
     @EnableKafka
     @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class})
-    @Import({TestJson.class, Listeners.class, Payments.class, DirectListener.class})
+    @Import({TestJson.class, Listeners.class, Payments.class, DirectListener.class, SlowListener.class, SlowPayments.class})
     static class Consumer {
         /** Shared, and therefore not closed by one of the processes. */
         @Bean(destroyMethod = "")
@@ -152,6 +158,31 @@ class KafkaRedeliveryTest {
         }
     }
 
+    /** Runs until the broker has given its message to another consumer. */
+    static class SlowListener {
+        private final SlowPayments payments;
+
+        SlowListener(SlowPayments payments) {
+            this.payments = payments;
+        }
+
+        @KafkaListener(id = "slow", topics = "slow", properties = "max.poll.interval.ms=1500")
+        public void pay(@Payload String id, Acknowledgment offset) throws InterruptedException {
+            STARTED.add(id);
+            DELIVERIES.add(payments.pay(id));
+            offset.acknowledge();
+        }
+    }
+
+    static class SlowPayments {
+        @Idempotent(id = "#id", operation = "pay-slowly", maxWait = "30s")
+        public String pay(String id) throws InterruptedException {
+            EFFECTS.add(id);
+            MAY_END.await();
+            return "slowly paid " + id;
+        }
+    }
+
     static class DirectListener {
         @KafkaListener(id = "direct", topics = "direct")
         @Idempotent(id = "#key")
@@ -184,6 +215,23 @@ class KafkaRedeliveryTest {
         }
         try (ConfigurableApplicationContext second = consumer()) {
             await().atMost(Duration.ofSeconds(60)).until(() -> deliveriesOf("paid " + id) == 2);
+        }
+        assertThat(effectsOf(id)).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("P2: a message that a rebalance gives to a second consumer, while the first still runs, takes effect once")
+    void aRebalanceInTheMiddleOfAListenerTakesEffectOnce() {
+        try (ConfigurableApplicationContext first = consumer()) {
+            producer.send("slow", id);
+            await().atMost(Duration.ofSeconds(60)).until(() -> STARTED.size() == 1);
+            try (ConfigurableApplicationContext second = consumer()) {
+                // The first one does not poll in time, so the broker gives its partition away.
+                await().atMost(Duration.ofSeconds(60)).until(() -> STARTED.size() == 2);
+                assertThat(effectsOf(id)).isEqualTo(1);
+                MAY_END.countDown();
+                await().atMost(Duration.ofSeconds(60)).until(() -> deliveriesOf("slowly paid " + id) == 2);
+            }
         }
         assertThat(effectsOf(id)).isEqualTo(1);
     }

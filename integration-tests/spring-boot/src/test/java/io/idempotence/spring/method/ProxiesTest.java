@@ -4,11 +4,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.Idempotent;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import java.lang.reflect.Proxy;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.FactoryBean;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Scope;
+import org.springframework.context.annotation.ScopedProxyMode;
 
 /** Beans get the kind of proxy that the application has chosen. */
 class ProxiesTest {
@@ -24,6 +34,98 @@ class ProxiesTest {
         public String pay(String id) {
             return id + ++paid;
         }
+    }
+
+    /** Like a repository or a client: an interface without a class. */
+    private static Payments withoutAClass() {
+        return (Payments) Proxy.newProxyInstance(
+                Payments.class.getClassLoader(), new Class<?>[] {PaymentsClient.class}, (proxy, method, args) ->
+                        method.getDeclaringClass() == Object.class ? method.invoke("client", args) : "paid");
+    }
+
+    interface PaymentsClient extends Payments {
+        @Override
+        @Idempotent(id = "#id")
+        String pay(String id);
+    }
+
+    static class ClientFactory implements FactoryBean<Payments> {
+        @Override
+        public Payments getObject() {
+            return withoutAClass();
+        }
+
+        @Override
+        public Class<?> getObjectType() {
+            return Payments.class;
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OfMethod {
+        @Bean
+        Payments client() {
+            return withoutAClass();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OfFactory {
+        @Bean
+        ClientFactory client() {
+            return new ClientFactory();
+        }
+
+        @Bean
+        Object user(Payments client) {
+            return "uses " + client.pay("1");
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Scoped {
+        @Bean
+        @Scope(scopeName = "prototype", proxyMode = ScopedProxyMode.INTERFACES)
+        Payments payments() {
+            return new ClientOfAClass();
+        }
+    }
+
+    static class ClientOfAClass implements PaymentsClient {
+        private static final AtomicInteger PAID = new AtomicInteger();
+
+        @Override
+        public String pay(String id) {
+            return id + PAID.incrementAndGet();
+        }
+    }
+
+    private static ApplicationContextRunner application() {
+        return new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(
+                        IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class))
+                .withPropertyValues("idempotence.server.storage=memory");
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {OfMethod.class, OfFactory.class})
+    void aProxyWithoutAClassFailsTheStartInsteadOfRunningUnprotected(Class<?> configuration) {
+        application().withUserConfiguration(configuration).run(context -> {
+            assertThat(context).hasFailed();
+            FailureAnalysis analysis = new OperationFaultsFailureAnalyzer().analyze(context.getStartupFailure());
+            assertThat(analysis).isNotNull();
+            assertThat(analysis.getDescription())
+                    .contains("PaymentsClient.pay: the bean 'client' is a proxy without a class");
+            assertThat(analysis.getAction()).contains("a class of your own that calls it");
+        });
+    }
+
+    @Test
+    void aScopedProxyOfABeanIsNoMistake() {
+        application().withUserConfiguration(Scoped.class).run(context -> {
+            Payments payments = context.getBean(Payments.class);
+            assertThat(payments.pay("scoped")).isEqualTo(payments.pay("scoped"));
+        });
     }
 
     @ParameterizedTest
