@@ -39,7 +39,9 @@ class ProxiesTest {
     /** Like a repository or a client: an interface without a class. */
     private static Payments withoutAClass() {
         return (Payments) Proxy.newProxyInstance(
-                Payments.class.getClassLoader(), new Class<?>[] {PaymentsClient.class}, (proxy, method, args) ->
+                Payments.class.getClassLoader(),
+                new Class<?>[] {PaymentsClient.class},
+                (proxy, method, args) ->
                         method.getDeclaringClass() == Object.class ? method.invoke("client", args) : "paid");
     }
 
