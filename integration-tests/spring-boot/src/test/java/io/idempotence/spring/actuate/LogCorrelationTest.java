@@ -81,7 +81,10 @@ class LogCorrelationTest {
             }
             LoggerFactory.getLogger("orders").info("booked by {}", application.getId());
         }
-        return output.toString().lines().filter(line -> line.contains("booked by")).reduce("", (first, last) -> last);
+        return output.toString()
+                .lines()
+                .filter(line -> line.contains("booked by"))
+                .reduce("", (first, last) -> last);
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -89,7 +89,14 @@ class KafkaRedeliveryTest {
     @Configuration(proxyBeanMethods = false)
     @EnableKafka
     @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class})
-    @Import({TestJson.class, Listeners.class, Payments.class, DirectListener.class, SlowListener.class, SlowPayments.class})
+    @Import({
+        TestJson.class,
+        Listeners.class,
+        Payments.class,
+        DirectListener.class,
+        SlowListener.class,
+        SlowPayments.class
+    })
     static class Consumer {
         /** Shared, and therefore not closed by one of the processes. */
         @Bean(destroyMethod = "")
@@ -220,7 +227,8 @@ class KafkaRedeliveryTest {
     }
 
     @Test
-    @DisplayName("P2: a message that a rebalance gives to a second consumer, while the first still runs, takes effect once")
+    @DisplayName(
+            "P2: a message that a rebalance gives to a second consumer, while the first still runs, takes effect once")
     void aRebalanceInTheMiddleOfAListenerTakesEffectOnce() {
         try (ConfigurableApplicationContext first = consumer()) {
             producer.send("slow", id);
