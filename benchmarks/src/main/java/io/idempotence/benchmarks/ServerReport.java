@@ -3,6 +3,7 @@ package io.idempotence.benchmarks;
 import io.idempotence.benchmarks.ServerVariant.Comparison;
 import java.io.IOException;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -157,10 +158,11 @@ record ServerReport(
     }
 
     private void database(ResultsOption results) throws IOException {
-        List<ServerVariant> rows =
-                List.of(ServerVariant.STATEMENTS, ServerVariant.POSTGRESQL, ServerVariant.POSTGRESQL_ASYNC).stream()
-                        .filter(variants::contains)
-                        .toList();
+        List<ServerVariant> rows = variants.stream()
+                .filter(ServerVariant::needsDatabase)
+                .sorted(Comparator.comparing((ServerVariant variant) -> variant != ServerVariant.STATEMENTS)
+                        .thenComparing(Comparator.naturalOrder()))
+                .toList();
         compare(results, "database", "First requests on PostgreSQL", "two statements", rows, ServerVariant.STATEMENTS);
     }
 
@@ -214,7 +216,7 @@ record ServerReport(
                                         entry.getKey(),
                                         100 * entry.getValue().refused(name))))
                 .collect(Collectors.collectingAndThen(
-                        Collectors.joining(", "),
+                        Collectors.joining(",\n"),
                         found -> found.isEmpty() ? "" : "\nRefused with 503: " + found + "."));
     }
 

@@ -4,6 +4,7 @@ import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.IdempotencePolicy.Completion;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
@@ -14,22 +15,26 @@ import java.time.Duration;
 import java.util.function.Consumer;
 import javax.sql.DataSource;
 import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.RedisClient;
 
 /** The ways to serve the same request that are compared. A new one is one more constant. */
 enum ServerVariant {
     BARE("bare handler", Comparison.FIRST_REQUESTS, at -> context -> {}),
-    FLOOR("floor", 0, at -> behindTwoCommands(at)),
+    FLOOR("floor", 0, ServerVariant::behindTwoCommands),
     REDIS("ours on Redis", 1.00, at -> onRedis(at, IdempotencePolicy.defaults())),
-    REDIS_AFTER("ours, completion after response", 1.15, at -> onRedis(at, afterResponse())),
-    MEMORY("ours in memory", Comparison.FIRST_REQUESTS, at -> inMemory(at)),
-    POSTGRESQL("ours on PostgreSQL", Comparison.FIRST_REQUESTS, at -> onPostgreSql(at, at.jdbcUrl())),
+    AFTER_RESPONSE("ours on Redis, recorded after the response", 1.15, at -> onRedis(at, afterResponse())),
+    MEMORY("ours in memory", Comparison.FIRST_REQUESTS, ServerVariant::inMemory),
+    POSTGRESQL(
+            "ours on PostgreSQL", Comparison.FIRST_REQUESTS, at -> onPostgreSql(at, "", IdempotencePolicy.defaults())),
     GET("one raw GET", Comparison.REPLAYS, at -> PaymentServer.behind(new GetFilter(client(at)))),
     REPLAY("ours, replay", Comparison.REPLAYS, at -> onRedis(at, IdempotencePolicy.defaults())),
-    STATEMENTS("two raw statements", Comparison.DATABASE, at -> behindTwoStatements(at)),
+    STATEMENTS("two raw statements", Comparison.DATABASE, ServerVariant::behindTwoStatements),
+    POSTGRESQL_AFTER_RESPONSE(
+            "ours, recorded after the response", Comparison.DATABASE, at -> onPostgreSql(at, "", afterResponse())),
     POSTGRESQL_ASYNC(
             "ours, synchronous_commit off",
             Comparison.DATABASE,
-            at -> onPostgreSql(at, at.jdbcUrl() + "&options=-c%20synchronous_commit=off"));
+            at -> onPostgreSql(at, "&options=-c%20synchronous_commit=off", IdempotencePolicy.defaults()));
 
     /** What a variant is compared with others for. */
     enum Comparison {
@@ -92,7 +97,7 @@ enum ServerVariant {
         return this == POSTGRESQL || comparison == Comparison.DATABASE;
     }
 
-    private static redis.clients.jedis.RedisClient client(Surroundings at) {
+    private static RedisClient client(Surroundings at) {
         return at.resources.add(Redis.client(at.redis));
     }
 
@@ -105,9 +110,7 @@ enum ServerVariant {
     }
 
     private static IdempotencePolicy afterResponse() {
-        return IdempotencePolicy.builder()
-                .completion(IdempotencePolicy.Completion.AFTER_RESPONSE)
-                .build();
+        return IdempotencePolicy.builder().completion(Completion.AFTER_RESPONSE).build();
     }
 
     /** With a short retention: the records of a whole measurement would cost the garbage collector more than ours does. */
@@ -119,11 +122,11 @@ enum ServerVariant {
         return protectedBy(IdempotenceStorage.inMemory(MAX_RECORDS, Clock.systemUTC()), policy, at);
     }
 
-    private static Consumer<ServletContext> onPostgreSql(Surroundings at, String jdbcUrl) {
-        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(pool(at, jdbcUrl))
+    private static Consumer<ServletContext> onPostgreSql(Surroundings at, String options, IdempotencePolicy policy) {
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(pool(at, at.jdbcUrl + options))
                 .createIfMissing()
                 .build();
-        return protectedBy(storage, IdempotencePolicy.defaults(), at);
+        return protectedBy(storage, policy, at);
     }
 
     private static Consumer<ServletContext> behindTwoStatements(Surroundings at) throws Exception {
