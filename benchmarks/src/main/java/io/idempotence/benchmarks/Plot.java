@@ -26,6 +26,7 @@ import org.jfree.chart.renderer.category.BarRenderer;
 import org.jfree.chart.renderer.category.StandardBarPainter;
 import org.jfree.chart.text.TextUtils;
 import org.jfree.data.category.DefaultCategoryDataset;
+import org.jfree.data.general.DatasetUtils;
 import org.w3c.dom.Document;
 
 /** Bars in groups, as an SVG. They stand on a ground of their own, so that they are legible on a light and on a dark page. */
@@ -126,7 +127,7 @@ final class Plot {
         plot.getRangeAxis().setUpperMargin(0.1);
         CategoryAxis below = plot.getDomainAxis();
         below.setCategoryLabelPositions(CategoryLabelPositions.STANDARD);
-        below.setMaximumCategoryLabelLines(2);
+        below.setMaximumCategoryLabelLines(3);
         below.setCategoryMargin(0.12);
         for (Axis each : List.of(below, plot.getRangeAxis())) {
             each.setLabelFont(TEXT);
@@ -150,9 +151,13 @@ final class Plot {
         return chart;
     }
 
-    private static NumberFormat numbers() {
+    /** Three digits of the highest bar. */
+    private NumberFormat numbers() {
+        double highest = DatasetUtils.findMaximumRangeValue(bars).doubleValue();
+        int digits = highest >= 100 ? 0 : highest >= 10 ? 1 : 2;
         NumberFormat format = NumberFormat.getInstance(Locale.ROOT);
-        format.setMaximumFractionDigits(2);
+        format.setMinimumFractionDigits(digits);
+        format.setMaximumFractionDigits(digits);
         return format;
     }
 }
