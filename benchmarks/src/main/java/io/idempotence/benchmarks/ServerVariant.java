@@ -22,14 +22,14 @@ enum ServerVariant {
     BARE("bare handler", Comparison.FIRST_REQUESTS, at -> context -> {}),
     FLOOR("floor", 0, ServerVariant::behindTwoCommands),
     REDIS("ours on Redis", 1.00, at -> onRedis(at, IdempotencePolicy.defaults())),
-    AFTER_RESPONSE("ours on Redis, after response", 1.15, at -> onRedis(at, afterResponse())),
+    REDIS_AFTER("ours on Redis, after response", 1.15, at -> onRedis(at, afterResponse())),
     MEMORY("ours in memory", Comparison.FIRST_REQUESTS, ServerVariant::inMemory),
     POSTGRESQL(
             "ours on PostgreSQL", Comparison.FIRST_REQUESTS, at -> onPostgreSql(at, "", IdempotencePolicy.defaults())),
     GET("one raw GET", Comparison.REPLAYS, at -> PaymentServer.behind(new GetFilter(client(at)))),
     REPLAY("ours, replay", Comparison.REPLAYS, at -> onRedis(at, IdempotencePolicy.defaults())),
     STATEMENTS("two raw statements", Comparison.DATABASE, ServerVariant::behindTwoStatements),
-    POSTGRESQL_AFTER_RESPONSE("ours, after response", Comparison.DATABASE, at -> onPostgreSql(at, "", afterResponse())),
+    POSTGRESQL_AFTER("ours, after response", Comparison.DATABASE, at -> onPostgreSql(at, "", afterResponse())),
     POSTGRESQL_ASYNC(
             "ours, synchronous_commit off",
             Comparison.DATABASE,
