@@ -6,16 +6,20 @@ import static org.awaitility.Awaitility.await;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.providers.PooledConnectionProvider;
@@ -109,6 +113,37 @@ class FlatCombinerTest {
         assertThat(call("third").result().get()).isEqualTo("third");
         assertThat(first.result()).isNotDone();
         assertThat(second.result()).isNotDone();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"63, 0, 1", "100, 0, 2", "63, 1024, 3", "1, 100000, 1"})
+    void aBatchIsBoundedByItsCallsAndTheirBytes(int callers, int bytes, int batches) throws Exception {
+        connect(1);
+        AtomicInteger lent = new AtomicInteger();
+        FlatCombiner combiner = new FlatCombiner(
+                () -> {
+                    lent.incrementAndGet();
+                    return provider.getConnection();
+                },
+                new CallPipeline(LONG, null, () -> {}),
+                1,
+                LONG);
+        Thread first = new Thread(() -> combiner.ask(List.of(RedisCall.evalsha(SCRIPT, RedisCall.bytes("first")))));
+        first.start();
+        await().until(() -> arrived.contains("first"));
+        List<Thread> others = new ArrayList<>();
+        for (int i = 0; i < callers; i++) {
+            RedisCall call = RedisCall.evalsha(SCRIPT, RedisCall.bytes("key-" + i), new byte[bytes]);
+            others.add(new Thread(() -> combiner.ask(List.of(call))));
+        }
+        others.forEach(Thread::start);
+        await().until(() -> others.stream().allMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING));
+        firstMayEnd.countDown();
+        for (Thread each : others) {
+            each.join();
+        }
+        assertThat(arrived).hasSize(1 + callers);
+        assertThat(lent).hasValue(1 + batches);
     }
 
     @Test
