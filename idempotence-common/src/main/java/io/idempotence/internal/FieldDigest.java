@@ -6,7 +6,10 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import org.jspecify.annotations.Nullable;
 
-/** A SHA-256 over fields, each with its length in front, so that no two lists of fields have the same input. Not thread-safe. */
+/**
+ * A SHA-256 over fields, each with its length in front, so that no two lists of texts have the same input. A number has no length: add one
+ * only where every list has it. Not thread-safe.
+ */
 public final class FieldDigest {
     private static final int GATHERED = 128;
     /** The length of an absent field, which no present one has. */

@@ -168,8 +168,9 @@ final class BackgroundWrites implements AutoCloseable {
         write.afterwards.run();
     }
 
+    /** Whether a write that has failed waits for the storage. */
     boolean isAwaiting() {
-        return !waiting.isEmpty();
+        return bytes.get() > 0;
     }
 
     /** Retries every waiting write now, regardless of its back-off. Called when the storage is back. */

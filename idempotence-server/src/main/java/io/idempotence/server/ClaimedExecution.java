@@ -265,7 +265,8 @@ public final class ClaimedExecution implements IdempotentExecution {
             return Optional.empty();
         }
         try {
-            return write(Verdict.KEEP, result, false);
+            // Until it is written, duplicates would get the provisional result.
+            return write(new End(Verdict.KEEP, result, false, false));
         } finally {
             settle();
         }

@@ -282,7 +282,8 @@ public final class Idempotence implements AutoCloseable {
      * @param maxWait how long to wait, without a thread, while another attempt runs; zero does not wait
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all. Its future's result is stored by the thread that completes the future, and before the
-     *     caller gets it unless {@link IdempotencePolicy#completion()} says otherwise. Other threads are not part of the execution: see {@link IdempotentExecution#current()}
+     *     caller gets it unless {@link IdempotencePolicy#completion()} says otherwise. Other threads are not part of the
+     *     execution: see {@link IdempotentExecution#current()}
      * @param <T> the result
      * @return the work's result, from this run or another one. It fails with what the work throws or its future fails with, or with an
      *     {@link ExecutionRefusedException}. Cancelling it does not end the work

@@ -186,6 +186,25 @@ class CompletionAfterResponseTest {
         assertThat(state("order-1")).isEqualTo("completed");
     }
 
+    /** Until then the record has the bare error, which duplicates would get instead of the page. */
+    @Test
+    void anErrorPageIsRecordedBeforeItLeaves() throws Exception {
+        completionsHang();
+        IdempotentCall call = IdempotentCall.of("orders", IdempotenceId.of("order-1"));
+        ClaimedExecution execution = ((Decision.Run) idempotence.engine().claim(call, POLICY)).execution();
+        execution.finishProvisionally(Verdict.KEEP, StoredResult.value(new byte[] {1}));
+        CompletableFuture<?> page =
+                CompletableFuture.runAsync(() -> execution.replace(StoredResult.value(new byte[] {2})));
+        await().until(() -> storage.count(Call.COMPLETE), count -> count == 1);
+        assertThat(page).isNotDone();
+        assertThat(idempotence.engine().claim(call, POLICY)).isInstanceOf(Decision.Refuse.class);
+
+        storageWorks.countDown();
+        page.get(30, TimeUnit.SECONDS);
+        Decision.Replay replay = (Decision.Replay) idempotence.engine().claim(call, POLICY);
+        assertThat(replay.result()).isEqualTo(StoredResult.value(new byte[] {2}));
+    }
+
     @Test
     void runningAgainAfterACrashIsNotAllowedWithIt() {
         assertThatThrownBy(() ->

@@ -55,7 +55,8 @@ final class CallPipeline {
             if (areOthersStale(e, sentAt)) {
                 dropConnections.run();
             }
-            throw e;
+            // Callers take an error of Redis for the reply to their call.
+            throw e instanceof JedisDataException ? new JedisConnectionException("the driver failed", e) : e;
         } finally {
             if (!isUsable) {
                 connection.setBroken();
@@ -92,10 +93,8 @@ final class CallPipeline {
 
     private List<List<Object>> roundTrip(Connection connection, List<List<RedisCall>> callers, long sentAt) {
         int usual = connection.getSoTimeout();
-        // The driver silently replaces a socket that was closed, and the replies to what it has sent before never come.
-        // Its timeout is the
-        // usual one then.
-        int timeout = Math.toIntExact(usual + replicaMillis + 1);
+        // The driver silently replaces a closed socket by one with the usual timeout. Earlier replies then never come.
+        int timeout = (int) Math.min(Integer.MAX_VALUE, usual + replicaMillis + 1);
         connection.setSoTimeout(timeout);
         callers.forEach(calls -> calls.forEach(call -> call.sendOn(connection)));
         RedisCall last = replicaWait == null ? null : replicaWait.call();

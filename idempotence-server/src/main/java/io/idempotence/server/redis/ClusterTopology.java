@@ -52,10 +52,16 @@ final class ClusterTopology extends RedisTopology {
             provider.renewSlotCache();
             node = provider.getNode(slot);
         }
-        if (node == null) {
-            throw new NothingWrittenException(new JedisClusterOperationException("no known node has slot " + slot));
-        }
-        return node;
+        return node != null ? node : anyNode(slot);
+    }
+
+    /** Any node knows which one has a slot, if one has it. */
+    private HostAndPort anyNode(int slot) {
+        return provider.getNodes().keySet().stream()
+                .findAny()
+                .map(HostAndPort::from)
+                .orElseThrow(() -> new NothingWrittenException(
+                        new JedisClusterOperationException("no node is known, for slot " + slot)));
     }
 
     @Override

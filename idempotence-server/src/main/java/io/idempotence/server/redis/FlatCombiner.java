@@ -18,7 +18,7 @@ import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisException;
 
 /**
- * A server to which concurrent callers share round trips (flat combining). Thread-safe, without a thread of its own.
+ * A Redis server whose concurrent callers share round trips (flat combining). Thread-safe, without a thread of its own.
  *
  * <p>A caller either leads a batch or waits in the queue. A leader borrows a connection, and sends its own calls and those in the queue in
  * one round trip. Then it gives the connection back, makes the first caller that still waits the next leader, and hands out the replies. A
@@ -57,18 +57,19 @@ final class FlatCombiner implements RedisServer {
     /** The shortest of the last round trips. */
     private volatile long roundTripNanos;
 
-    /** A failure of a batch whose leader was interrupted, which closes the connection of a virtual thread. */
-    static final class LeaderInterruptedException extends JedisConnectionException {
+    /** A failure of a batch, for a caller that did not lead it. The batch's connection may be the only one that is broken. */
+    static final class SharedFailureException extends JedisConnectionException {
         private static final long serialVersionUID = 1L;
 
-        LeaderInterruptedException(Throwable cause) {
-            super("the thread that sent this call with others was interrupted", cause);
+        SharedFailureException(Throwable cause) {
+            super("a connection failed on which this call was sent with others", cause);
         }
     }
 
     private enum State {
         QUEUED,
         LEADING,
+        LED,
         TAKEN
     }
 
@@ -115,21 +116,34 @@ final class FlatCombiner implements RedisServer {
     @Override
     public List<Object> ask(List<RedisCall> calls) {
         Caller own = new Caller(calls);
-        enter(own);
-        if (own.state != State.LEADING) {
-            await(own);
-        }
-        if (own.state == State.LEADING) {
-            return lead(own);
+        try {
+            enter(own);
+            if (own.state != State.LEADING) {
+                await(own);
+            }
+            if (own.state == State.LEADING) {
+                return lead(own);
+            }
+        } catch (Error e) {
+            abandon(own);
+            throw e;
         }
         Throwable failure = own.failure;
-        if (failure instanceof LeaderInterruptedException) {
-            throw new LeaderInterruptedException(failure);
-        }
         if (failure != null) {
-            throw new JedisConnectionException("a connection failed on which this call was sent with others", failure);
+            throw new SharedFailureException(failure);
         }
         return Objects.requireNonNull(own.replies);
+    }
+
+    /** Leaves no trace of a caller that ended with an error of the JVM, wherever that was. */
+    private void abandon(Caller own) {
+        lock.lock();
+        try {
+            queue.remove(own);
+        } finally {
+            lock.unlock();
+        }
+        leave(own);
     }
 
     private void enter(Caller own) {
@@ -210,7 +224,7 @@ final class FlatCombiner implements RedisServer {
     }
 
     private List<Object> lead(Caller own) {
-        List<Caller> batch = new ArrayList<>();
+        List<Caller> batch = new ArrayList<>(MAX_CALLS);
         List<List<Object>> replies = List.of();
         Throwable failure = null;
         try (Connection connection = borrowed()) {
@@ -224,9 +238,12 @@ final class FlatCombiner implements RedisServer {
             failure = e;
             throw e;
         } finally {
-            // The next batch need not wait until everybody is awake.
-            leave();
-            handOut(batch, replies, failure);
+            try {
+                // The next batch need not wait until everybody is awake.
+                leave(own);
+            } finally {
+                handOut(batch, replies, failure);
+            }
         }
     }
 
@@ -253,9 +270,9 @@ final class FlatCombiner implements RedisServer {
                 if (calls > MAX_CALLS || bytes > MAX_BYTES) {
                     return;
                 }
+                batch.add(next);
                 queue.removeFirst();
                 next.state = State.TAKEN;
-                batch.add(next);
             }
         } finally {
             lock.unlock();
@@ -274,10 +291,14 @@ final class FlatCombiner implements RedisServer {
         roundTripNanos = before == 0 ? nanos : Math.min(nanos, before + before / MAX_CALLS);
     }
 
-    private void leave() {
+    private void leave(Caller leader) {
         Caller next = null;
         lock.lock();
         try {
+            if (leader.state != State.LEADING) {
+                return;
+            }
+            leader.state = State.LED;
             batches--;
             if (isTimeForABatch()) {
                 next = queue.removeFirst();
@@ -293,15 +314,12 @@ final class FlatCombiner implements RedisServer {
 
     /** Ends the wait of everybody in a batch but its leader. */
     private static void handOut(List<Caller> batch, List<List<Object>> replies, @Nullable Throwable failure) {
-        Throwable why = failure != null && Thread.currentThread().isInterrupted()
-                ? new LeaderInterruptedException(failure)
-                : failure;
         for (int i = 1; i < batch.size(); i++) {
             Caller caller = batch.get(i);
-            if (why == null) {
+            if (failure == null) {
                 caller.replies = replies.get(i);
             } else {
-                caller.failure = why;
+                caller.failure = failure;
             }
             LockSupport.unpark(caller.thread);
         }

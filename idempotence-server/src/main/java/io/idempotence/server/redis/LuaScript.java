@@ -19,10 +19,12 @@ final class LuaScript {
     private final byte[] source;
     private final byte[] sha1;
     private final List<Class<?>> replies;
+    private final boolean repeatable;
 
-    private LuaScript(byte[] source, List<Class<?>> replies) {
+    private LuaScript(byte[] source, List<Class<?>> replies, boolean repeatable) {
         this.source = source;
         this.replies = replies;
+        this.repeatable = repeatable;
         this.sha1 = hexSha1(source).getBytes(StandardCharsets.US_ASCII);
     }
 
@@ -33,7 +35,21 @@ final class LuaScript {
      * @param replies the types that a reply can have, or its first element if it is a list
      */
     static LuaScript load(String name, Class<?>... replies) {
-        return new LuaScript(withIncludes(name, read(name)).getBytes(StandardCharsets.UTF_8), List.of(replies));
+        return load(name, List.of(replies), true);
+    }
+
+    /** Loads a script whose second run has another reply than the first, even for the same owner. */
+    static LuaScript loadUnrepeatable(String name, Class<?>... replies) {
+        return load(name, List.of(replies), false);
+    }
+
+    private static LuaScript load(String name, List<Class<?>> replies, boolean repeatable) {
+        return new LuaScript(withIncludes(name, read(name)).getBytes(StandardCharsets.UTF_8), replies, repeatable);
+    }
+
+    /** Whether it may run again after a run whose reply was lost. */
+    boolean isRepeatable() {
+        return repeatable;
     }
 
     /** Whether a reply other than an error can be one of this script. */

@@ -68,7 +68,8 @@ final class PooledRedis implements Redis {
 
     /**
      * Sends a call to the server that has a key. In a Cluster a call follows its slot to another server, and is repeated after a broken
-     * connection: a script may run twice for the same owner.
+     * connection: a script may run twice for the same owner. Elsewhere a call is repeated once, after a failure that it shared with
+     * others: one broken connection must not look like an outage.
      */
     private List<Object> send(byte[] key, RedisCall call, boolean replicated) {
         long begin = System.nanoTime();
@@ -95,12 +96,17 @@ final class PooledRedis implements Redis {
                 continue;
             }
             attempts++;
-            boolean repeats =
-                    failure instanceof JedisException e && topology.anotherWay(e, attempts, System.nanoTime() - begin);
+            boolean repeats = (attempts == 1 && call.isRepeatable() && isOnlyOfItsConnection(failure))
+                    || (failure instanceof JedisException e
+                            && topology.anotherWay(e, attempts, System.nanoTime() - begin));
             if (!repeats) {
                 throw inDoubt ? failure : new NothingWrittenException(failure);
             }
             redirection = failure instanceof JedisRedirectionException other ? other : null;
         }
+    }
+
+    private static boolean isOnlyOfItsConnection(RuntimeException failure) {
+        return failure instanceof FlatCombiner.SharedFailureException && !JedisErrors.isTimeout(failure);
     }
 }

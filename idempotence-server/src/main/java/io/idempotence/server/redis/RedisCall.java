@@ -49,6 +49,10 @@ final class RedisCall {
         return new RedisCall(Protocol.Command.EVAL, other, script);
     }
 
+    boolean isRepeatable() {
+        return script != null && script.isRepeatable();
+    }
+
     /** Whether a reply other than an error is of a type that this call can have. */
     boolean canHave(@Nullable Object reply) {
         if (script != null) {

@@ -29,8 +29,8 @@ class RedisRecords implements IdempotenceStorage {
     private static final LuaScript CLAIM = LuaScript.load("claim.lua", Long.class, byte[].class);
     private static final LuaScript WRITE = LuaScript.load("write.lua", Long.class);
     private static final LuaScript FIND = LuaScript.load("find.lua", byte[].class);
-    private static final LuaScript RESOLVE = LuaScript.load("resolve.lua", Long.class);
-    private static final LuaScript DELETE = LuaScript.load("delete.lua", Long.class);
+    private static final LuaScript RESOLVE = LuaScript.loadUnrepeatable("resolve.lua", Long.class);
+    private static final LuaScript DELETE = LuaScript.loadUnrepeatable("delete.lua", Long.class);
 
     private static final int PAGE = 500;
     private static final Duration SLOW_CALL = Duration.ofSeconds(1);

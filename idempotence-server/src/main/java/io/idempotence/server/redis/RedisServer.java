@@ -11,7 +11,8 @@ interface RedisServer {
     /**
      * Sends calls together.
      *
-     * @return a reply for each; a {@link JedisDataException} if Redis replied with an error
+     * @return a reply for each, a {@link JedisDataException} if Redis replied with an error; then the reply to {@link ReplicaWait#call}, if
+     *     the server is one whose replicas are waited for
      */
     List<Object> ask(List<RedisCall> calls);
 
@@ -42,7 +43,17 @@ interface RedisServer {
 
     /** Sends calls together on a connection. */
     static List<Object> ask(Connection connection, List<RedisCall> calls) {
-        calls.forEach(call -> call.sendOn(connection));
-        return connection.getMany(calls.size());
+        boolean isWhole = false;
+        try {
+            calls.forEach(call -> call.sendOn(connection));
+            List<Object> replies = connection.getMany(calls.size());
+            isWhole = true;
+            return replies;
+        } finally {
+            if (!isWhole) {
+                // A reply that was not read would reach the next caller.
+                connection.setBroken();
+            }
+        }
     }
 }

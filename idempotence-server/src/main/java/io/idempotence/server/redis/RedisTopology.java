@@ -36,7 +36,15 @@ abstract class RedisTopology implements AutoCloseable {
      * @param maxWait how long a call may wait for one, and skip connections of an earlier generation
      * @param maxReply how long the server may take to reply
      */
-    record Limits(int connections, Duration maxWait, Duration maxReply) {}
+    record Limits(int connections, Duration maxWait, Duration maxReply) {
+        private static final Duration LONGEST = Duration.ofDays(1);
+
+        Limits {
+            if (maxWait.isNegative() || maxWait.compareTo(LONGEST) > 0) {
+                maxWait = LONGEST;
+            }
+        }
+    }
 
     RedisTopology(Limits limits, @Nullable ReplicaWait replicaWait) {
         this.limits = limits;
@@ -131,14 +139,10 @@ abstract class RedisTopology implements AutoCloseable {
             return server.server(replicated).ask(List.of(call));
         }
 
-        /**
-         * A demoted primary has written nothing, and another server may be at its address by now. An interrupt concerns the thread that sent
-         * the call with its own: a script may run twice for the same owner.
-         */
+        /** A demoted primary has written nothing, and another server may be at its address by now. */
         @Override
         boolean anotherWay(JedisException failure, int attempts, long nanos) {
-            return attempts == 1
-                    && (RedisErrors.isNoPrimary(failure) || failure instanceof FlatCombiner.LeaderInterruptedException);
+            return attempts == 1 && RedisErrors.isNoPrimary(failure);
         }
 
         @Override

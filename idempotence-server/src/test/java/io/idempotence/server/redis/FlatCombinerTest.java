@@ -1,6 +1,7 @@
 package io.idempotence.server.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
@@ -173,6 +174,44 @@ class FlatCombinerTest {
         second.thread().interrupt();
         secondMayEnd.countDown();
         assertThat(third.result().get()).isEqualTo("third");
+    }
+
+    /** Otherwise one broken connection would count as many failures, and open the circuit breaker. */
+    @Test
+    void aConnectionThatBreaksFailsOnlyTheCallThatWasSentFirst() throws Exception {
+        connect(1);
+        Call first = firstOnTheWire();
+        Call second = queued("second");
+        Call third = queued("third");
+        Call fourth = queued("fourth");
+        breaks.set(true);
+        secondMayEnd.countDown();
+        firstMayEnd.countDown();
+        assertThat(first.result().get()).isEqualTo("first");
+        assertThat(second.result()).failsWithin(LONG).withThrowableThat().withMessageContaining("Connection");
+        assertThat(third.result().get()).isEqualTo("third");
+        assertThat(fourth.result().get()).isEqualTo("fourth");
+        assertThat(arrived.stream().filter("second"::equals)).hasSize(1);
+    }
+
+    /** As an error of the JVM deep in a stack may do, wherever it happens. */
+    @Test
+    void aCallerThatEndsWithAnErrorLeavesItsPlaceToOthers() {
+        connect(1);
+        AtomicBoolean fails = new AtomicBoolean(true);
+        FlatCombiner combiner = new FlatCombiner(
+                () -> {
+                    if (fails.getAndSet(false)) {
+                        throw new StackOverflowError();
+                    }
+                    return provider.getConnection();
+                },
+                new CallPipeline(LONG, null, () -> {}),
+                1,
+                LONG);
+        List<RedisCall> calls = List.of(RedisCall.evalsha(SCRIPT, RedisCall.bytes("third")));
+        assertThatThrownBy(() -> combiner.ask(calls)).isInstanceOf(StackOverflowError.class);
+        assertThat(combiner.ask(calls)).hasSize(1);
     }
 
     @Test

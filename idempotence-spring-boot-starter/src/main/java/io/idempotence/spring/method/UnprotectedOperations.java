@@ -18,6 +18,15 @@ final class UnprotectedOperations implements BeanPostProcessor, SmartInitializin
     @Override
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
         Class<?> type = ClassUtils.getUserClass(bean);
+        try {
+            find(type);
+        } catch (IllegalStateException | NoClassDefFoundError aMethodNeedsAnAbsentClass) {
+            LOG.debug("The methods of {} cannot be inspected", type, aMethodNeedsAnAbsentClass);
+        }
+        return bean;
+    }
+
+    private void find(Class<?> type) {
         if (IdempotentAnnotations.isCandidate(type)) {
             BeanOperations.annotated(type).forEach((method, annotation) -> {
                 // An interface may be that of a client, whose half is not switched off.
@@ -26,7 +35,6 @@ final class UnprotectedOperations implements BeanPostProcessor, SmartInitializin
                 }
             });
         }
-        return bean;
     }
 
     @Override
