@@ -55,7 +55,12 @@ final class LuaScript {
     /** Whether a reply other than an error can be one of this script. */
     boolean canReturn(@Nullable Object reply) {
         Object first = reply instanceof List<?> list && !list.isEmpty() ? list.get(0) : reply;
-        return replies.stream().anyMatch(type -> type.isInstance(first));
+        for (Class<?> type : replies) {
+            if (type.isInstance(first)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Resolves includes. One that is not resolved would be a comment, and the script would fail at its first duplicate. */
