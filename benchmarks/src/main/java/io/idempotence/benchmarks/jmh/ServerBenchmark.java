@@ -36,8 +36,8 @@ public class ServerBenchmark {
     private final List<String> quoted = List.of('"' + ID + '"');
     // Short, so that the memory holds no more than the records of a moment; clearing them away is part of the cost.
     private final IdempotencePolicy policy = IdempotencePolicy.builder()
-            .lease(Duration.ofSeconds(2))
-            .retention(Duration.ofSeconds(2))
+            .lease(Duration.ofMillis(500))
+            .retention(Duration.ofMillis(500))
             .build();
     private final Idempotence idempotence =
             Idempotence.over(IdempotenceStorage.inMemory(10_000_000, Clock.systemUTC()));
