@@ -33,12 +33,15 @@ public final class FieldDigest {
     }
 
     private static boolean isShortAscii(String field) {
+        if (field.length() > GATHERED) {
+            return false;
+        }
         for (int i = 0; i < field.length(); i++) {
             if (field.charAt(i) >= 0x80) {
                 return false;
             }
         }
-        return field.length() <= GATHERED;
+        return true;
     }
 
     /** Adds a text whose characters are its bytes, without an array of its own: most fields are of this kind. */
