@@ -41,8 +41,8 @@ import org.jspecify.annotations.Nullable;
  * </table>
  *
  * <p>Durations are written {@code 100ms}, {@code 10s}, {@code 2m}, {@code 1h}, {@code 7d} or in ISO-8601. The retry settings form the
- * default policy. An instance in the {@link IdempotenceClientConfigBuilder#retryRegistry registry} replaces them for the client or method whose name
- * it has.
+ * default policy. An instance in the {@link IdempotenceClientConfigBuilder#retryRegistry registry} replaces them for the client or method
+ * whose name it has.
  *
  * <p>Code overrides loaded settings: {@code IdempotenceClientConfig.load().toBuilder().deadline(...).build()}.
  *
@@ -95,9 +95,7 @@ public final class IdempotenceClientConfig {
     }
 
     static IdempotenceClientConfig load(ClassLoader classes, Properties system, Map<String, String> environment) {
-        IdempotenceClientConfigBuilder builder = new IdempotenceClientConfigBuilder();
-        new ConfigLoader(builder.values, builder.clients).load(classes, system, environment);
-        return builder.build();
+        return builder().load(classes, system, environment).build();
     }
 
     /** {@return a builder with every default and nothing loaded} */
@@ -107,12 +105,7 @@ public final class IdempotenceClientConfig {
 
     /** {@return a builder that starts with these settings; its config has retry budgets of its own} */
     public IdempotenceClientConfigBuilder toBuilder() {
-        IdempotenceClientConfigBuilder builder = new IdempotenceClientConfigBuilder();
-        settings.copyTo(builder.values, builder.clients);
-        builder.retryRegistry = retryRegistry;
-        builder.listener = listener;
-        builder.executor = executor;
-        return builder;
+        return new IdempotenceClientConfigBuilder(settings, retryRegistry, listener, executor);
     }
 
     /**

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Properties;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.function.Consumer;
@@ -20,18 +21,32 @@ import org.jspecify.annotations.Nullable;
  * #build()} checks whether the values contradict each other. Not thread-safe.
  */
 public final class IdempotenceClientConfigBuilder {
-    final Map<ConfigKey<?>, Setting> values = new HashMap<>();
-    final Map<String, Map<ConfigKey<?>, Setting>> clients = new HashMap<>();
+    private final Map<ConfigKey<?>, Setting> values = new HashMap<>();
+    private final Map<String, Map<ConfigKey<?>, Setting>> clients = new HashMap<>();
+    private @Nullable RetryRegistry retryRegistry;
+    private @Nullable IdempotenceClientListener listener;
+    private Executor executor = ForkJoinPool.commonPool();
 
-    @Nullable
-    RetryRegistry retryRegistry;
-
-    @Nullable
-    IdempotenceClientListener listener;
-
-    Executor executor = ForkJoinPool.commonPool();
-
+    /** A builder with every default. */
     IdempotenceClientConfigBuilder() {}
+
+    /** A builder that starts with these settings. */
+    IdempotenceClientConfigBuilder(
+            LayeredSettings settings,
+            @Nullable RetryRegistry retryRegistry,
+            @Nullable IdempotenceClientListener listener,
+            Executor executor) {
+        settings.copyTo(values, clients);
+        this.retryRegistry = retryRegistry;
+        this.listener = listener;
+        this.executor = executor;
+    }
+
+    /** Sets what {@link IdempotenceClientConfig#load()} finds. */
+    IdempotenceClientConfigBuilder load(ClassLoader classes, Properties system, Map<String, String> environment) {
+        new ConfigLoader(values, clients).load(classes, system, environment);
+        return this;
+    }
 
     /**
      * Sets one setting by its key, as a configuration file has it. Setting it again overrides the earlier value.
