@@ -16,8 +16,8 @@ import java.util.List;
  *
  * @param form how the handler gave it
  * @param headers the kept headers in order
- * @param body the body, from the position to the limit of a buffer with an array; for {@link Form#ERROR} the message as UTF-8. Must not
- *     be changed
+ * @param body the body, from the position to the limit of a buffer with an array, which must not be changed; for {@link Form#ERROR} the
+ *     message as UTF-8
  */
 record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer body) {
     /** The first byte of a stored result, which defines the format of the rest. The other kinds are those of {@code execute}. */
@@ -84,6 +84,12 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
         headers = List.copyOf(headers);
     }
 
+    /** {@return a view with a position of its own, so that who reads it takes it from nobody} */
+    @Override
+    public ByteBuffer body() {
+        return body.duplicate();
+    }
+
     /** The result of an execution whose response is not stored. Later attempts are refused as result-unavailable. */
     static byte[] unavailable() {
         return ClaimResult.noResult();
@@ -110,7 +116,7 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
                 .putShort((short) status)
                 .put((byte) encoded.size());
         encoded.forEach(header -> header.putInto(out));
-        return out.put(body.duplicate()).array();
+        return out.put(body()).array();
     }
 
     /** @param name empty if a code stands for it */

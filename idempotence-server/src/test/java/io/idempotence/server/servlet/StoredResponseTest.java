@@ -34,6 +34,12 @@ class StoredResponseTest {
     }
 
     @Test
+    void aReaderOfTheBodyTakesNothingFromTheNext() {
+        response.body().get();
+        assertThat(response.body().remaining()).isEqualTo(3);
+    }
+
+    @Test
     void everyTruncationAndUnknownKindIsNoticed() {
         byte[] bytes = response.toBytes();
         int bodyLength = response.body().remaining();
