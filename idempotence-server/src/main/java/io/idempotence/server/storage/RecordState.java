@@ -43,7 +43,8 @@ public enum RecordState {
         }
         if (named.isEmpty()) {
             throw new IllegalArgumentException("state must be "
-                    + Arrays.stream(values()).map(RecordState::label).collect(Collectors.joining(", ")) + " or all");
+                    + Arrays.stream(values()).map(RecordState::label).collect(Collectors.joining(", "))
+                    + " or all, got '" + name + "'");
         }
         return named;
     }
