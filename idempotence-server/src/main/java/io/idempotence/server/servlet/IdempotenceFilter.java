@@ -26,7 +26,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;
-import java.util.List;
+import java.util.Enumeration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Pattern;
@@ -328,11 +328,12 @@ public final class IdempotenceFilter implements Filter {
 
     /** The attempt number that a caller sends. It is a hint: a value that is not a number counts as 1 and is never refused. */
     private static int attemptNumber(HttpServletRequest request) {
-        if (request.getHeader(IdempotenceHeaders.IDEMPOTENCY_ATTEMPT) == null) {
+        Enumeration<String> lines = request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_ATTEMPT);
+        if (!lines.hasMoreElements()) {
             return 1;
         }
-        List<String> lines = Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_ATTEMPT));
-        return lines.size() == 1 && ATTEMPT_NUMBER.matcher(lines.get(0)).matches() ? Integer.parseInt(lines.get(0)) : 1;
+        String number = lines.nextElement();
+        return !lines.hasMoreElements() && ATTEMPT_NUMBER.matcher(number).matches() ? Integer.parseInt(number) : 1;
     }
 
     /**
