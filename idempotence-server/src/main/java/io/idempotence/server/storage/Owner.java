@@ -1,9 +1,6 @@
 package io.idempotence.server.storage;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.random.RandomGenerator;
 
 /**
@@ -16,8 +13,6 @@ public record Owner(long high, long low) {
     /** The number of bytes of {@link #toBytes()}. */
     public static final int BYTES = 16;
 
-    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
-
     /**
      * A new token.
      *
@@ -28,7 +23,8 @@ public record Owner(long high, long low) {
         // All bytes at once, because each call of a SecureRandom has a fixed cost.
         byte[] bytes = new byte[BYTES];
         random.nextBytes(bytes);
-        return new Owner((long) LONGS.get(bytes, 0), (long) LONGS.get(bytes, Long.BYTES));
+        ByteBuffer longs = ByteBuffer.wrap(bytes);
+        return new Owner(longs.getLong(), longs.getLong());
     }
 
     /**

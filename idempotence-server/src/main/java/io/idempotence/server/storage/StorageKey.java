@@ -28,14 +28,13 @@ public record StorageKey(String value) {
      * @throws IllegalArgumentException if {@code namespace} is not of its form
      */
     public static StorageKey of(String namespace, String scope, String operation, IdempotenceId id) {
-        checkedNamespace(namespace);
         byte[] digest = new FieldDigest()
                 .add(namespace)
                 .add(scope)
                 .add(operation)
                 .add(id.value())
                 .digest();
-        return new StorageKey(PREFIX + namespace + ":" + BASE64.encodeToString(digest));
+        return new StorageKey(prefix(namespace) + BASE64.encodeToString(digest));
     }
 
     /**
