@@ -48,9 +48,8 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 .with("lease", Millis.capped(request.lease()))
                 .with("retention", Millis.capped(request.retention()));
         return run("claim", session -> {
-            // In transaction the mark decides, too. Except on PostgreSQL, an insert that reads marks would wait for
-            // open
-            // transactions, so the mark is read first.
+            // In transaction the mark decides, too. Except on PostgreSQL, an insert that reads marks would wait
+            // for open transactions, so the mark is read first.
             boolean claimed = (!inTransaction || sql().dialect() == Dialect.POSTGRESQL)
                     && session.insert(sql().claim, parameters);
             return claimed
