@@ -6,10 +6,11 @@ import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -27,6 +28,8 @@ public final class Watchdog {
     private static final long LOOK_MILLIS = 50;
 
     private final CallThreads threads;
+    private final Set<Watch> watches = ConcurrentHashMap.newKeySet();
+    private final AtomicBoolean looking = new AtomicBoolean();
 
     /** @param threads include background threads, because closing a connection may block, and so may a read */
     public Watchdog(CallThreads threads) {
@@ -40,8 +43,32 @@ public final class Watchdog {
      */
     public Watch watch(Deadline deadline, @Nullable Thread thread) {
         Watch watch = new Watch(deadline, thread);
-        watch.begin();
+        watches.add(watch);
+        lookSoon();
         return watch;
+    }
+
+    /** Plans the next look at all watches, unless it is planned. A timer for each watch would wake a thread for each request. */
+    private void lookSoon() {
+        if (!looking.get() && looking.compareAndSet(false, true)) {
+            threads.timer().schedule(this::look, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void look() {
+        // First, so that a watch that is added meanwhile plans the next look itself.
+        looking.set(false);
+        boolean some = false;
+        try {
+            for (Watch watch : watches) {
+                some = true;
+                watch.look();
+            }
+        } finally {
+            if (some) {
+                lookSoon();
+            }
+        }
     }
 
     /** The watch over one exchange. */
@@ -53,17 +80,11 @@ public final class Watchdog {
         private volatile boolean ended;
         private volatile boolean aborted;
         private volatile @Nullable IOException reported;
-        private volatile @Nullable ScheduledFuture<?> looks;
         private volatile Departure departure = new Departure();
 
         private Watch(Deadline deadline, @Nullable Thread thread) {
             this.deadline = deadline;
             this.thread = thread;
-        }
-
-        private void begin() {
-            long first = Math.min(LOOK_MILLIS, deadline.millisLeft());
-            looks = threads.timer().scheduleWithFixedDelay(this::look, first, LOOK_MILLIS, TimeUnit.MILLISECONDS);
         }
 
         /** Adds an action that ends the exchange. It may run in any thread, and more than once. */
@@ -84,10 +105,7 @@ public final class Watchdog {
         /** Ends the watch, because the attempt is over. The caller reads the rest of the response. */
         public void ended() {
             ended = true;
-            ScheduledFuture<?> looking = looks;
-            if (looking != null) {
-                looking.cancel(false);
-            }
+            watches.remove(this);
         }
 
         /** Ends an exchange that is over. Repeated, because a connection that is being opened cannot be closed yet. */

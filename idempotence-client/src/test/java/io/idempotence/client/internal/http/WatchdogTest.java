@@ -51,6 +51,30 @@ class WatchdogTest {
     }
 
     @Test
+    void everyRequestIsWatchedWhileOthersBeginAndEnd() throws Exception {
+        Watchdog watchdog = new Watchdog(threads);
+        CountDownLatch all = new CountDownLatch(20);
+        for (int i = 0; i < 20; i++) {
+            watchdog.watch(Deadline.in(Duration.ofSeconds(30)), null).ended();
+            AtomicBoolean first = new AtomicBoolean(true);
+            watchdog.watch(Deadline.in(Duration.ofMillis(i)), null).exit(() -> {
+                if (first.getAndSet(false)) {
+                    all.countDown();
+                }
+            });
+        }
+        assertThat(all.await(30, TimeUnit.SECONDS)).isTrue();
+    }
+
+    @Test
+    void watchdogWithNothingToWatchKeepsNoThread() throws Exception {
+        watch.ended();
+        Thread timer = threads.timer().submit(Thread::currentThread).get();
+        timer.join(30_000);
+        assertThat(timer.isAlive()).isFalse();
+    }
+
+    @Test
     void requestThatTheCallerGaveUpIsClosedAlsoWhenItsAttemptIsOver() throws Exception {
         watch.ended();
         watch.exit(() -> closed.set(true));
