@@ -109,6 +109,7 @@ final class JmhCommand implements Callable<Integer> {
                 .measurementIterations(seconds)
                 .measurementTime(TimeValue.seconds(1))
                 .addProfiler(GCProfiler.class)
+                .shouldFailOnError(true)
                 .verbosity(VerboseMode.SILENT)
                 .build();
         RunResult result = new Runner(options).runSingle();

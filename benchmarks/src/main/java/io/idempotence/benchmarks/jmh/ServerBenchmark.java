@@ -12,7 +12,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -39,12 +38,17 @@ public class ServerBenchmark {
             .lease(Duration.ofMillis(500))
             .retention(Duration.ofMillis(500))
             .build();
-    private final Idempotence idempotence =
-            Idempotence.over(IdempotenceStorage.inMemory(10_000_000, Clock.systemUTC()));
+    private final Idempotence idempotence;
     private final IdempotentCall known = call(ID);
 
-    /** The call that is replayed is done once. */
+    /** Over a storage that is never full. */
     public ServerBenchmark() {
+        this(IdempotenceStorage.inMemory(Integer.MAX_VALUE, Long.MAX_VALUE, Clock.systemUTC()));
+    }
+
+    /** The call that is replayed is done once. */
+    ServerBenchmark(IdempotenceStorage storage) {
+        idempotence = Idempotence.over(storage);
         run(known, IdempotencePolicy.defaults());
     }
 
@@ -69,32 +73,42 @@ public class ServerBenchmark {
         return IdempotentCall.of(new IdempotenceId(id));
     }
 
-    private Optional<Decision> run(IdempotentCall call, IdempotencePolicy policy) {
-        Decision.Run run = (Decision.Run) idempotence.engine().claim(call, policy);
-        return run.execution().finish(Verdict.KEEP, result);
+    private Decision.Run run(IdempotentCall call, IdempotencePolicy policy) {
+        Decision decision = idempotence.engine().claim(call, policy);
+        if (!(decision instanceof Decision.Run run)) {
+            throw new IllegalStateException("a new ID was not claimed: " + decision);
+        }
+        run.execution().finish(Verdict.KEEP, result).ifPresent(other -> {
+            throw new IllegalStateException("the claim was lost before its completion: " + other);
+        });
+        return run;
     }
 
     /** A first request: claim and completion. */
     @Benchmark
-    public Optional<Decision> claimAndComplete(Counter counter) {
+    public Decision.Run claimAndComplete(Counter counter) {
         return run(call(counter.id()), policy);
     }
 
     /** A later request: the claim finds the response. */
     @Benchmark
-    public Decision replay() {
-        return idempotence.engine().claim(known, policy);
+    public Decision.Replay replay() {
+        Decision decision = idempotence.engine().claim(known, policy);
+        if (decision instanceof Decision.Replay replay) {
+            return replay;
+        }
+        throw new IllegalStateException("the known ID was not replayed: " + decision);
     }
 
     /** The header as most clients write it. */
     @Benchmark
-    public Optional<IdempotenceId> parseBare() {
-        return header.parse(bare);
+    public IdempotenceId parseBare() {
+        return header.parse(bare).orElseThrow();
     }
 
     /** The header as a Structured Field string. */
     @Benchmark
-    public Optional<IdempotenceId> parseQuoted() {
-        return header.parse(quoted);
+    public IdempotenceId parseQuoted() {
+        return header.parse(quoted).orElseThrow();
     }
 }
