@@ -26,7 +26,7 @@ enum ServerVariant {
     MEMORY("ours in memory", Comparison.FIRST_REQUESTS, ServerVariant::inMemory),
     POSTGRESQL(
             "ours on PostgreSQL", Comparison.FIRST_REQUESTS, at -> onPostgreSql(at, "", IdempotencePolicy.defaults())),
-    GET("one raw GET", Comparison.REPLAYS, at -> PaymentServer.behind(new GetFilter(client(at)))),
+    GET("one raw GET", Comparison.REPLAYS, at -> PaymentServer.behind(RawFilter.oneGet(client(at)))),
     REPLAY("ours, replay", Comparison.REPLAYS, at -> onRedis(at, IdempotencePolicy.defaults())),
     STATEMENTS("two raw statements", Comparison.DATABASE, ServerVariant::behindTwoStatements),
     POSTGRESQL_AFTER("ours, after response", Comparison.DATABASE, at -> onPostgreSql(at, "", afterResponse())),
@@ -101,7 +101,7 @@ enum ServerVariant {
     }
 
     private static Consumer<ServletContext> behindTwoCommands(Surroundings at) {
-        return PaymentServer.behind(new FloorFilter(client(at)));
+        return PaymentServer.behind(RawFilter.twoCommands(client(at)));
     }
 
     private static Consumer<ServletContext> onRedis(Surroundings at, IdempotencePolicy policy) {
@@ -129,7 +129,7 @@ enum ServerVariant {
     }
 
     private static Consumer<ServletContext> behindTwoStatements(Surroundings at) throws Exception {
-        return PaymentServer.behind(new StatementsFilter(pool(at, at.jdbcUrl)));
+        return PaymentServer.behind(RawFilter.twoStatements(pool(at, at.jdbcUrl)));
     }
 
     private static DataSource pool(Surroundings at, String jdbcUrl) {

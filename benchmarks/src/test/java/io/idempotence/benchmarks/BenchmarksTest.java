@@ -105,12 +105,12 @@ class BenchmarksTest {
                         Map.of("ours", context -> IdempotenceFilter.install(context, idempotence)));
                 HttpConnection connection = new HttpConnection(server.port(), "/ours/payments", true)) {
             Claim claim = Requests.claim(storage, Requests.claimOf(Ids.next()));
-            assertThat(client.strlen(claim.key().value())).isEqualTo(FloorFilter.CLAIMED.length);
+            assertThat(client.strlen(claim.key().value())).isEqualTo(RawFilter.CLAIMED.length);
             client.flushAll();
             assertThat(connection.call()).isTrue();
             assertThat(client.keys("*"))
                     .singleElement()
-                    .satisfies(key -> assertThat(client.strlen(key)).isEqualTo(FloorFilter.COMPLETED.length));
+                    .satisfies(key -> assertThat(client.strlen(key)).isEqualTo(RawFilter.COMPLETED.length));
         }
     }
 
