@@ -86,7 +86,7 @@ final class ClientCommand implements Callable<Integer> {
     }
 
     private static ToDoubleFunction<Rounds.Round> ratio(String name, String other) {
-        return round -> round.ratio(name, other, Sample::perSecond);
+        return Rounds.ratio(name, other, Sample::perSecond);
     }
 
     private Variant variant(String name, Runnable call) {

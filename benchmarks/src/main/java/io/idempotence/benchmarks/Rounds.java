@@ -75,6 +75,11 @@ final class Rounds {
         return quantile(figure, 0.5);
     }
 
+    /** One variant's figure divided by another's. */
+    static ToDoubleFunction<Round> ratio(String variant, String base, ToDoubleFunction<Sample> figure) {
+        return round -> figure.applyAsDouble(round.of(variant)) / figure.applyAsDouble(round.of(base));
+    }
+
     /** The lowest and the highest of the figure over the rounds, as {@code 0.91 to 0.97}. */
     String range(ToDoubleFunction<Round> figure) {
         return Table.number(quantile(figure, 0)) + " to " + Table.number(quantile(figure, 1));
@@ -105,10 +110,6 @@ final class Rounds {
     record Round(Map<String, Sample> samples) {
         Sample of(String variant) {
             return Objects.requireNonNull(samples.get(variant), variant);
-        }
-
-        double ratio(String variant, String base, ToDoubleFunction<Sample> figure) {
-            return figure.applyAsDouble(of(variant)) / figure.applyAsDouble(of(base));
         }
     }
 }

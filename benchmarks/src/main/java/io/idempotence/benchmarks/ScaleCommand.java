@@ -14,7 +14,6 @@ import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.function.ToDoubleFunction;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -86,10 +85,10 @@ final class ScaleCommand implements Callable<Integer> {
                     "%,d".formatted(Integer.parseInt(name)),
                     memory.get(i),
                     measured.median(name, Sample::perSecond),
-                    measured.medianOfRounds(ratio(name, fewest, Sample::perSecond)),
+                    measured.medianOfRounds(Rounds.ratio(name, fewest, Sample::perSecond)),
                     measured.median(name, Sample::p50),
                     measured.percentile(name, 99),
-                    measured.medianOfRounds(ratio(name, fewest, Sample::p50)));
+                    measured.medianOfRounds(Rounds.ratio(name, fewest, Sample::p50)));
         }
         Plot plot = new Plot(
                 "scale",
@@ -100,8 +99,8 @@ final class ScaleCommand implements Callable<Integer> {
         plot.bars(
                 "Redis",
                 variants.stream()
-                        .mapToDouble(
-                                variant -> measured.medianOfRounds(ratio(variant.name(), fewest, Sample::perSecond)))
+                        .mapToDouble(variant ->
+                                measured.medianOfRounds(Rounds.ratio(variant.name(), fewest, Sample::perSecond)))
                         .toArray());
         results.publish("scale", threads + " threads; " + roundsOption + ".", table, plot);
         String most = variants.get(variants.size() - 1).name();
@@ -110,12 +109,8 @@ final class ScaleCommand implements Callable<Integer> {
                 "claim + complete/s with most records ÷ with fewest",
                 0.95,
                 measured,
-                ratio(most, fewest, Sample::perSecond));
+                Rounds.ratio(most, fewest, Sample::perSecond));
         targets.publish("scale-targets", results);
-    }
-
-    private static ToDoubleFunction<Rounds.Round> ratio(String name, String base, ToDoubleFunction<Sample> figure) {
-        return round -> round.ratio(name, base, figure);
     }
 
     /** Copies a real completed record under as many keys of the real form. */

@@ -2,8 +2,9 @@ package io.idempotence.benchmarks;
 
 import io.idempotence.benchmarks.ServerVariant.Comparison;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -31,75 +32,132 @@ record ServerReport(
     /** The load at which the costs are shown, if it was measured. */
     private static final int USUAL_CONNECTIONS = 16;
 
+    private static final List<String> NO_NETWORK = List.of("");
+
+    /** One row of a table: a variant under one load. */
+    private record Row(int connections, String network, ServerVariant variant, Rounds rounds) {
+        String name() {
+            return ServerCommand.path(variant, network);
+        }
+
+        double median(ToDoubleFunction<Sample> figure) {
+            return rounds.median(name(), figure);
+        }
+
+        double throughputOver(ServerVariant base) {
+            return rounds.medianOfRounds(throughput(name(), ServerCommand.path(base, network)));
+        }
+
+        double addedP50OverFloor() {
+            return rounds.medianOfRounds(addedP50(name(), ServerCommand.path(ServerVariant.FLOOR, network)));
+        }
+
+        double allocatedBeyondBare() {
+            return rounds.medianOfRounds(
+                    round -> round.of(name()).allocated() - round.of(BARE).allocated());
+        }
+
+        String series() {
+            return network.isEmpty() ? variant.title : variant.title + ", " + network + " µs";
+        }
+    }
+
+    private record Column(String title, Function<Row, Object> cell) {}
+
+    private static final Column CONNECTIONS = new Column("connections", Row::connections);
+    private static final Column NETWORK = new Column("network µs", Row::network);
+    private static final Column HANDLER = new Column("<handler", row -> row.variant.title);
+    private static final Column RATE = new Column("requests/s", row -> row.median(Sample::perSecond));
+    private static final Column ADDED_P50 =
+            new Column("added p50 ÷ floor", row -> row.variant == ServerVariant.BARE ? "" : row.addedP50OverFloor());
+    private static final Column P50 = new Column("p50 µs", row -> row.median(Sample::p50));
+    private static final Column P99 = new Column("p99 µs", row -> row.rounds.percentile(row.name(), 99));
+    private static final Column P99_9 = new Column("p99.9 µs", row -> row.rounds.percentile(row.name(), 99.9));
+    private static final Column CPU = new Column("CPU µs, JVM", row -> row.median(Sample::cpu));
+    private static final Column REDIS_CPU = new Column("CPU µs, Redis", row -> row.median(Sample::redisCpu));
+    private static final Column ALLOCATED = new Column("bytes allocated", row -> row.median(Sample::allocated));
+    private static final Column BEYOND_BARE = new Column(
+            "bytes beyond bare handler", row -> row.variant == ServerVariant.BARE ? "" : row.allocatedBeyondBare());
+
+    private static final List<Column> LATENCIES = List.of(ADDED_P50, P50, P99, P99_9);
+    private static final List<Column> COSTS = List.of(P50, P99, P99_9, CPU, ALLOCATED);
+
+    private static Column over(ServerVariant base) {
+        return new Column("÷ " + base.title, row -> row.throughputOver(base));
+    }
+
     void publish(ResultsOption results) throws IOException {
-        firstRequests(results);
+        List<ServerVariant> first = of(Comparison.FIRST_REQUESTS);
+        List<ServerVariant> replays = of(Comparison.REPLAYS);
+        compare(
+                results,
+                "server",
+                "First requests",
+                refusals(),
+                ServerVariant.FLOOR,
+                rows(first, NO_NETWORK),
+                LATENCIES);
         costs(results);
         if (!networks.isEmpty()) {
-            networks(results);
+            List<ServerVariant> distant =
+                    first.stream().filter(variant -> variant.overNetworks).toList();
+            String title = "First requests over a slower network to Redis";
+            compare(
+                    results,
+                    "network",
+                    title,
+                    "\n" + networkTimes,
+                    ServerVariant.FLOOR,
+                    rows(distant, networks),
+                    LATENCIES);
         }
-        if (variants.containsAll(List.of(ServerVariant.GET, ServerVariant.REPLAY))) {
-            replays(results);
+        if (replays.size() > 1) {
+            compare(results, "replay", "Replays", "", ServerVariant.GET, rows(replays, NO_NETWORK), COSTS);
         }
         if (variants.contains(ServerVariant.STATEMENTS)) {
-            database(results);
+            List<ServerVariant> inDatabase = variants.stream()
+                    .filter(ServerVariant::needsDatabase)
+                    .sorted()
+                    .toList();
+            String title = "First requests on PostgreSQL";
+            compare(results, "database", title, "", ServerVariant.STATEMENTS, rows(inDatabase, NO_NETWORK), COSTS);
         }
         if (variants.contains(ServerVariant.REDIS)) {
             targets(results);
         }
     }
 
-    private void firstRequests(ResultsOption results) throws IOException {
-        Table table = new Table(
-                "connections",
-                "<handler",
-                "requests/s",
-                "÷ floor",
-                "added p50 ÷ floor",
-                "p50 µs",
-                "p99 µs",
-                "p99.9 µs");
-        List<ServerVariant> rows = of(Comparison.FIRST_REQUESTS);
-        measured.forEach((connections, rounds) -> rows.forEach(variant -> {
-            String name = ServerCommand.path(variant, "");
-            table.row(
-                    connections,
-                    variant.title,
-                    rounds.median(name, Sample::perSecond),
-                    rounds.medianOfRounds(throughput(name, FLOOR)),
-                    variant == ServerVariant.BARE ? "" : rounds.medianOfRounds(addedP50(name, FLOOR)),
-                    rounds.median(name, Sample::p50),
-                    rounds.percentile(name, 99),
-                    rounds.percentile(name, 99.9));
-        }));
-        Plot plot = overConnections("server", "First requests", "requests/s ÷ floor");
-        rows.forEach(variant -> plot.bars(
-                variant.title,
-                each(rounds -> rounds.medianOfRounds(throughput(ServerCommand.path(variant, ""), FLOOR)))));
-        results.publish("server", method + refusals(), table, plot);
+    /** Publishes requests/s of variants divided by one variant's, and more columns. */
+    private void compare(
+            ResultsOption results,
+            String name,
+            String title,
+            String remarks,
+            ServerVariant base,
+            List<Row> rows,
+            List<Column> more)
+            throws IOException {
+        List<Column> columns = new ArrayList<>(List.of(CONNECTIONS, HANDLER, RATE, over(base)));
+        boolean distant = rows.stream().anyMatch(row -> !row.network.isEmpty());
+        if (distant) {
+            columns.add(1, NETWORK);
+        }
+        columns.addAll(more);
+        // Bars of 1.00 for each network would only take room.
+        List<Row> drawn =
+                rows.stream().filter(row -> !distant || row.variant != base).toList();
+        results.publish(name, method + remarks, table(rows, columns), plot(name, title, base, drawn));
     }
 
     private void costs(ResultsOption results) throws IOException {
         int connections = usualConnections();
-        Rounds rounds = rounds(connections);
-        List<ServerVariant> rows = of(Comparison.FIRST_REQUESTS);
-        Table table =
-                new Table("<handler", "CPU µs, JVM", "CPU µs, Redis", "bytes allocated", "bytes beyond bare handler");
-        ToDoubleFunction<Rounds.Round> bare = round -> round.of(BARE).allocated();
-        rows.forEach(variant -> {
-            String name = ServerCommand.path(variant, "");
-            table.row(
-                    variant.title,
-                    rounds.median(name, Sample::cpu),
-                    rounds.median(name, Sample::redisCpu),
-                    rounds.median(name, Sample::allocated),
-                    variant == ServerVariant.BARE
-                            ? ""
-                            : rounds.medianOfRounds(round -> round.of(name).allocated() - bare.applyAsDouble(round)));
-        });
-        List<String> titles = rows.stream().map(variant -> variant.title).toList();
-        Function<ToDoubleFunction<Sample>, double[]> figures = figure -> rows.stream()
-                .mapToDouble(variant -> rounds.median(ServerCommand.path(variant, ""), figure))
-                .toArray();
+        List<Row> rows = rows(of(Comparison.FIRST_REQUESTS), NO_NETWORK).stream()
+                .filter(row -> row.connections == connections)
+                .toList();
+        Table table = table(rows, List.of(HANDLER, CPU, REDIS_CPU, ALLOCATED, BEYOND_BARE));
+        List<String> titles = rows.stream().map(row -> row.variant.title).toList();
+        Function<ToDoubleFunction<Sample>, double[]> figures =
+                figure -> rows.stream().mapToDouble(row -> row.median(figure)).toArray();
         Plot cpu = new Plot("cost-cpu", "Processor time of a request", "handler", titles, "µs")
                 .bars("JVM that serves", figures.apply(Sample::cpu))
                 .bars("Redis", figures.apply(Sample::redisCpu));
@@ -108,101 +166,31 @@ record ServerReport(
         results.publish("cost", connections + " connections; " + method, table, cpu, allocated);
     }
 
-    private void networks(ResultsOption results) throws IOException {
-        Table table = new Table(
-                "connections",
-                "network µs",
-                "<handler",
-                "requests/s",
-                "÷ floor",
-                "added p50 ÷ floor",
-                "p50 µs",
-                "p99 µs",
-                "p99.9 µs");
-        List<ServerVariant> rows = of(Comparison.FIRST_REQUESTS).stream()
-                .filter(variant -> variant.overNetworks)
-                .toList();
-        measured.forEach((connections, rounds) -> networks.forEach(network -> rows.forEach(variant -> {
-            String name = ServerCommand.path(variant, network);
-            String floor = ServerCommand.path(ServerVariant.FLOOR, network);
-            table.row(
-                    connections,
-                    network,
-                    variant.title,
-                    rounds.median(name, Sample::perSecond),
-                    rounds.medianOfRounds(throughput(name, floor)),
-                    rounds.medianOfRounds(addedP50(name, floor)),
-                    rounds.median(name, Sample::p50),
-                    rounds.percentile(name, 99),
-                    rounds.percentile(name, 99.9));
-        })));
-        Plot plot = overConnections("network", "First requests over a slower network to Redis", "requests/s ÷ floor");
+    private List<Row> rows(List<ServerVariant> compared, Collection<String> over) {
+        List<Row> rows = new ArrayList<>();
+        measured.forEach((connections, rounds) -> over.forEach(
+                network -> compared.forEach(variant -> rows.add(new Row(connections, network, variant, rounds)))));
+        return rows;
+    }
+
+    private static Table table(List<Row> rows, List<Column> columns) {
+        Table table = new Table(columns.stream().map(Column::title).toArray(String[]::new));
+        rows.forEach(row ->
+                table.row(columns.stream().map(column -> column.cell.apply(row)).toArray()));
+        return table;
+    }
+
+    private Plot plot(String name, String title, ServerVariant base, List<Row> rows) {
+        List<String> groups = measured.keySet().stream().map(String::valueOf).toList();
+        Plot plot = new Plot(name, title, "connections", groups, "requests/s ÷ " + base.title);
         rows.stream()
-                .filter(variant -> variant != ServerVariant.FLOOR)
-                .forEach(variant -> networks.forEach(network -> {
-                    ToDoubleFunction<Rounds.Round> ratio = throughput(
-                            ServerCommand.path(variant, network), ServerCommand.path(ServerVariant.FLOOR, network));
-                    plot.bars(variant.title + ", " + network + " µs", each(rounds -> rounds.medianOfRounds(ratio)));
-                }));
-        results.publish("network", method + "\n" + networkTimes, table, plot);
-    }
-
-    private void replays(ResultsOption results) throws IOException {
-        compare(
-                results,
-                "replay",
-                "Replays",
-                "one raw GET",
-                List.of(ServerVariant.GET, ServerVariant.REPLAY),
-                ServerVariant.GET);
-    }
-
-    private void database(ResultsOption results) throws IOException {
-        List<ServerVariant> rows = variants.stream()
-                .filter(ServerVariant::needsDatabase)
-                .sorted(Comparator.comparing((ServerVariant variant) -> variant != ServerVariant.STATEMENTS)
-                        .thenComparing(Comparator.naturalOrder()))
-                .toList();
-        compare(results, "database", "First requests on PostgreSQL", "two statements", rows, ServerVariant.STATEMENTS);
-    }
-
-    private void compare(
-            ResultsOption results,
-            String name,
-            String title,
-            String baseTitle,
-            List<ServerVariant> rows,
-            ServerVariant baseVariant)
-            throws IOException {
-        String base = ServerCommand.path(baseVariant, "");
-        Table table = new Table(
-                "connections",
-                "<handler",
-                "requests/s",
-                "÷ " + baseTitle,
-                "p50 µs",
-                "p99 µs",
-                "p99.9 µs",
-                "CPU µs, JVM",
-                "bytes allocated");
-        measured.forEach((connections, rounds) -> rows.forEach(variant -> {
-            String path = ServerCommand.path(variant, "");
-            table.row(
-                    connections,
-                    variant.title,
-                    rounds.median(path, Sample::perSecond),
-                    rounds.medianOfRounds(throughput(path, base)),
-                    rounds.median(path, Sample::p50),
-                    rounds.percentile(path, 99),
-                    rounds.percentile(path, 99.9),
-                    rounds.median(path, Sample::cpu),
-                    rounds.median(path, Sample::allocated));
-        }));
-        Plot plot = overConnections(name, title, "requests/s ÷ " + baseTitle);
-        rows.forEach(variant -> plot.bars(
-                variant.title,
-                each(rounds -> rounds.medianOfRounds(throughput(ServerCommand.path(variant, ""), base)))));
-        results.publish(name, method, table, plot);
+                .collect(Collectors.groupingBy(Row::series, LinkedHashMap::new, Collectors.toList()))
+                .forEach((series, ofSeries) -> plot.bars(
+                        series,
+                        ofSeries.stream()
+                                .mapToDouble(row -> row.throughputOver(base))
+                                .toArray()));
+        return plot;
     }
 
     /** What was refused, of which no table has a column. */
@@ -282,17 +270,8 @@ record ServerReport(
         return rounds;
     }
 
-    private Plot overConnections(String name, String title, String figure) {
-        List<String> groups = measured.keySet().stream().map(String::valueOf).toList();
-        return new Plot(name, title, "connections", groups, figure);
-    }
-
-    private double[] each(ToDoubleFunction<Rounds> figure) {
-        return measured.values().stream().mapToDouble(figure).toArray();
-    }
-
     private static ToDoubleFunction<Rounds.Round> throughput(String name, String base) {
-        return round -> round.ratio(name, base, Sample::perSecond);
+        return Rounds.ratio(name, base, Sample::perSecond);
     }
 
     private static ToDoubleFunction<Rounds.Round> addedP50(String name, String base) {

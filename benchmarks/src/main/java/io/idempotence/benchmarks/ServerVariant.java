@@ -24,11 +24,11 @@ enum ServerVariant {
     REDIS("ours on Redis", 1.00, at -> onRedis(at, IdempotencePolicy.defaults())),
     REDIS_AFTER("ours on Redis, after response", 1.15, at -> onRedis(at, afterResponse())),
     MEMORY("ours in memory", Comparison.FIRST_REQUESTS, ServerVariant::inMemory),
+    STATEMENTS("two raw statements", Comparison.DATABASE, ServerVariant::behindTwoStatements),
     POSTGRESQL(
             "ours on PostgreSQL", Comparison.FIRST_REQUESTS, at -> onPostgreSql(at, "", IdempotencePolicy.defaults())),
     GET("one raw GET", Comparison.REPLAYS, at -> PaymentServer.behind(RawFilter.oneGet(client(at)))),
     REPLAY("ours, replay", Comparison.REPLAYS, at -> onRedis(at, IdempotencePolicy.defaults())),
-    STATEMENTS("two raw statements", Comparison.DATABASE, ServerVariant::behindTwoStatements),
     POSTGRESQL_AFTER("ours, after response", Comparison.DATABASE, at -> onPostgreSql(at, "", afterResponse())),
     POSTGRESQL_ASYNC(
             "ours, synchronous_commit off",

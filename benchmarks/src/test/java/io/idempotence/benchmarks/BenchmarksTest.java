@@ -127,7 +127,7 @@ class BenchmarksTest {
                 Rounds.run(variants, 1, 3, Duration.ofMillis(1), new Countdown(System.err, 8, Duration.ofMillis(8)));
 
         assertThat(order).hasToString("fssffssf");
-        assertThat(measured.medianOfRounds(round -> round.ratio("fast", "slow", Sample::perSecond)))
+        assertThat(measured.medianOfRounds(Rounds.ratio("fast", "slow", Sample::perSecond)))
                 .isEqualTo(2);
         assertThat(measured.median("slow", Sample::perSecond)).isEqualTo(500);
     }
