@@ -1,12 +1,11 @@
 package io.idempotence.benchmarks;
 
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Every table and plot of the documentation. */
@@ -14,25 +13,16 @@ import picocli.CommandLine.Option;
         name = "all",
         sortOptions = false,
         description =
-                "Runs server, record and client, in about 12 minutes; with --everything also scale and jmh, in 20.")
+                "Runs server, record and client, in about 13 minutes; with --everything also scale and jmh, in 20.")
 final class AllCommand implements Callable<Integer> {
-    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    boolean help;
-
     @Option(names = "--everything", description = "also scale, which needs 2 GB of free memory, and jmh")
     private boolean everything;
 
     @Option(names = "--quick", description = "a try-out of 2 minutes; its figures mean nothing")
     private boolean quick;
 
-    @Option(
-            names = "--out",
-            defaultValue = "target/benchmarks",
-            description = "folder of tables and plots (${DEFAULT-VALUE})")
-    private Path out = Path.of("target", "benchmarks");
-
-    @Option(names = "--docs", description = "also puts them into benchmarks.md of this folder")
-    private @Nullable Path docs;
+    @Mixin
+    private ResultsOption results = new ResultsOption();
 
     @Override
     public Integer call() {
@@ -49,10 +39,8 @@ final class AllCommand implements Callable<Integer> {
     }
 
     private String[] arguments(String command) {
-        List<String> arguments = new ArrayList<>(List.of(command, "--out", out.toString()));
-        if (docs != null) {
-            arguments.addAll(List.of("--docs", docs.toString()));
-        }
+        List<String> arguments = new ArrayList<>(List.of(command));
+        arguments.addAll(results.arguments());
         if (quick) {
             arguments.addAll(
                     switch (command) {

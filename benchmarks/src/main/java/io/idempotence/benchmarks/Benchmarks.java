@@ -3,6 +3,7 @@ package io.idempotence.benchmarks;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ScopeType;
 
 /** Runs measurements; prints and draws their results. What was measured and what it means: {@code docs/benchmarks.md}. */
 @Command(
@@ -19,7 +20,7 @@ import picocli.CommandLine.Option;
         },
         synopsisSubcommandLabel = "COMMAND")
 public final class Benchmarks {
-    @Option(names = "--help", usageHelp = true, description = "Print this and exit; each command has its own --help.")
+    @Option(names = "--help", usageHelp = true, scope = ScopeType.INHERIT, description = "Print this and exit.")
     boolean help;
 
     Benchmarks() {}

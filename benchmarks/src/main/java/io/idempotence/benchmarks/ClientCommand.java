@@ -24,9 +24,6 @@ final class ClientCommand implements Callable<Integer> {
     private static final String WITH_ID = "plain, the caller makes an ID";
     private static final String OURS = "ours";
 
-    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    boolean help;
-
     @Option(names = "--threads", defaultValue = "16", description = "callers at once (${DEFAULT-VALUE})")
     private int threads;
 

@@ -40,9 +40,6 @@ final class JmhCommand implements Callable<Integer> {
 
     private static final String ALLOCATED = "gc.alloc.rate.norm";
 
-    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    boolean help;
-
     @Option(names = "--rounds", defaultValue = "3", description = "JVMs for each benchmark (${DEFAULT-VALUE})")
     private int rounds;
 

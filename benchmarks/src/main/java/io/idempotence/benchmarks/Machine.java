@@ -13,23 +13,36 @@ import java.util.stream.Stream;
 /** What is measured on. */
 final class Machine {
     private static final Path PROCESSORS = Path.of("/proc/cpuinfo");
+    private static final OperatingSystemMXBean SYSTEM = ManagementFactory.getOperatingSystemMXBean();
 
     private Machine() {}
 
-    /** In words, with the load before the measurement: a busy machine makes every figure doubtful. */
+    /** The processes that waited for a processor, or had one, in the last minute. */
+    static double load() {
+        return SYSTEM.getSystemLoadAverage();
+    }
+
+    /** In words. */
     static String describe() throws IOException {
-        OperatingSystemMXBean system = ManagementFactory.getOperatingSystemMXBean();
         return String.format(
                 Locale.ROOT,
-                "Measured on %s: %d processors (%s), %s %s, %s %s.%nLoad average before the measurement: %.1f.",
-                LocalDate.now(Clock.systemUTC()),
-                system.getAvailableProcessors(),
+                "%d processors (%s), %s %s, %s %s.",
+                SYSTEM.getAvailableProcessors(),
                 processor(),
-                system.getName(),
-                system.getVersion(),
+                SYSTEM.getName(),
+                SYSTEM.getVersion(),
                 System.getProperty("java.vm.name"),
-                System.getProperty("java.version"),
-                system.getSystemLoadAverage());
+                System.getProperty("java.version"));
+    }
+
+    /** When it was used, and how busy it was before: the load of others makes every figure doubtful. */
+    static String stateOfRun(double loadBefore) {
+        return String.format(
+                Locale.ROOT,
+                "Measured on %s; load average before the run: %.2f, cores: %d.",
+                LocalDate.now(Clock.systemUTC()),
+                loadBefore,
+                SYSTEM.getAvailableProcessors());
     }
 
     private static String processor() throws IOException {

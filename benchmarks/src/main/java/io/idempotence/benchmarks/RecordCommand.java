@@ -15,9 +15,6 @@ import redis.clients.jedis.Jedis;
 /** What a record takes of a Redis server's memory. */
 @Command(name = "record", sortOptions = false, description = "Memory of one record, and of a million, in Redis.")
 final class RecordCommand implements Callable<Integer> {
-    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    boolean help;
-
     @Option(names = "--records", defaultValue = "200000", description = "made to measure many (${DEFAULT-VALUE})")
     private int records;
 

@@ -3,7 +3,9 @@ package io.idempotence.benchmarks;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -27,11 +29,32 @@ final class ResultsOption {
     @Option(names = "--docs", description = "also puts them into benchmarks.md of this folder")
     private @Nullable Path docs;
 
-    /** Publishes one result: a text and a table, of which either may be empty, and plots. */
-    void publish(String name, Object text, Object table, Plot... plots) throws IOException {
+    @Option(names = "--load", hidden = true, description = "load average before the first of several commands")
+    private double load = Machine.load();
+
+    /** The same options for another command, which must not count what this one did as load. */
+    List<String> arguments() {
+        List<String> arguments = new ArrayList<>(List.of("--out", out.toString(), "--load", Double.toString(load)));
+        if (docs != null) {
+            arguments.addAll(List.of("--docs", docs.toString()));
+        }
+        return arguments;
+    }
+
+    /** Publishes a text that belongs to no measurement of its own. */
+    void publish(String name, Object content) throws IOException {
+        write(name, List.of(content));
+    }
+
+    /** Publishes a measurement: how it was done, its table, when and on how busy a machine, and plots. */
+    void publish(String name, String method, Table table, Plot... plots) throws IOException {
+        write(name, List.of(method, table, Machine.stateOfRun(load)), plots);
+    }
+
+    private void write(String name, List<Object> parts, Plot... plots) throws IOException {
         Files.createDirectories(out);
-        System.out.printf("%n## %s%n%n%s", name, markdown(text, table, ""));
-        Files.writeString(out.resolve(name + ".md"), markdown(text, table, "", plots));
+        System.out.printf("%n## %s%n%n%s", name, markdown(parts, ""));
+        Files.writeString(out.resolve(name + ".md"), markdown(parts, "", plots));
         for (Plot plot : plots) {
             plot.write(out);
         }
@@ -40,15 +63,14 @@ final class ResultsOption {
             for (Plot plot : plots) {
                 plot.write(folder);
             }
-            replace(docs.resolve(PAGE), name, markdown(text, table, PLOTS + "/", plots));
+            replace(docs.resolve(PAGE), name, markdown(parts, PLOTS + "/", plots));
         }
     }
 
-    private static String markdown(Object text, Object table, String prefix, Plot... plots) {
+    private static String markdown(List<Object> parts, String prefix, Plot... plots) {
         Stream<String> images =
                 Arrays.stream(plots).map(plot -> "![%s](%s%s)".formatted(plot.description(), prefix, plot.fileName()));
-        return Stream.concat(Stream.of(text.toString(), table.toString()), images)
-                .filter(part -> !part.isEmpty())
+        return Stream.concat(parts.stream().map(Object::toString), images)
                 .collect(Collectors.joining("\n\n", "", "\n"));
     }
 

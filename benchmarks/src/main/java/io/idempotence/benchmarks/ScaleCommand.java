@@ -29,9 +29,6 @@ import redis.clients.jedis.params.SetParams;
 final class ScaleCommand implements Callable<Integer> {
     private static final int BATCH = 10_000;
 
-    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    boolean help;
-
     @Option(
             names = "--records",
             split = ",",

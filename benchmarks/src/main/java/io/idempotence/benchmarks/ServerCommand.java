@@ -36,9 +36,6 @@ final class ServerCommand implements Callable<Integer> {
     private static final int WARM_UP_CONNECTIONS = 16;
     private static final int PINGS = 1_000;
 
-    @Option(names = "--help", usageHelp = true, description = "Print this and exit.")
-    boolean help;
-
     @Option(
             names = "--connections",
             split = ",",
@@ -74,7 +71,7 @@ final class ServerCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        results.publish("machine", Machine.describe(), "");
+        results.publish("machine", Machine.describe());
         variants.addAll(EnumSet.of(ServerVariant.BARE, ServerVariant.FLOOR));
         try (Resources resources = new Resources()) {
             Redis redis = resources.add(redisOption.start());

@@ -22,6 +22,6 @@ final class Targets {
     }
 
     void publish(String name, ResultsOption results) throws IOException {
-        results.publish(name, "", table);
+        results.publish(name, table);
     }
 }

@@ -76,6 +76,7 @@ class BenchmarksTest {
                 .startsWith("# Benchmarks\n<!-- record -->\n")
                 .doesNotContain("old")
                 .contains("completed record, `MEMORY USAGE`", "(benchmarks/record.svg)")
+                .contains("load average before the run: ")
                 .endsWith("<!-- end of record-targets -->\nend\n");
         assertThat(out.resolve("benchmarks/record.svg")).isNotEmptyFile();
     }
