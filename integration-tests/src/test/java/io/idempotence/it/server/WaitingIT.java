@@ -229,16 +229,20 @@ class WaitingIT {
     void thousandDuplicatesOverTwoInstances() throws Exception {
         // Those of clients that other tests in this process used.
         Set<Thread> others = threads();
-        ServletServer one = serve();
-        ServletServer two = serve();
+        ServletServer one = serve(this::slow, true, filter -> filter.maxWait(Duration.ofSeconds(60)));
+        ServletServer two = serve(this::slow, true, filter -> filter.maxWait(Duration.ofSeconds(60)));
         CompletableFuture<HttpResponse<byte[]>> first = first(one);
         long before = commands();
+        long begin = System.nanoTime();
         List<CompletableFuture<HttpResponse<byte[]>>> duplicates = new ArrayList<>();
-        for (int i = 0; i < 500; i++) {
-            duplicates.add(duplicate(one, "wait=9"));
-            duplicates.add(duplicate(two, "wait=9"));
+        while (duplicates.size() < 1_000) {
+            // No more at once than a server's queue of new connections holds.
+            for (int i = 0; i < 50; i++) {
+                duplicates.add(duplicate(one, "wait=60"));
+                duplicates.add(duplicate(two, "wait=60"));
+            }
+            awaitDuplicates(duplicates.size());
         }
-        awaitDuplicates(1_000);
         await("only the first attempt is on a thread").until(() -> threadsOfTheContainerInTheFilter() == 1);
         Set<Thread> all = threads();
         all.removeAll(others);
@@ -251,8 +255,10 @@ class WaitingIT {
         assertThat(runs).hasValue(1);
         // Two instances with their polls and their background.
         assertThat(all).hasSizeLessThanOrEqualTo(6);
-        // Two scripts that a server did not know are sent twice; polls: from every 20 ms to twice a second.
-        assertThat(commands() - before).isBetween(1_000L, 1_000L + 2 * 2 + 2 + 40);
+        // Two scripts that a server did not know are sent twice. Each instance polls 6 times at shorter intervals, then
+        // twice a second.
+        long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begin) + 1;
+        assertThat(commands() - before).isBetween(1_000L, 1_000L + 2 * 2 + 2 + 2 * (6 + 2 * seconds));
     }
 
     @Test
