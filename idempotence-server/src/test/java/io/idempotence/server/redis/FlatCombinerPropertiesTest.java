@@ -76,9 +76,14 @@ class FlatCombinerPropertiesTest {
             return isOver || dice >= 2 * faults.length ? Fate.REPLY : faults[dice / 2];
         }
 
-        void reply(String key, OutputStream out) throws IOException {
+        void reply(ScriptedRedis.Command command, OutputStream out) throws IOException {
+            String key = command.key();
+            String whole = ScriptedRedis.usual(command);
+            if (!command.isScript()) {
+                ScriptedRedis.write(out, whole);
+                return;
+            }
             arrived.merge(key, 1, Integer::sum);
-            String whole = "*2\r\n$" + key.length() + "\r\n" + key + "\r\n:-2\r\n";
             switch (fateOf(key)) {
                 case REPLY -> ScriptedRedis.write(out, whole);
                 case ERROR -> ScriptedRedis.write(out, "-OOM " + key + "\r\n");

@@ -1,18 +1,16 @@
 package io.idempotence.server.redis;
 
+import static io.idempotence.server.redis.QueuedCalls.LONG;
+import static io.idempotence.server.redis.QueuedCalls.find;
+import static io.idempotence.server.redis.QueuedCalls.told;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.awaitility.Awaitility.await;
 
-import java.io.IOException;
-import java.io.OutputStream;
-import java.time.Duration;
+import io.idempotence.server.redis.QueuedCalls.Call;
+import io.idempotence.server.redis.QueuedCalls.Threads;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.FutureTask;
+import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -21,97 +19,29 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import redis.clients.jedis.ConnectionPoolConfig;
-import redis.clients.jedis.DefaultJedisClientConfig;
-import redis.clients.jedis.providers.PooledConnectionProvider;
+import org.junit.jupiter.params.provider.EnumSource;
+import redis.clients.jedis.exceptions.JedisConnectionException;
 
 /** What becomes of callers whose calls are sent together. */
 @Tag("jedis")
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FlatCombinerTest {
-    private static final LuaScript SCRIPT = LuaScript.load("find.lua", byte[].class);
-    private static final Duration LONG = Duration.ofSeconds(20);
-
-    private final Set<String> arrived = ConcurrentHashMap.newKeySet();
-    private final CountDownLatch firstMayEnd = new CountDownLatch(1);
-    private final CountDownLatch secondMayEnd = new CountDownLatch(1);
-    private final AtomicBoolean breaks = new AtomicBoolean();
-    private final ScriptedRedis server = new ScriptedRedis(this::reply);
-    private PooledConnectionProvider provider;
-    private PooledRedis redis;
-
-    private void connect(int connections) {
-        ConnectionPoolConfig pool = new ConnectionPoolConfig();
-        pool.setMaxTotal(connections);
-        provider = new PooledConnectionProvider(
-                server.address(),
-                DefaultJedisClientConfig.builder()
-                        .socketTimeoutMillis((int) LONG.toMillis())
-                        .build(),
-                pool);
-        RedisTopology.Limits limits = new RedisTopology.Limits(connections, LONG, LONG);
-        redis = new PooledRedis("Redis", new RedisTopology.Primary(provider, limits, null, provider::close), null);
-    }
+    private QueuedCalls calls = new QueuedCalls(1);
 
     @AfterEach
     void close() throws Exception {
-        firstMayEnd.countDown();
-        secondMayEnd.countDown();
-        redis.close();
-        server.close();
-    }
-
-    private void reply(String key, OutputStream out) throws IOException {
-        arrived.add(key);
-        try {
-            if (key.equals("first")) {
-                firstMayEnd.await();
-            }
-            if (key.equals("second")) {
-                secondMayEnd.await();
-            }
-        } catch (InterruptedException e) {
-            throw new IOException(e);
-        }
-        if (key.equals("second") && breaks.getAndSet(false)) {
-            throw new IOException("the connection breaks");
-        }
-        ScriptedRedis.write(out, "*2\r\n$" + key.length() + "\r\n" + key + "\r\n:-2\r\n");
-    }
-
-    private record Call(Thread thread, FutureTask<String> result) {}
-
-    private Call call(String key) {
-        FutureTask<String> result = new FutureTask<>(() -> {
-            Object reply = redis.run(SCRIPT, RedisCall.bytes(key));
-            String flag = Thread.currentThread().isInterrupted() ? " and is interrupted" : "";
-            return RedisCall.text(((List<?>) reply).get(0)) + flag;
-        });
-        Thread thread = new Thread(result, key);
-        thread.start();
-        return new Call(thread, result);
-    }
-
-    /** A call that is in the queue when this returns. */
-    private Call queued(String key) {
-        Call call = call(key);
-        await().until(() -> call.thread().getState() == Thread.State.TIMED_WAITING);
-        return call;
-    }
-
-    private Call firstOnTheWire() {
-        Call first = call("first");
-        await().until(() -> arrived.contains("first"));
-        return first;
+        calls.close();
     }
 
     @Test
     void aBatchThatHangsHoldsUpNobodyElse() throws Exception {
-        connect(4);
-        Call first = firstOnTheWire();
-        Call second = call("second");
-        await().until(() -> arrived.contains("second"));
-        assertThat(call("third").result().get()).isEqualTo("third");
+        calls.close();
+        calls = new QueuedCalls(4);
+        Call<String> first = calls.holdUp();
+        calls.hold("second");
+        Call<String> second = calls.start("second");
+        calls.arrived("second");
+        assertThat(calls.start("third").get()).isEqualTo("third");
         assertThat(first.result()).isNotDone();
         assertThat(second.result()).isNotDone();
     }
@@ -119,110 +49,168 @@ class FlatCombinerTest {
     @ParameterizedTest
     @CsvSource({"63, 0, 1", "100, 0, 2", "63, 1024, 3", "1, 100000, 1"})
     void aBatchIsBoundedByItsCallsAndTheirBytes(int callers, int bytes, int batches) throws Exception {
-        connect(1);
         AtomicInteger lent = new AtomicInteger();
         FlatCombiner combiner = new FlatCombiner(
                 () -> {
                     lent.incrementAndGet();
-                    return provider.getConnection();
+                    return calls.connections().getConnection();
                 },
                 new CallPipeline(LONG, null, () -> {}),
                 1,
                 LONG);
-        Thread first = new Thread(() -> combiner.ask(List.of(RedisCall.evalsha(SCRIPT, RedisCall.bytes("first")))));
-        first.start();
-        await().until(() -> arrived.contains("first"));
-        List<Thread> others = new ArrayList<>();
+        calls.holdUp(() -> combiner.ask(List.of(find("first"))));
+        List<Call<?>> others = new ArrayList<>();
         for (int i = 0; i < callers; i++) {
-            RedisCall call = RedisCall.evalsha(SCRIPT, RedisCall.bytes("key-" + i), new byte[bytes]);
-            others.add(new Thread(() -> combiner.ask(List.of(call))));
+            RedisCall call = RedisCall.evalsha(QueuedCalls.SCRIPT, RedisCall.bytes("key-" + i), new byte[bytes]);
+            others.add(calls.start(() -> combiner.ask(List.of(call))));
         }
-        others.forEach(Thread::start);
-        await().until(() -> others.stream().allMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING));
-        firstMayEnd.countDown();
-        for (Thread each : others) {
-            each.join();
+        QueuedCalls.until(() -> others.stream().allMatch(Call::isWaiting));
+        calls.sendQueued();
+        for (Call<?> each : others) {
+            each.get();
         }
-        assertThat(arrived).hasSize(1 + callers);
+        assertThat(calls.server.received()).hasSize(1 + callers);
         assertThat(lent).hasValue(1 + batches);
     }
 
-    @Test
-    void anInterruptedCallerStillGetsTheReplyToACallThatWasSentWithOthers() throws Exception {
-        connect(1);
-        firstOnTheWire();
-        Call second = queued("second");
-        Call third = queued("third");
-        firstMayEnd.countDown();
-        await().until(() -> arrived.contains("second"));
-        third.thread().interrupt();
-        secondMayEnd.countDown();
-        assertThat(second.result().get()).isEqualTo("second");
-        assertThat(third.result().get()).isEqualTo("third and is interrupted");
+    private void callFrom(Threads threads) throws Exception {
+        calls.close();
+        calls = new QueuedCalls(1, null, threads);
     }
 
-    /** An interrupt closes the connection of a virtual thread. Here the server does. */
-    @Test
-    void anInterruptOfTheThreadThatSendsFailsNobodyElsesCall() throws Exception {
-        connect(1);
-        firstOnTheWire();
-        Call second = queued("second");
-        Call third = queued("third");
-        firstMayEnd.countDown();
-        await().until(() -> arrived.contains("second"));
-        breaks.set(true);
+    /** What a call ended with, and whether its thread was interrupted then. */
+    private record End(String reply, boolean isInterrupted) {
+        static End of(Callable<String> call) {
+            String reply;
+            try {
+                reply = call.call();
+            } catch (NothingWrittenException e) {
+                reply = "not sent";
+            } catch (Exception e) {
+                reply = "in doubt";
+            }
+            return new End(reply, Thread.currentThread().isInterrupted());
+        }
+    }
+
+    private Call<End> queued(String key) {
+        return calls.queued(() -> End.of(() -> told(calls.redis().run(QueuedCalls.SCRIPT, RedisCall.bytes(key)))));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anInterruptedCallerStillGetsTheReplyToACallThatWasSentWithOthers(Threads threads) throws Exception {
+        callFrom(threads);
+        calls.holdUp();
+        calls.hold("second");
+        Call<End> second = queued("second");
+        Call<End> third = queued("third");
+        calls.sendQueued();
+        calls.arrived("second");
+        third.thread().interrupt();
+        calls.letGo("second");
+        assertThat(second.get()).isEqualTo(new End("second", false));
+        assertThat(third.get()).isEqualTo(new End("third", true));
+        assertThat(calls.count("third")).isEqualTo(1);
+        assertThat(calls.start("later").get()).isEqualTo("later");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anInterruptedCallerThatWaitsForItsTurnSendsNothing(Threads threads) throws Exception {
+        callFrom(threads);
+        Call<String> first = calls.holdUp();
+        Call<End> second = queued("second");
+        Call<End> third = queued("third");
         second.thread().interrupt();
-        secondMayEnd.countDown();
-        assertThat(third.result().get()).isEqualTo("third");
+        assertThat(second.get()).isEqualTo(new End("not sent", true));
+        calls.sendQueued();
+        assertThat(first.get()).isEqualTo("first");
+        assertThat(third.get()).isEqualTo(new End("third", false));
+        assertThat(calls.count("second")).isZero();
+    }
+
+    /** An interrupt closes the connection of a virtual thread, and leaves that of another thread alone. */
+    @ParameterizedTest
+    @EnumSource
+    void anInterruptOfTheThreadThatSendsFailsNobodyElsesCall(Threads threads) throws Exception {
+        callFrom(threads);
+        calls.holdUp();
+        calls.hold("second");
+        Call<End> second = queued("second");
+        Call<End> third = queued("third");
+        Call<End> fourth = queued("fourth");
+        calls.sendQueued();
+        calls.arrived("second");
+        second.thread().interrupt();
+        if (threads == Threads.PLATFORM) {
+            calls.letGo("second");
+        }
+        assertThat(second.get()).isEqualTo(new End(threads == Threads.PLATFORM ? "second" : "in doubt", true));
+        assertThat(third.get()).isEqualTo(new End("third", false));
+        assertThat(fourth.get()).isEqualTo(new End("fourth", false));
+        assertThat(calls.start("later").get()).isEqualTo("later");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aCallerThatIsInterruptedAlreadyTakesNobodysPlace(Threads threads) throws Exception {
+        callFrom(threads);
+        for (int i = 0; i < 5; i++) {
+            String key = "interrupted-" + i;
+            End end = calls.start(() -> {
+                        Thread.currentThread().interrupt();
+                        return End.of(() -> told(calls.redis().run(QueuedCalls.SCRIPT, RedisCall.bytes(key))));
+                    })
+                    .get();
+            assertThat(end.reply()).isIn(key, "in doubt", "not sent");
+            assertThat(end.isInterrupted()).isTrue();
+            assertThat(calls.start("later-" + i).get()).isEqualTo("later-" + i);
+        }
     }
 
     /** Otherwise one broken connection would count as many failures, and open the circuit breaker. */
     @Test
     void aConnectionThatBreaksFailsOnlyTheCallThatWasSentFirst() throws Exception {
-        connect(1);
-        Call first = firstOnTheWire();
-        Call second = queued("second");
-        Call third = queued("third");
-        Call fourth = queued("fourth");
-        breaks.set(true);
-        secondMayEnd.countDown();
-        firstMayEnd.countDown();
-        assertThat(first.result().get()).isEqualTo("first");
-        assertThat(second.result()).failsWithin(LONG).withThrowableThat().withMessageContaining("Connection");
-        assertThat(third.result().get()).isEqualTo("third");
-        assertThat(fourth.result().get()).isEqualTo("fourth");
-        assertThat(arrived.stream().filter("second"::equals)).hasSize(1);
+        calls.willReply("second", QueuedCalls.CLOSED);
+        Call<String> first = calls.holdUp();
+        Call<String> second = calls.queued("second");
+        Call<String> third = calls.queued("third");
+        Call<String> fourth = calls.queued("fourth");
+        calls.sendQueued();
+        assertThat(first.get()).isEqualTo("first");
+        assertThat(second.failure()).isInstanceOf(JedisConnectionException.class);
+        assertThat(third.get()).isEqualTo("third");
+        assertThat(fourth.get()).isEqualTo("fourth");
+        assertThat(calls.count("second")).isEqualTo(1);
     }
 
     /** As an error of the JVM deep in a stack may do, wherever it happens. */
     @Test
     void aCallerThatEndsWithAnErrorLeavesItsPlaceToOthers() {
-        connect(1);
         AtomicBoolean fails = new AtomicBoolean(true);
         FlatCombiner combiner = new FlatCombiner(
                 () -> {
                     if (fails.getAndSet(false)) {
                         throw new StackOverflowError();
                     }
-                    return provider.getConnection();
+                    return calls.connections().getConnection();
                 },
                 new CallPipeline(LONG, null, () -> {}),
                 1,
                 LONG);
-        List<RedisCall> calls = List.of(RedisCall.evalsha(SCRIPT, RedisCall.bytes("third")));
-        assertThatThrownBy(() -> combiner.ask(calls)).isInstanceOf(StackOverflowError.class);
-        assertThat(combiner.ask(calls)).hasSize(1);
+        assertThatThrownBy(() -> combiner.ask(List.of(find("third")))).isInstanceOf(StackOverflowError.class);
+        assertThat(combiner.ask(List.of(find("third")))).hasSize(1);
     }
 
     @Test
     void aCallThatWaitsWhenTheStorageIsClosedEndsWithItsLeader() throws Exception {
-        connect(1);
-        Call first = firstOnTheWire();
-        Call third = queued("third");
-        redis.close();
-        firstMayEnd.countDown();
-        assertThat(first.result().get()).isEqualTo("first");
-        assertThat(third.result()).failsWithin(LONG).withThrowableThat().withMessageContaining("the storage is closed");
-        assertThat(arrived).doesNotContain("third");
+        Call<String> first = calls.holdUp();
+        Call<String> third = calls.queued("third");
+        calls.redis().close();
+        calls.sendQueued();
+        assertThat(first.get()).isEqualTo("first");
+        assertThat(third.failure()).hasMessageContaining("the storage is closed");
+        assertThat(calls.count("third")).isZero();
     }
 }

@@ -11,18 +11,54 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import redis.clients.jedis.HostAndPort;
 
-/** A server that replies to scripts as a test says: with faults that no Redis has on demand. */
+/** A server that replies as a test says: with faults that no Redis has on demand. */
 final class ScriptedRedis implements AutoCloseable {
     private final ServerSocket listener;
     private final Replies replies;
     private final List<Thread> threads = new ArrayList<>();
+    private final Queue<Command> received = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger accepted = new AtomicInteger();
+    private final Map<Integer, OutputStream> open = new ConcurrentHashMap<>();
 
-    /** Replies to a script that is called with a key. Throws to close the connection. */
+    /**
+     * A command that records are kept with.
+     *
+     * @param connection the number of its connection, counted from 1
+     * @param key the key of a script, the text of a {@code PING}, empty for another command
+     */
+    record Command(int connection, String name, String key) {
+        private static Command of(int connection, List<String> words) {
+            String name = words.get(0);
+            String key = switch (name) {
+                case "EVALSHA", "EVAL" -> words.get(3);
+                case "PING" -> words.size() > 1 ? words.get(1) : "";
+                default -> "";
+            };
+            return new Command(connection, name, key);
+        }
+
+        boolean isScript() {
+            return name.startsWith("EVAL");
+        }
+
+        @Override
+        public String toString() {
+            return isScript() ? name + " " + key : name;
+        }
+    }
+
+    /** Replies to a command. Throws to close the connection. */
     @FunctionalInterface
     interface Replies {
-        void reply(String key, OutputStream out) throws IOException;
+        void reply(Command command, OutputStream out) throws IOException;
     }
 
     ScriptedRedis(Replies replies) {
@@ -37,6 +73,42 @@ final class ScriptedRedis implements AutoCloseable {
 
     HostAndPort address() {
         return new HostAndPort("127.0.0.1", listener.getLocalPort());
+    }
+
+    /** What has arrived so far in the order of its arrival, without {@code PING} and what the driver sends by itself. */
+    List<Command> received() {
+        return List.copyOf(received);
+    }
+
+    /** How many connections were accepted so far. */
+    int connections() {
+        return accepted.get();
+    }
+
+    /** The number of every connection that is open. */
+    Set<Integer> open() {
+        return Set.copyOf(open.keySet());
+    }
+
+    /** Sends a reply to no command on every open connection. */
+    void sendUnasked(String resp) throws IOException {
+        for (OutputStream connection : open.values()) {
+            write(connection, resp);
+        }
+    }
+
+    /** The usual reply to a command: to a script like {@code find.lua} the key as the record, which has no time to live. */
+    static String usual(Command command) {
+        return switch (command.name()) {
+            case "EVALSHA", "EVAL" -> "*2\r\n" + bulk(command.key()) + ":-2\r\n";
+            case "PING" -> bulk(command.key());
+            case "WAIT" -> ":1\r\n";
+            default -> "+OK\r\n";
+        };
+    }
+
+    private static String bulk(String text) {
+        return "$" + text.length() + "\r\n" + text + "\r\n";
     }
 
     static void write(OutputStream out, String resp) throws IOException {
@@ -67,21 +139,30 @@ final class ScriptedRedis implements AutoCloseable {
         while (true) {
             Socket socket = listener.accept();
             socket.setTcpNoDelay(true);
-            start(() -> serve(socket));
+            int connection = accepted.incrementAndGet();
+            open.put(connection, socket.getOutputStream());
+            start(() -> serve(socket, connection));
         }
     }
 
-    private void serve(Socket socket) throws IOException {
+    private void serve(Socket socket, int connection) throws IOException {
         try (socket) {
             DataInputStream in = new DataInputStream(new BufferedInputStream(socket.getInputStream()));
             OutputStream out = socket.getOutputStream();
-            for (List<String> command = read(in); !command.isEmpty(); command = read(in)) {
-                switch (command.get(0)) {
-                    case "EVALSHA", "EVAL" -> replies.reply(command.get(3), out);
+            for (List<String> words = read(in); !words.isEmpty(); words = read(in)) {
+                Command command = Command.of(connection, words);
+                switch (command.name()) {
+                    case "EVALSHA", "EVAL", "WAIT", "ASKING" -> {
+                        received.add(command);
+                        replies.reply(command, out);
+                    }
+                    case "PING" -> replies.reply(command, out);
                     case "HELLO" -> write(out, "-ERR unknown command 'HELLO'\r\n");
                     default -> write(out, "+OK\r\n");
                 }
             }
+        } finally {
+            open.remove(connection);
         }
     }
 
