@@ -33,7 +33,7 @@ abstract class RedisTopology implements AutoCloseable {
      * The limits of the connections to one server.
      *
      * @param connections how many may be in use at once; unlimited if negative
-     * @param maxWait how long a call may wait for one, and skip connections of an earlier generation
+     * @param maxWait how long a call may wait for one, and skip connections of an earlier generation; at most a day, and negative means a day
      * @param maxReply how long the server may take to reply
      */
     record Limits(int connections, Duration maxWait, Duration maxReply) {
