@@ -6,14 +6,18 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.Connection;
+import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 
 /**
  * One round trip for the calls of several callers. Thread-safe.
  *
- * <p>Each call has its own reply, which may be an error. If a reply is missing, late or of a type that its call cannot have, no reply counts,
- * and the connection is closed.
+ * <p>Each call has its own reply, which may be an error. If a reply is missing, late or of a type that its call cannot have, or if there is
+ * one too many, no reply counts, and the connection is closed.
+ *
+ * <p>A {@code PING} whose text is used only once ends every round trip. Its reply proves that each of the others belongs to its call, even if
+ * the server had sent a reply too many before.
  */
 final class CallPipeline {
     private final Runnable dropConnections;
@@ -97,10 +101,12 @@ final class CallPipeline {
         int timeout = (int) Math.min(Integer.MAX_VALUE, usual + replicaMillis + 1);
         connection.setSoTimeout(timeout);
         callers.forEach(calls -> calls.forEach(call -> call.sendOn(connection)));
-        RedisCall last = replicaWait == null ? null : replicaWait.call();
-        if (last != null) {
-            last.sendOn(connection);
+        RedisCall wait = replicaWait == null ? null : replicaWait.call();
+        if (wait != null) {
+            wait.sendOn(connection);
         }
+        RedisCall end = RedisCall.of(Protocol.Command.PING, Long.toString(sentAt));
+        end.sendOn(connection);
         List<List<Object>> replies = new ArrayList<>(callers.size());
         for (List<RedisCall> calls : callers) {
             List<Object> own = new ArrayList<>(calls.size() + 1);
@@ -109,16 +115,25 @@ final class CallPipeline {
             }
             replies.add(own);
         }
-        if (last != null) {
-            Object reply = reply(connection, last, sentAt);
+        if (wait != null) {
+            Object reply = reply(connection, wait, sentAt);
             replies.forEach(own -> own.add(reply));
         }
+        checkEnd(reply(connection, end, sentAt), replies);
         if (connection.getSoTimeout() != timeout) {
             throw new JedisConnectionException(
                     "the connection was closed and opened again between two calls of a batch");
         }
         connection.setSoTimeout(usual);
         return replies;
+    }
+
+    /** A server that is loading, say, replies to everything with an error. Then there is no value that could reach the wrong caller. */
+    private static void checkEnd(Object reply, List<List<Object>> replies) {
+        if (reply instanceof JedisDataException error
+                && !replies.stream().allMatch(own -> own.stream().allMatch(RedisServer::isError))) {
+            throw new JedisConnectionException("Redis refused the end of a batch: " + error.getMessage(), error);
+        }
     }
 
     private Object reply(Connection connection, RedisCall call, long sentAt) {
@@ -132,7 +147,7 @@ final class CallPipeline {
             return e;
         }
         if (!call.canHave(reply)) {
-            throw new JedisConnectionException("a reply is of a type that its command cannot have");
+            throw new JedisConnectionException("a reply is none that its command can have");
         }
         return reply;
     }

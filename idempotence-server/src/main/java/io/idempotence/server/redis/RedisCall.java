@@ -1,6 +1,7 @@
 package io.idempotence.server.redis;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.Connection;
@@ -53,12 +54,17 @@ final class RedisCall {
         return script != null && script.isRepeatable();
     }
 
-    /** Whether a reply other than an error is of a type that this call can have. */
+    /** Whether a reply other than an error is one that this call can have. */
     boolean canHave(@Nullable Object reply) {
         if (script != null) {
             return script.canReturn(reply);
         }
-        return command == Protocol.Command.WAIT ? reply instanceof Long : reply != null;
+        return switch (command) {
+            case WAIT -> reply instanceof Long;
+            case ASKING -> reply instanceof byte[];
+            case PING -> reply instanceof byte[] text && Arrays.equals(text, arguments[0]);
+            default -> reply != null;
+        };
     }
 
     /** About how long this call is on the wire. */

@@ -36,8 +36,7 @@ import redis.clients.jedis.UnifiedJedis;
  * <p><b>Rights.</b> A Redis user needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
  * del ping}. In addition: {@code select} for a database other than 0; {@code cluster asking} in a Cluster; {@code wait} with {@link
  * Builder#waitForReplicas}; {@code info} with {@link Builder#strict}. An operator's user also needs {@code scan}, and in a Cluster with
- * replicas {@code info}, because otherwise each replica lists the records again. A missing right fails the start, except {@code ping}:
- * without it idle connections are closed.
+ * replicas {@code info}, because otherwise each replica lists the records again. A missing right fails the start.
  *
  * <p><b>Concurrent calls</b> on connections opened here share round trips. If the connection fails on which calls were sent together, each of
  * them may have been executed.
