@@ -28,11 +28,11 @@ final class QueuedCalls implements AutoCloseable {
     static final LuaScript SCRIPT = LuaScript.load("find.lua", byte[].class);
     static final Duration LONG = Duration.ofSeconds(20);
 
-    /** Instead of a reply: what the server replies by default. */
-    static final String USUAL = "usual";
+    /** Stands in a reply for what the server replies by default. */
+    static final String USUAL = "(usual)";
 
     /** Instead of a reply: the server closes the connection. */
-    static final String CLOSED = "closed";
+    static final String CLOSED = "(closed)";
 
     private static final String FIRST = "first";
 
@@ -145,7 +145,7 @@ final class QueuedCalls implements AutoCloseable {
         if (reply.equals(CLOSED)) {
             throw new IOException("the test closes the connection");
         }
-        ScriptedRedis.write(out, reply.equals(USUAL) ? ScriptedRedis.usual(command) : reply);
+        ScriptedRedis.write(out, reply.replace(USUAL, ScriptedRedis.usual(command)));
     }
 
     /** The connections, for a combiner of the test's own. */

@@ -252,14 +252,14 @@ class SharedRoundTripTest {
     @ParameterizedTest
     @MethodSource("batch")
     void aReplyTooManyGivesNobodyTheReplyToAnotherCallOfItsBatch(String twice) throws Exception {
-        calls.willReply(twice, QueuedCalls.found(twice) + QueuedCalls.found(twice));
+        calls.willReply(twice, QueuedCalls.USUAL + QueuedCalls.USUAL);
         assertInDoubt(sentTogether());
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"+OK\r\n", ":1\r\n", "$-1\r\n", "-ERR a reply to nothing\r\n", "-MOVED 1 127.0.0.1:1\r\n"})
     void aReplyToNothingIsNotTakenForOneOfTheBatch(String nothing) throws Exception {
-        calls.willReply("third", QueuedCalls.found("third") + nothing);
+        calls.willReply("third", QueuedCalls.USUAL + nothing);
         assertInDoubt(sentTogether());
     }
 
@@ -273,6 +273,16 @@ class SharedRoundTripTest {
         assertThat(catchThrowable(() -> calls.combiner().ask(List.of(find("next")))))
                 .isInstanceOf(JedisConnectionException.class);
         QueuedCalls.until(() -> !calls.server.open().contains(1));
+        assertNothingIsLeft();
+    }
+
+    /** As a proxy may that sends the replies to a batch twice. */
+    @Test
+    void theRepliesToABatchAreNotTakenForThoseToTheNextOne() {
+        calls.willReply("PING", QueuedCalls.USUAL + QueuedCalls.found("late") + QueuedCalls.USUAL);
+        assertThat(told(calls.combiner().ask(List.of(find("late"))).get(0))).isEqualTo("late");
+        assertThat(catchThrowable(() -> calls.combiner().ask(List.of(find("next")))))
+                .isInstanceOf(JedisConnectionException.class);
         assertNothingIsLeft();
     }
 
