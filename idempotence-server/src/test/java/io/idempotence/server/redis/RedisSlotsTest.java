@@ -1,6 +1,7 @@
 package io.idempotence.server.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
@@ -14,21 +15,31 @@ import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import redis.clients.jedis.ConnectionPoolConfig;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.args.ClientPauseMode;
 
 /**
  * A Redis Cluster gives a slot to another primary while requests run whose records are in it. Applications and operators have the
@@ -38,6 +49,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("jedis")
 class RedisSlotsTest {
     private static final int MOVES = 6;
+    private static final Duration PATIENT = Duration.ofSeconds(20);
 
     private static EmbeddedRedisCluster cluster;
 
@@ -168,10 +180,7 @@ class RedisSlotsTest {
     @ValueSource(booleans = {false, true})
     void aSlotThatMovesToAndFroKeepsOneExecutionPerId(boolean replicated) throws Exception {
         int slot = SlotMigration.slotOf(Claims.newKey());
-        List<StorageKey> keys = Stream.generate(Claims::newKey)
-                .filter(key -> SlotMigration.slotOf(key) == slot)
-                .limit(8)
-                .toList();
+        List<StorageKey> keys = keys(8, key -> SlotMigration.slotOf(key) == slot);
         RedisIdempotenceStorage first = storage(replicated);
         RedisIdempotenceStorage second = storage(replicated);
         Semaphore replies = new Semaphore(0);
@@ -201,6 +210,114 @@ class RedisSlotsTest {
             assertThat(sentUntilReplied(() -> first.claim(Claims.request(key))))
                     .isInstanceOf(ClaimResult.Completed.class);
         }
+    }
+
+    private static List<StorageKey> keys(int count, Predicate<StorageKey> which) {
+        return Stream.generate(Claims::newKey).filter(which).limit(count).toList();
+    }
+
+    private static List<StorageKey> keysOfSlot(int slot) {
+        return keys(4, key -> SlotMigration.slotOf(key) == slot);
+    }
+
+    /** A storage with one connection to each primary, which has all its scripts. */
+    private RedisIdempotenceStorage oneConnectionToEach() {
+        ConnectionPoolConfig one = new ConnectionPoolConfig();
+        one.setMaxTotal(1);
+        one.setMaxWait(PATIENT);
+        RedisIdempotenceStorage storage = opened(RedisIdempotenceStorage.builder(cluster.addresses())
+                .pool(one)
+                .client(DefaultJedisClientConfig.builder()
+                        .from(Rights.inCluster(cluster))
+                        .socketTimeoutMillis((int) PATIENT.toMillis())
+                        .build()));
+        for (EmbeddedRedis node : cluster.nodes()) {
+            StorageKey key = keys(1, each -> SlotMigration.owns(node, each)).get(0);
+            Claims.claim(storage, key);
+            storage.find(key);
+        }
+        return storage;
+    }
+
+    /** Claims all keys at once, while the only connection to a primary is busy. What it is sent afterwards shares a round trip. */
+    private static void claimTogether(RedisIdempotenceStorage storage, EmbeddedRedis busy, List<StorageKey> keys)
+            throws Exception {
+        ExecutorService threads = Executors.newCachedThreadPool();
+        try (Jedis jedis = busy.jedis()) {
+            for (EmbeddedRedis node : cluster.nodes()) {
+                try (Jedis each = node.jedis()) {
+                    each.configResetStat();
+                }
+            }
+            StorageKey first = keys(1, key -> SlotMigration.owns(busy, key)).get(0);
+            jedis.clientPause(PATIENT.toMillis(), ClientPauseMode.WRITE);
+            Future<?> holder = threads.submit(() -> storage.find(first));
+            await().until(() -> jedis.info("clients").contains("blocked_clients:1"));
+            Set<Thread> waiting = ConcurrentHashMap.newKeySet();
+            List<Future<ClaimResult>> claims = new ArrayList<>();
+            for (StorageKey key : keys) {
+                claims.add(threads.submit(() -> {
+                    waiting.add(Thread.currentThread());
+                    return storage.claim(Claims.request(key));
+                }));
+            }
+            await().until(() -> waiting.size() == keys.size()
+                    && waiting.stream().allMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING));
+            jedis.clientUnpause();
+            holder.get();
+            for (Future<ClaimResult> claim : claims) {
+                assertThat(claim.get()).isInstanceOf(ClaimResult.Claimed.class);
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    /** How often a primary has executed a command since {@link #claimTogether} began. */
+    private static long calls(EmbeddedRedis node, String command) {
+        try (Jedis jedis = node.jedis()) {
+            Matcher calls =
+                    Pattern.compile("cmdstat_" + command + ":calls=(\\d+)").matcher(jedis.info("commandstats"));
+            return calls.find() ? Long.parseLong(calls.group(1)) : 0;
+        }
+    }
+
+    @Test
+    void everyCallerOfABatchWhoseSlotIsUnderWayAsksDirectlyBeforeItsCall() throws Exception {
+        RedisIdempotenceStorage storage = oneConnectionToEach();
+        StorageKey moving = Claims.newKey();
+        SlotMigration migration = Stage.RECORDS_MOVED.reach(moving);
+        EmbeddedRedis target = migration.target();
+        List<StorageKey> others = keys(4, key -> SlotMigration.owns(target, key));
+        List<StorageKey> moved = keysOfSlot(SlotMigration.slotOf(moving));
+
+        claimTogether(storage, target, alternating(moved, others));
+
+        assertThat(calls(target, "asking")).isEqualTo(moved.size());
+        assertThat(calls(target, "evalsha")).isEqualTo(1 + moved.size() + others.size());
+        migration.end();
+    }
+
+    @Test
+    void aSlotThatHasMovedConcernsOnlyItsOwnCallersInABatch() throws Exception {
+        RedisIdempotenceStorage storage = oneConnectionToEach();
+        StorageKey moving = Claims.newKey();
+        SlotMigration migration = Stage.ENDED.reach(moving);
+        EmbeddedRedis source = migration.source();
+        List<StorageKey> others = keys(4, key -> SlotMigration.owns(source, key));
+        List<StorageKey> moved = keysOfSlot(SlotMigration.slotOf(moving));
+
+        claimTogether(storage, source, alternating(moved, others));
+
+        assertThat(calls(source, "evalsha")).isEqualTo(1 + others.size());
+        assertThat(calls(migration.target(), "evalsha")).isEqualTo(moved.size());
+    }
+
+    private static List<StorageKey> alternating(List<StorageKey> some, List<StorageKey> others) {
+        return IntStream.range(0, some.size())
+                .boxed()
+                .flatMap(i -> Stream.of(some.get(i), others.get(i)))
+                .toList();
     }
 
     /** Claims, renews and completes every ID it can, and says how many. */

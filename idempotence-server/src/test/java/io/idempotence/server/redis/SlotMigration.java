@@ -50,7 +50,16 @@ final class SlotMigration {
         return new SlotMigration(cluster.nodes(), key, source, target);
     }
 
-    private static boolean owns(EmbeddedRedis node, StorageKey key) {
+    /** The former owner. */
+    EmbeddedRedis source() {
+        return source;
+    }
+
+    EmbeddedRedis target() {
+        return target;
+    }
+
+    static boolean owns(EmbeddedRedis node, StorageKey key) {
         try (Jedis jedis = node.jedis()) {
             jedis.exists(key.value());
             return true;
