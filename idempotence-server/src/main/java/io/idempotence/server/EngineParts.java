@@ -63,9 +63,10 @@ record EngineParts(
     public void close() {
         guard.beginClose();
         waiters.close();
-        leases.close();
         List<Runnable> ends = List.of(writes.beginClose(), claims.beginClose());
         ends.forEach(Runnable::run);
+        // Only now: a completion that is still being written must not look abandoned to other processes.
+        leases.close();
         guard.close();
         storage.close();
     }

@@ -147,6 +147,29 @@ class CompletionAfterResponseTest {
         }
     }
 
+    /** Otherwise another instance would find the record abandoned while this process stops. */
+    @Test
+    void aCompletionThatHangsKeepsItsLeaseWhileTheProcessStops() throws Exception {
+        completionsHang();
+        IdempotencePolicy shortLease =
+                POLICY.toBuilder().lease(Duration.ofMillis(60)).build();
+        idempotence.execute(
+                IdempotentCall.of(IdempotenceId.of("order-1")), shortLease, ResultCodec.text(), execution -> "paid");
+        CountDownLatch closing = new CountDownLatch(1);
+        CompletableFuture<Void> closed = CompletableFuture.runAsync(() -> {
+            closing.countDown();
+            idempotence.close();
+        });
+        closing.await();
+        long before = storage.count(Call.RENEW);
+        await().until(() -> storage.count(Call.RENEW), count -> count >= before + 5);
+        assertThat(closed).isNotDone();
+
+        storageWorks.countDown();
+        closed.get(30, TimeUnit.SECONDS);
+        assertThat(state("order-1")).isEqualTo("completed");
+    }
+
     @Test
     void callersWaitForASlowStorageWhenTooManyCompletionsWait() throws Exception {
         completionsHang();
