@@ -75,7 +75,7 @@ public final class IdempotencePolicy {
         UNKNOWN
     }
 
-    /** When the result of a handler is recorded. Releases and unknown outcomes always are before the response leaves. */
+    /** When the result of a handler is recorded. Releases, unknown outcomes and error pages are always recorded before the response leaves. */
     public enum Completion {
         /** Before the response leaves: whoever has seen it gets it again. */
         BEFORE_RESPONSE,
@@ -342,7 +342,7 @@ public final class IdempotencePolicy {
             }
             if (completion == Completion.AFTER_RESPONSE && onAbandoned == OnAbandoned.RE_EXECUTE) {
                 throw new IllegalArgumentException(
-                        "completion AFTER_RESPONSE does not go with onAbandoned RE_EXECUTE: a crash after the"
+                        "completion AFTER_RESPONSE cannot be combined with onAbandoned RE_EXECUTE: a crash after the"
                                 + " response would run the operation again; use BEFORE_RESPONSE, or REFUSE or RECOVER");
             }
             return new IdempotencePolicy(this);

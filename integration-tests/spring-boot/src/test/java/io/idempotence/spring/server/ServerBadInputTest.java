@@ -78,7 +78,7 @@ class ServerBadInputTest {
 
         assertThat(output)
                 .contains("idempotence.server.policy.completion")
-                .contains("AFTER_RESPONSE does not go with onAbandoned RE_EXECUTE");
+                .contains("AFTER_RESPONSE cannot be combined with onAbandoned RE_EXECUTE");
     }
 
     @Test
