@@ -224,7 +224,7 @@ final class FlatCombiner implements RedisServer {
     }
 
     private List<Object> lead(Caller own) {
-        List<Caller> batch = new ArrayList<>(MAX_CALLS);
+        List<Caller> batch = new ArrayList<>();
         List<List<Object>> replies = List.of();
         Throwable failure = null;
         try (Connection connection = borrowed()) {

@@ -4,8 +4,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.Protocol;
+import redis.clients.jedis.args.Rawable;
 
 /** A command and its arguments. */
 final class RedisCall {
@@ -94,6 +96,11 @@ final class RedisCall {
     }
 
     void sendOn(Connection connection) {
-        connection.sendCommand(command, arguments);
+        CommandArguments wrapped = new CommandArguments(command);
+        for (byte[] argument : arguments) {
+            // The driver would copy an array.
+            wrapped.add((Rawable) () -> argument);
+        }
+        connection.sendCommand(wrapped);
     }
 }

@@ -26,6 +26,7 @@ import net.jqwik.api.Tag;
 import org.apache.commons.pool2.BasePooledObjectFactory;
 import org.apache.commons.pool2.PooledObject;
 import org.apache.commons.pool2.impl.DefaultPooledObject;
+import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.ConnectionPool;
 import redis.clients.jedis.ConnectionPoolConfig;
@@ -33,7 +34,7 @@ import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.Protocol;
-import redis.clients.jedis.commands.ProtocolCommand;
+import redis.clients.jedis.args.Rawable;
 import redis.clients.jedis.exceptions.JedisDataException;
 
 /**
@@ -86,13 +87,16 @@ class FlatCombinerPropertiesTest {
         }
 
         @Override
-        public void sendCommand(ProtocolCommand command, byte[]... arguments) {
-            if (command == Protocol.Command.EVALSHA) {
-                String key = RedisCall.text(arguments[2]);
+        public void sendCommand(CommandArguments arguments) {
+            if (arguments.getCommand() == Protocol.Command.EVALSHA) {
+                List<Rawable> parts = new ArrayList<>();
+                arguments.forEach(parts::add);
+                // EVALSHA, digest, number of keys, key
+                String key = RedisCall.text(parts.get(3).getRaw());
                 batch.add(key);
                 batches.put(key, batch);
             }
-            super.sendCommand(command, arguments);
+            super.sendCommand(arguments);
         }
     }
 
