@@ -6,14 +6,13 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** Writes of one kind that their callers do not wait for, most because they failed when they were due. Those are retried (T22). */
+/** Writes of one kind that failed when they were due, and are retried (T22). */
 final class BackgroundWrites implements AutoCloseable {
     private static final Duration FIRST_DELAY = Duration.ofMillis(100);
     private static final Duration LONGEST_DELAY = Duration.ofSeconds(1);
@@ -22,9 +21,6 @@ final class BackgroundWrites implements AutoCloseable {
     static final long MAX_BYTES = 64L << 20;
 
     static final int BYTES_PER_WRITE = 1024;
-
-    /** How many first writes may wait. Beyond that the storage is slow, and callers wait for it. */
-    static final int MAX_SOON = 64;
 
     private final Events events;
     private final StorageGuard guard;
@@ -35,7 +31,6 @@ final class BackgroundWrites implements AutoCloseable {
     private final Duration closing;
     private final Scheduler scheduler;
     private final AtomicLong bytes = new AtomicLong();
-    private final Semaphore soon = new Semaphore(MAX_SOON);
 
     /** The tasks that have not run yet, so that {@link #close} can run each of them once more. */
     private final Map<Runnable, IdempotenceId> waiting = new ConcurrentHashMap<>();
@@ -94,19 +89,9 @@ final class BackgroundWrites implements AutoCloseable {
         add(write.id, delay, () -> attempt(write, delay));
     }
 
-    /** Runs a first write now, on another thread. Returns false if too many of them wait. */
-    boolean soon(IdempotenceId id, Runnable write) {
-        if (!soon.tryAcquire()) {
-            return false;
-        }
-        add(id, Duration.ZERO, () -> {
-            try {
-                write.run();
-            } finally {
-                soon.release();
-            }
-        });
-        return true;
+    /** Runs a task on a thread for writes. Drops it if this is closed before it has begun. */
+    void execute(Runnable task) {
+        scheduler.later(Duration.ZERO, task);
     }
 
     /** Runs a task once: after the delay, or when this is closed. */

@@ -2,13 +2,9 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
-import io.idempotence.OnAbandoned;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
-import io.idempotence.server.storage.CorruptRecordException;
-import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
-import io.idempotence.server.storage.WriteResult;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -28,12 +24,11 @@ public final class ClaimedExecution implements IdempotentExecution {
     private final boolean takenOver;
     private final IdempotencePolicy policy;
     private final Lease lease;
+    private final EndRecorder recorder;
     private final AtomicBoolean finished = new AtomicBoolean();
     private final AtomicBoolean replaceable = new AtomicBoolean();
     private final AtomicReference<UnsettledResults.@Nullable Hold> held = new AtomicReference<>();
-    private volatile boolean endIsPending;
     private final HandlerDecision handler = new HandlerDecision();
-    private volatile ReleaseReason byPolicyFor = ReleaseReason.BY_TRANSPORT;
 
     private volatile long claimNanos;
     private volatile IdempotenceListener.AttemptEnd attemptEnd = IdempotenceListener.AttemptEnd.IGNORED;
@@ -52,6 +47,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         this.claim = claimed.claim();
         this.takenOver = claimed.takenOver();
         this.lease = new Lease(parts.storage(), events, id, claim, policy.lease(), claimLeft);
+        this.recorder = new EndRecorder(parts, call.id(), claimed, policy, lease, handler);
         // The key and not the ID, because two tenants may have the same ID.
         this.inbound = InboundRequest.of(claim.key().value());
         this.policy = policy;
@@ -124,7 +120,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      * @return the policy's verdict; {@code RELEASE} instead of {@code UNKNOWN} if the handler declared that nothing took effect
      */
     public Verdict byStatus(int status) {
-        byPolicyFor = ReleaseReason.ofStatus(status);
+        handler.byPolicyFor(ReleaseReason.ofStatus(status));
         return handler.knowing(policy.ofStatus(status));
     }
 
@@ -135,7 +131,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      * @return the policy's verdict; {@code RELEASE} instead of {@code UNKNOWN} if the handler declared that nothing took effect
      */
     public Verdict byException(Throwable exception) {
-        byPolicyFor = ReleaseReason.ofException(exception);
+        handler.byPolicyFor(ReleaseReason.ofException(exception));
         return handler.knowing(policy.ofException(exception));
     }
 
@@ -223,7 +219,7 @@ public final class ClaimedExecution implements IdempotentExecution {
             }
             replaceable.set(provisional && verdict == Verdict.KEEP);
             hold();
-            Optional<Decision> instead = write(verdict, result, provisional);
+            Optional<Decision> instead = recorder.record(verdict, result, provisional);
             if (instead.isPresent()) {
                 // The result of another owner is final.
                 replaceable.set(false);
@@ -265,8 +261,7 @@ public final class ClaimedExecution implements IdempotentExecution {
             return Optional.empty();
         }
         try {
-            // Until it is written, duplicates would get the provisional result.
-            return write(new End(Verdict.KEEP, result, false, false));
+            return recorder.replace(result);
         } finally {
             settle();
         }
@@ -320,125 +315,5 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     Lease lease() {
         return lease;
-    }
-
-    /**
-     * The end of an execution.
-     *
-     * @param abandons whether the record is left abandoned, as it was before the take-over, instead of released
-     */
-    private record End(Verdict verdict, byte[] result, boolean provisional, boolean abandons) {}
-
-    private Optional<Decision> write(Verdict verdict, byte[] result, boolean provisional) {
-        // A release by the handler itself is different: it declares that nothing took effect.
-        boolean abandons = verdict == Verdict.RELEASE
-                && takenOver
-                && policy.onAbandoned() == OnAbandoned.RE_EXECUTE
-                && (handler.isOvertaken() || !handler.decidedToRelease());
-        End end = new End(verdict, result, provisional, abandons);
-        return isWrittenSoon(end) ? Optional.empty() : write(end);
-    }
-
-    /** Lets the caller have a kept result before it is written. An owner whose lease may be over may have to give another one (T14). */
-    private boolean isWrittenSoon(End end) {
-        return policy.completion() == IdempotencePolicy.Completion.AFTER_RESPONSE
-                && end.verdict == Verdict.KEEP
-                && !end.provisional
-                && !lease.mayBeOver()
-                && parts.writes().soon(id, () -> write(end));
-    }
-
-    /** Writes the end. The lease is renewed until that succeeds: a pending completion must not look abandoned. */
-    private Optional<Decision> write(End end) {
-        boolean inTime = !lease.mayBeOver();
-        if (endIsPending) {
-            // The storage is down. The order of the two writes does not matter: a provisional one replaces nothing.
-            writeLater(end);
-            return Optional.empty();
-        }
-        try {
-            return insteadOfOwn(end, parts.guard().record(() -> send(end)));
-        } catch (CorruptRecordException e) {
-            parts.leases().ended(lease);
-            lease.damaged(e);
-        } catch (Throwable e) {
-            events.storageFailed(id, "a completion is not recorded yet", e);
-            if (inTime && end.verdict == Verdict.RELEASE) {
-                lease.releasedInTime();
-            }
-            writeLater(end);
-        }
-        return insteadOfOwn(end, Optional.empty());
-    }
-
-    private void writeLater(End end) {
-        endIsPending = true;
-        parts.writes()
-                .retry(
-                        id,
-                        end.verdict == Verdict.KEEP ? end.result.length : 0,
-                        policy.retention(),
-                        () -> send(end),
-                        () -> parts.leases().ended(lease));
-    }
-
-    /**
-     * The decision that replaces the handler's own result. A success is replaced only by the result of another owner; a failure of an
-     * overtaken owner always is (T14).
-     */
-    private Optional<Decision> insteadOfOwn(End end, Optional<Decision> canonical) {
-        if (canonical.isPresent() && (end.verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
-            return canonical;
-        }
-        return end.verdict == Verdict.RELEASE && handler.isOvertaken()
-                ? Optional.of(Decisions.askAgain())
-                : Optional.empty();
-    }
-
-    /**
-     * Stores the end and notifies the duplicates that wait in this process, so that they need not ask the storage. They are not notified of
-     * a provisional result, which may still be replaced: if it is not, their poll finds it.
-     */
-    private Optional<Decision> send(End end) {
-        WriteResult written = store(end);
-        parts.leases().ended(lease);
-        if (end.verdict == Verdict.RELEASE && !end.abandons && written instanceof WriteResult.Done) {
-            events.released(id, releaseReason());
-        }
-        Optional<Decision> canonical = lease.judge(written).map(Decisions::ended);
-        if (canonical.isPresent()) {
-            completeWaits(canonical.get());
-        } else if (!end.provisional && !(written instanceof WriteResult.Fenced)) {
-            completeWaits(
-                    switch (end.verdict) {
-                        case KEEP -> Decisions.ended(end.result);
-                        case RELEASE -> Decisions.askAgain();
-                        case UNKNOWN -> Decisions.outcomeUnknown();
-                    });
-        }
-        return canonical;
-    }
-
-    private WriteResult store(End end) {
-        IdempotenceStorage storage = parts.storage();
-        return switch (end.verdict) {
-            case KEEP ->
-                end.provisional
-                        ? storage.completeProvisionally(claim, end.result, policy.retention())
-                        : storage.complete(claim, end.result, policy.retention());
-            case RELEASE -> end.abandons ? lease.abandon() : storage.release(claim, policy.retention());
-            case UNKNOWN -> storage.markUnknown(claim, policy.retention());
-        };
-    }
-
-    private ReleaseReason releaseReason() {
-        if (!handler.decidedToRelease()) {
-            return byPolicyFor;
-        }
-        return handler.isOvertaken() ? ReleaseReason.OVERTAKEN : ReleaseReason.BY_HANDLER;
-    }
-
-    private void completeWaits(Decision decision) {
-        parts.waiters().complete(claim.key(), claim.fingerprint(), decision);
     }
 }

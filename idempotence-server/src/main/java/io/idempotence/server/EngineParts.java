@@ -15,6 +15,7 @@ import java.util.List;
  * @param writes the completions that the storage did not take when they were due
  * @param claims releases claims on a thread of its own, so that completions do not wait for it
  * @param unsettled the results that may still be replaced
+ * @param completions the completions that follow their responses
  */
 record EngineParts(
         IdempotenceStorage storage,
@@ -24,7 +25,8 @@ record EngineParts(
         StorageClaims claims,
         Leases leases,
         UnsettledResults unsettled,
-        WaitingDuplicates waiters)
+        WaitingDuplicates waiters,
+        CompletionQueue completions)
         implements AutoCloseable {
     /** The threads for completions: one that the storage keeps waiting, as a dead shard does, must not delay the others. */
     private static final int WRITERS = 8;
@@ -43,7 +45,9 @@ record EngineParts(
         StorageClaims claims = new StorageClaims(storage, guard, giveBacks);
         Leases leases = new Leases();
         WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaiting);
-        return new EngineParts(storage, guard, events, writes, claims, leases, new UnsettledResults(), waiters);
+        CompletionQueue completions = new CompletionQueue(storage, guard, writes, WRITERS);
+        return new EngineParts(
+                storage, guard, events, writes, claims, leases, new UnsettledResults(), waiters, completions);
     }
 
     /**
@@ -63,6 +67,7 @@ record EngineParts(
     public void close() {
         guard.beginClose();
         waiters.close();
+        completions.beginClose();
         List<Runnable> ends = List.of(writes.beginClose(), claims.beginClose());
         ends.forEach(Runnable::run);
         // Only now: a completion that is still being written must not look abandoned to other processes.

@@ -14,6 +14,7 @@ final class HandlerDecision {
     private final AtomicReference<Effect> effect = new AtomicReference<>(Effect.UNDECLARED);
     private volatile @Nullable Verdict decided;
     private volatile boolean overtaken;
+    private volatile ReleaseReason byPolicyFor = ReleaseReason.BY_TRANSPORT;
 
     void decide(Verdict verdict) {
         decided = verdict;
@@ -39,6 +40,18 @@ final class HandlerDecision {
         if (decided == Verdict.RELEASE) {
             decided = null;
         }
+    }
+
+    /** Notes why the policy releases the ID, if it does. */
+    void byPolicyFor(ReleaseReason reason) {
+        byPolicyFor = reason;
+    }
+
+    ReleaseReason releaseReason() {
+        if (!decidedToRelease()) {
+            return byPolicyFor;
+        }
+        return overtaken ? ReleaseReason.OVERTAKEN : ReleaseReason.BY_HANDLER;
     }
 
     boolean isOvertaken() {

@@ -16,17 +16,25 @@ import io.idempotence.server.storage.MovingClock;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** An operation whose completion is recorded after its caller has the result. */
 class CompletionAfterResponseTest {
+    private static final int BATCH = 16;
     private static final IdempotencePolicy POLICY =
             IdempotencePolicy.builder().completion(AFTER_RESPONSE).build();
 
@@ -36,12 +44,14 @@ class CompletionAfterResponseTest {
             Idempotence.builder(storage).policy(POLICY).build();
     private final AtomicInteger runs = new AtomicInteger();
     private final CountDownLatch storageWorks = new CountDownLatch(1);
+    private final ExecutorService threads = Executors.newFixedThreadPool(8);
 
     @AfterEach
     void stop() {
         storageWorks.countDown();
-        storage.before((call, which) -> {});
+        storage.before((call, which) -> {}).after((call, which) -> {});
         idempotence.close();
+        threads.shutdownNow();
     }
 
     private String run(String id) throws Exception {
@@ -65,8 +75,11 @@ class CompletionAfterResponseTest {
     }
 
     private String state(String id) {
-        StorageKey key = StorageKey.of("default", "", "execute", IdempotenceId.of(id));
-        return memory.find(key).map(record -> record.state().label()).orElse("none");
+        return memory.find(key(id)).map(record -> record.state().label()).orElse("none");
+    }
+
+    private static StorageKey key(String id) {
+        return StorageKey.of("default", "", "execute", IdempotenceId.of(id));
     }
 
     @Test
@@ -128,7 +141,122 @@ class CompletionAfterResponseTest {
     }
 
     @Test
-    void closingRecordsWhatIsNotRecordedYet() throws Exception {
+    void completionsThatWaitAreSentTogether() throws Exception {
+        storage.completionsPerRoundTrip(BATCH);
+        completionsHang();
+        for (int i = 0; i < BATCH; i++) {
+            run("order-" + i);
+        }
+        storageWorks.countDown();
+        for (int i = 0; i < BATCH; i++) {
+            String id = "order-" + i;
+            await().until(() -> state(id), "completed"::equals);
+        }
+        // One list when the storage works again, after one completion, or after a list, that was already on its way.
+        assertThat(storage.batches()).hasSizeBetween(1, 2);
+        assertThat(storage.batches().stream().mapToInt(Integer::intValue).sum()).isGreaterThanOrEqualTo(BATCH - 1);
+    }
+
+    /** A dead connection must not keep all results from later attempts. */
+    @Test
+    void aRoundTripThatHangsHoldsUpNoMoreThanOneBatch() throws Exception {
+        storage.completionsPerRoundTrip(BATCH);
+        StorageKey first = key("order-0");
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE && which.equals(first)) {
+                awaitStorage();
+            }
+        });
+        run("order-0");
+        await().until(() -> storage.count(Call.COMPLETE), count -> count == 1);
+        for (int i = 1; i <= BATCH; i++) {
+            run("order-" + i);
+        }
+        for (int i = 1; i <= BATCH; i++) {
+            String id = "order-" + i;
+            await().until(() -> state(id), "completed"::equals);
+        }
+        assertThat(state("order-0")).isEqualTo("in-progress");
+    }
+
+    /** Calls and replies of whole batches get lost, and nobody gets another's result. */
+    @Test
+    void everyResultIsRecordedUnderItsOwnIdWhateverBatchesFail() throws Exception {
+        int callers = 8;
+        int each = 40;
+        storage.completionsPerRoundTrip(BATCH);
+        FaultyStorage.Fault loses = (call, which) -> {
+            if (call == Call.COMPLETE && ThreadLocalRandom.current().nextInt(20) == 0) {
+                throw new StorageUnavailableException("the cable is out", null);
+            }
+        };
+        storage.after(loses).before((call, which) -> {
+            if (call == Call.COMPLETE) {
+                awaitStorage();
+            }
+            loses.on(call, which);
+        });
+        idempotence.withoutCircuitBreaker();
+        List<CompletableFuture<Void>> all = new ArrayList<>();
+        for (int caller = 0; caller < callers; caller++) {
+            String prefix = "order-" + caller + "-";
+            all.add(CompletableFuture.runAsync(
+                    () -> {
+                        for (int i = 0; i < each; i++) {
+                            execute(prefix + i);
+                        }
+                    },
+                    threads));
+        }
+        // Until then they queue, so that there are batches however fast the machine is.
+        await().until(runs::get, count -> count >= 2 * BATCH);
+        storageWorks.countDown();
+        for (CompletableFuture<Void> caller : all) {
+            caller.get(30, TimeUnit.SECONDS);
+        }
+        for (int caller = 0; caller < callers; caller++) {
+            for (int i = 0; i < each; i++) {
+                String id = "order-" + caller + "-" + i;
+                await().until(() -> state(id), "completed"::equals);
+                assertThat(execute(id)).isEqualTo("result of " + id);
+            }
+        }
+        assertThat(runs).hasValue(callers * each);
+        assertThat(storage.batches()).anyMatch(size -> size > 1);
+    }
+
+    private String execute(String id) {
+        try {
+            return idempotence.execute(IdempotenceId.of(id), () -> {
+                runs.incrementAndGet();
+                return "result of " + id;
+            });
+        } catch (Exception e) {
+            throw new CompletionException(e);
+        }
+    }
+
+    /** A storage that breaks its contract costs a second write, not a record. */
+    @Test
+    void aStorageThatReturnsTooFewOutcomesIsAskedForEach() throws Exception {
+        storage.completionsPerRoundTrip(BATCH).losingOutcomes();
+        completionsHang();
+        for (int i = 0; i < BATCH; i++) {
+            run("order-" + i);
+        }
+        storageWorks.countDown();
+        for (int i = 0; i < BATCH; i++) {
+            String id = "order-" + i;
+            await().until(() -> state(id), "completed"::equals);
+            assertThat(run(id)).startsWith("run ");
+        }
+        assertThat(runs).hasValue(BATCH);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, BATCH})
+    void closingRecordsWhatIsNotRecordedYet(int completionsPerRoundTrip) throws Exception {
+        storage.completionsPerRoundTrip(completionsPerRoundTrip);
         CountDownLatch closing = new CountDownLatch(1);
         completionsHang();
         for (int i = 0; i < 40; i++) {
@@ -170,10 +298,12 @@ class CompletionAfterResponseTest {
         assertThat(state("order-1")).isEqualTo("completed");
     }
 
-    @Test
-    void callersWaitForASlowStorageWhenTooManyCompletionsWait() throws Exception {
+    @ParameterizedTest
+    @ValueSource(ints = {1, BATCH})
+    void callersWaitForASlowStorageWhenTooManyCompletionsWait(int completionsPerRoundTrip) throws Exception {
+        storage.completionsPerRoundTrip(completionsPerRoundTrip);
         completionsHang();
-        for (int i = 0; i < BackgroundWrites.MAX_SOON; i++) {
+        for (int i = 0; i < CompletionQueue.MAX_UNWRITTEN; i++) {
             run("order-" + i);
         }
         CompletableFuture<String> next = CompletableFuture.supplyAsync(() -> {
@@ -183,7 +313,7 @@ class CompletionAfterResponseTest {
                 throw new CompletionException(e);
             }
         });
-        await().until(runs::get, count -> count == BackgroundWrites.MAX_SOON + 1);
+        await().until(runs::get, count -> count == CompletionQueue.MAX_UNWRITTEN + 1);
         assertThat(next).isNotDone();
 
         storageWorks.countDown();

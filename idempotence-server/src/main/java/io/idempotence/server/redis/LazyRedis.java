@@ -50,6 +50,17 @@ final class LazyRedis implements Redis {
     }
 
     @Override
+    public int runsPerRoundTrip() {
+        Redis redis = connected;
+        return redis == null ? 1 : redis.runsPerRoundTrip();
+    }
+
+    @Override
+    public List<Object> runAllReplicated(LuaScript script, List<ScriptRun> runs) {
+        return connected().runAllReplicated(script, runs);
+    }
+
+    @Override
     public Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript read) {
         return connected().scan(pattern, pageSize, read);
     }

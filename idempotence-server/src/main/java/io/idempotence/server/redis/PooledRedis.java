@@ -12,6 +12,9 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /** Redis through connections that were opened here: to a single server, to a primary behind Sentinels, or to a Cluster. */
 final class PooledRedis implements Redis {
+    /** A connection that hangs holds up no more than these. */
+    private static final int RUNS_PER_ROUND_TRIP = 16;
+
     private final String name;
     private final RedisTopology topology;
     private final @Nullable ReplicaWait replicaWait;
@@ -39,6 +42,32 @@ final class PooledRedis implements Redis {
             replicaWait.check(replies.get(1), replies.get(0));
         }
         return replies.get(0);
+    }
+
+    @Override
+    public int runsPerRoundTrip() {
+        return topology.onlyServer(true) == null ? 1 : RUNS_PER_ROUND_TRIP;
+    }
+
+    @Override
+    public List<Object> runAllReplicated(LuaScript script, List<ScriptRun> runs) {
+        RedisServer server = topology.onlyServer(true);
+        if (server == null) {
+            return Redis.super.runAllReplicated(script, runs);
+        }
+        List<RedisCall> calls = new ArrayList<>(runs.size());
+        runs.forEach(run -> calls.add(RedisCall.evalsha(script, run.key(), run.arguments())));
+        List<Object> replies = server.ask(calls);
+        if (replicaWait != null) {
+            replicaWait.check(replies.get(runs.size()), replies.get(0));
+        }
+        List<Object> outcomes = new ArrayList<>(runs.size());
+        for (int i = 0; i < runs.size(); i++) {
+            Object reply = replies.get(i);
+            // A run alone can also load the script, or find another primary.
+            outcomes.add(RedisServer.isError(reply) ? replyOrFailure(script, runs.get(i)) : reply);
+        }
+        return outcomes;
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 
@@ -25,6 +26,35 @@ interface Redis extends AutoCloseable {
     default Object runReplicated(LuaScript script, byte[] key, byte[]... args) {
         return run(script, key, args);
     }
+
+    /** How many runs {@link #runAllReplicated} sends in one round trip. */
+    default int runsPerRoundTrip() {
+        return 1;
+    }
+
+    /**
+     * Runs a script on several keys, each as by {@link #runReplicated}.
+     *
+     * @return the reply to each run, or the exception that it ended with
+     * @throws RuntimeException if any of them may have been executed
+     */
+    default List<Object> runAllReplicated(LuaScript script, List<ScriptRun> runs) {
+        List<Object> replies = new ArrayList<>(runs.size());
+        runs.forEach(run -> replies.add(replyOrFailure(script, run)));
+        return replies;
+    }
+
+    /** The reply of {@link #runReplicated}, or its exception. */
+    default Object replyOrFailure(LuaScript script, ScriptRun run) {
+        try {
+            return runReplicated(script, run.key(), run.arguments());
+        } catch (RuntimeException e) {
+            return e;
+        }
+    }
+
+    /** A script's key and arguments. */
+    record ScriptRun(byte[] key, byte[]... arguments) {}
 
     /** Walks over the keys of every primary, page by page, and runs a script on each key. */
     Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript script);

@@ -3,6 +3,7 @@ package io.idempotence.server.redis;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CompletionRequest;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -128,8 +129,31 @@ class RedisRecords implements IdempotenceStorage {
 
     @Override
     public WriteResult complete(Claim claim, byte[] result, Duration retention) {
-        byte[] record = RecordHeader.head('C', claim, result.length).put(result).array();
-        return write("complete", claim, record, Millis.checked("retention", retention));
+        return write("complete", claim, completed(claim, result), Millis.checked("retention", retention));
+    }
+
+    private static byte[] completed(Claim claim, byte[] result) {
+        return RecordHeader.head('C', claim, result.length).put(result).array();
+    }
+
+    @Override
+    public List<Supplier<WriteResult>> completeAll(List<CompletionRequest> completions) {
+        List<Redis.ScriptRun> runs = new ArrayList<>(completions.size());
+        completions.forEach(each -> runs.add(new Redis.ScriptRun(
+                bytes(each.claim().key()),
+                completed(each.claim(), each.result()),
+                number(Millis.capped(each.retention())))));
+        List<Supplier<WriteResult>> outcomes = new ArrayList<>(runs.size());
+        for (Object reply : calling("complete", () -> redis.runAllReplicated(WRITE, runs))) {
+            outcomes.add(() -> calling("complete", () -> written(reply)));
+        }
+        return outcomes;
+    }
+
+    /** 16 on connections opened here, to a single server or to a primary behind Sentinels. In a Cluster each is sent to its own node. */
+    @Override
+    public int completionsPerRoundTrip() {
+        return redis.runsPerRoundTrip();
     }
 
     @Override
@@ -236,7 +260,13 @@ class RedisRecords implements IdempotenceStorage {
     }
 
     private WriteResult write(String action, Claim claim, byte[] record, long millis) {
-        Object scriptReply = runReplicated(action, WRITE, claim.key(), record, number(millis));
+        return written(runReplicated(action, WRITE, claim.key(), record, number(millis)));
+    }
+
+    private WriteResult written(Object scriptReply) {
+        if (scriptReply instanceof RuntimeException e) {
+            throw e;
+        }
         List<?> reply = list(scriptReply);
         return switch (((Long) reply.get(0)).intValue()) {
             case 1 -> new WriteResult.Done();

@@ -62,6 +62,16 @@ abstract class RedisTopology implements AutoCloseable {
     abstract List<Object> ask(
             byte[] key, RedisCall call, boolean replicated, @Nullable JedisRedirectionException redirection);
 
+    /**
+     * The server that has every key, or null if there are several.
+     *
+     * @param replicated as in {@link #ask}
+     */
+    @Nullable
+    RedisServer onlyServer(boolean replicated) {
+        return null;
+    }
+
     /** Whether a failed call may be repeated at once. If so, the next {@link #ask} may lead elsewhere. */
     abstract boolean anotherWay(JedisException failure, int attempts, long nanos);
 
@@ -136,7 +146,12 @@ abstract class RedisTopology implements AutoCloseable {
         @Override
         List<Object> ask(
                 byte[] key, RedisCall call, boolean replicated, @Nullable JedisRedirectionException redirection) {
-            return server.server(replicated).ask(List.of(call));
+            return onlyServer(replicated).ask(List.of(call));
+        }
+
+        @Override
+        RedisServer onlyServer(boolean replicated) {
+            return server.server(replicated);
         }
 
         /** A demoted primary has written nothing, and another server may be at its address by now. */

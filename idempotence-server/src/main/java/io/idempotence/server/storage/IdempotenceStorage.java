@@ -2,15 +2,18 @@ package io.idempotence.server.storage;
 
 import java.time.Clock;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
  * The records of the server half: which requests were claimed, and their results.
  *
- * <p><b>Atomicity.</b> Every method but {@link #list} is one atomic step on one record, by the storage's own clock. It takes one round
- * trip, or two if the storage has to read before it writes. Of all concurrent {@link #claim} calls for a free ID, exactly one returns
- * {@link ClaimResult.Claimed}.
+ * <p><b>Atomicity.</b> Every method but {@link #completeAll} and {@link #list} is one atomic step on one record, by the storage's own
+ * clock. It takes one round trip, or two if the storage has to read before it writes. Of all concurrent {@link #claim} calls for a free
+ * ID, exactly one returns {@link ClaimResult.Claimed}.
  *
  * <p><b>Repetition.</b> If its reply was lost, a method may be called again with the same arguments, and returns what it returned the
  * first time. There are two exceptions: {@code StoredAfterLoss} becomes {@code Done}, and a {@link #delete} or {@link #resolve} finds
@@ -89,6 +92,39 @@ public interface IdempotenceStorage extends AutoCloseable {
      * @throws CorruptRecordException see above
      */
     WriteResult complete(Claim claim, byte[] result, Duration retention);
+
+    /**
+     * Records several results, each as {@link #complete} does: in a step of its own, whatever becomes of the others. A storage that can
+     * sends them together, in one round trip.
+     *
+     * @param completions the results to record, of different claims
+     * @return for each of them, in the same order, what {@link #complete} would have returned, or the exception that it would have thrown
+     * @throws StorageUnavailableException if the storage failed before it was known what became of each; any of them may be recorded
+     */
+    default List<Supplier<WriteResult>> completeAll(List<CompletionRequest> completions) {
+        List<Supplier<WriteResult>> outcomes = new ArrayList<>(completions.size());
+        for (CompletionRequest each : completions) {
+            try {
+                WriteResult written = complete(each.claim(), each.result(), each.retention());
+                outcomes.add(() -> written);
+            } catch (RuntimeException e) {
+                outcomes.add(() -> {
+                    throw e;
+                });
+            }
+        }
+        return outcomes;
+    }
+
+    /**
+     * How many completions {@link #completeAll} sends together. If it is more than 1, completions that follow their responses are given
+     * to it in lists of at most this size. Otherwise each is written alone, several at the same time.
+     *
+     * @return at least 1; 1 unless overridden
+     */
+    default int completionsPerRoundTrip() {
+        return 1;
+    }
 
     /**
      * Records a result that its owner may replace once, by {@link #complete} under the same claim (T23). Until then the record is

@@ -1,8 +1,10 @@
 package io.idempotence.server.storage;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /** A storage that works, between a caller and a wire on which things happen before a call arrives and before its reply does. */
@@ -28,8 +30,11 @@ public final class FaultyStorage implements IdempotenceStorage {
 
     private final IdempotenceStorage delegate;
     private final ConcurrentLinkedQueue<Call> calls = new ConcurrentLinkedQueue<>();
+    private final ConcurrentLinkedQueue<Integer> batches = new ConcurrentLinkedQueue<>();
     private volatile Fault before = (call, key) -> {};
     private volatile Fault after = (call, key) -> {};
+    private volatile int completionsPerRoundTrip;
+    private volatile int lostOutcomes;
 
     public FaultyStorage(IdempotenceStorage delegate) {
         this.delegate = delegate;
@@ -50,6 +55,12 @@ public final class FaultyStorage implements IdempotenceStorage {
         });
     }
 
+    /** How many completions are on the wire together. */
+    public FaultyStorage completionsPerRoundTrip(int number) {
+        completionsPerRoundTrip = number;
+        return this;
+    }
+
     /** What happens to replies. */
     public FaultyStorage after(Fault fault) {
         after = fault;
@@ -59,6 +70,17 @@ public final class FaultyStorage implements IdempotenceStorage {
     /** How many there were. */
     public long count(Call call) {
         return calls.stream().filter(call::equals).count();
+    }
+
+    /** Returns one outcome too few of each list of completions. */
+    public FaultyStorage losingOutcomes() {
+        lostOutcomes = 1;
+        return this;
+    }
+
+    /** How many completions there were in each list of them that has arrived. */
+    public List<Integer> batches() {
+        return List.copyOf(batches);
     }
 
     private void out(Call call, StorageKey key) {
@@ -81,6 +103,21 @@ public final class FaultyStorage implements IdempotenceStorage {
     public WriteResult complete(Claim claim, byte[] result, Duration retention) {
         out(Call.COMPLETE, claim.key());
         return back(Call.COMPLETE, claim.key(), delegate.complete(claim, result, retention));
+    }
+
+    /** On the wire these are as many calls, of which each may lose all. */
+    @Override
+    public List<Supplier<WriteResult>> completeAll(List<CompletionRequest> completions) {
+        completions.forEach(each -> out(Call.COMPLETE, each.claim().key()));
+        batches.add(completions.size());
+        List<Supplier<WriteResult>> outcomes = delegate.completeAll(completions);
+        completions.forEach(each -> after.on(Call.COMPLETE, each.claim().key()));
+        return outcomes.subList(0, outcomes.size() - lostOutcomes);
+    }
+
+    @Override
+    public int completionsPerRoundTrip() {
+        return completionsPerRoundTrip == 0 ? delegate.completionsPerRoundTrip() : completionsPerRoundTrip;
     }
 
     @Override

@@ -24,6 +24,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -632,6 +634,8 @@ public abstract class IdempotenceStorageContract {
         Claim claim = claim(LONG);
         for (Duration tooShort : List.of(Duration.ZERO, Duration.ofMillis(-1), Duration.ofNanos(999_999))) {
             assertThatThrownBy(() -> storage.complete(claim, RESULT, tooShort)).hasMessageContaining("1 ms");
+            assertThatThrownBy(() -> new CompletionRequest(claim, RESULT, tooShort))
+                    .hasMessageContaining("1 ms");
             assertThatThrownBy(() -> storage.release(claim, tooShort)).hasMessageContaining("1 ms");
             assertThatThrownBy(() -> storage.markUnknown(claim, tooShort)).hasMessageContaining("1 ms");
             assertThatThrownBy(() -> storage.renew(claim, tooShort)).hasMessageContaining("1 ms");
@@ -676,6 +680,61 @@ public abstract class IdempotenceStorageContract {
                 assertFenced(storage.complete(new Claim(key, fingerprint, almost, 1), RESULT, RETENTION), null);
             }
             assertThat(storage.complete(claim, RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
+        }
+    }
+
+    // ---- completions that are sent together
+
+    @Test
+    void completionsThatAreSentTogetherEachHaveTheirOwnOutcome() {
+        Claim own = claim(LONG);
+        key = newKey();
+        Claim completed = claim(LONG);
+        storage.complete(completed, OTHER_RESULT, RETENTION);
+        Claim late = stranger();
+        key = newKey();
+        Claim gone = claim(LONG);
+        storage.delete(key);
+        key = newKey();
+        Claim replaced = claim(LONG);
+        storage.completeProvisionally(replaced, OTHER_RESULT, RETENTION);
+
+        List<CompletionRequest> requests = Stream.of(own, completed, late, gone, replaced)
+                .map(claim -> new CompletionRequest(claim, RESULT, RETENTION))
+                .toList();
+        List<WriteResult> written =
+                storage.completeAll(requests).stream().map(Supplier::get).toList();
+
+        WriteResult done = new WriteResult.Done();
+        assertThat(written).hasSize(5);
+        assertThat(written.subList(0, 2)).containsExactly(done, done);
+        assertFenced(written.get(2), OTHER_RESULT);
+        assertThat(written.subList(3, 5)).containsExactly(new WriteResult.StoredAfterLoss(), done);
+        for (Claim claim : List.of(own, gone, replaced)) {
+            key = claim.key();
+            assertReplays(RESULT);
+        }
+        key = completed.key();
+        assertReplays(OTHER_RESULT);
+    }
+
+    @Test
+    void completionsThatAreSentTogetherOnceMoreChangeNothing() {
+        int most = storage.completionsPerRoundTrip();
+        assertThat(most).isPositive();
+        List<CompletionRequest> requests = new ArrayList<>();
+        for (int i = 0; i < most + 3; i++) {
+            key = newKey();
+            requests.add(new CompletionRequest(claim(LONG), new byte[] {(byte) i}, RETENTION));
+        }
+        for (int time = 1; time <= 2; time++) {
+            assertThat(storage.completeAll(requests))
+                    .hasSize(most + 3)
+                    .allSatisfy(outcome -> assertThat(outcome.get()).isEqualTo(new WriteResult.Done()));
+        }
+        for (CompletionRequest request : requests) {
+            key = request.claim().key();
+            assertReplays(request.result());
         }
     }
 

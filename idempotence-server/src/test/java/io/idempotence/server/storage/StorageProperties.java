@@ -53,6 +53,8 @@ public abstract class StorageProperties {
         CLAIM_AGAIN,
         COMMIT,
         COMPLETE,
+        /** An attempt of each ID completes, all of them in one call. */
+        COMPLETE_ALL,
         COMPLETE_PROVISIONALLY,
         RELEASE,
         MARK_UNKNOWN,
@@ -141,6 +143,7 @@ public abstract class StorageProperties {
                 Tuple.of(3, Act.CLAIM_AGAIN),
                 Tuple.of(businessTransaction() == null ? 0 : 4, Act.COMMIT),
                 Tuple.of(4, Act.COMPLETE),
+                Tuple.of(2, Act.COMPLETE_ALL),
                 Tuple.of(3, Act.COMPLETE_PROVISIONALLY),
                 Tuple.of(5, Act.RELEASE),
                 Tuple.of(2, Act.MARK_UNKNOWN),
@@ -176,9 +179,13 @@ public abstract class StorageProperties {
             }
             wire.before(step.wire == Wire.LOSES_CALL ? (call, key) -> lost() : (call, key) -> {});
             wire.after(step.wire == Wire.LOSES_REPLY ? (call, key) -> lost() : (call, key) -> {});
-            act(wire, id, step, i);
+            if (step.act == Act.COMPLETE_ALL) {
+                completeAll(wire, ids, step, i);
+            } else {
+                act(wire, id, step, i);
+            }
             assertThat(shown(id)).as("after step %d, %s", i, step).isEqualTo(id.model.shown());
-            id.assertInvariants();
+            ids.forEach(Id::assertInvariants);
         }
         // What happened to one of them has changed none of the others.
         assertThat(ids).allSatisfy(id -> assertThat(shown(id)).isEqualTo(id.model.shown()));
@@ -219,6 +226,7 @@ public abstract class StorageProperties {
                 // Nothing is heard of it again.
                 id.attempts.remove(attempt);
             }
+            case COMPLETE_ALL -> throw new IllegalStateException("of every ID");
             case APPLIED, NOT_APPLIED -> {
                 boolean applied = step.act == Act.APPLIED;
                 long seen = Math.max(1, id.model.fence - (step.seldom ? 1 : 0));
@@ -236,6 +244,28 @@ public abstract class StorageProperties {
                     return String.valueOf(id.model.delete());
                 });
         }
+    }
+
+    private void completeAll(IdempotenceStorage storage, List<Id> ids, Step step, int number) {
+        List<CompletionRequest> requests = new ArrayList<>();
+        List<Supplier<String>> models = new ArrayList<>();
+        for (Id id : ids) {
+            if (!id.attempts.isEmpty()) {
+                Attempt by = id.attempts.get(step.attempt % id.attempts.size());
+                Claim claim = claim(id.key, by);
+                byte[] result = {(byte) number};
+                requests.add(new CompletionRequest(claim, result, RETENTION));
+                models.add(
+                        () -> id.model.finish(StorageModel.State.C, by.owner, claim.fence(), by.fingerprint, result));
+            }
+        }
+        compare(
+                step,
+                () -> storage.completeAll(requests).stream()
+                        .map(outcome -> said(outcome.get()))
+                        .toList()
+                        .toString(),
+                () -> models.stream().map(Supplier::get).toList().toString());
     }
 
     /** Both say the same; a call that got lost happened to neither, a reply that got lost was nobody's. */

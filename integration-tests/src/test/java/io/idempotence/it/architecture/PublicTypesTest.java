@@ -121,6 +121,7 @@ class PublicTypesTest {
                 storage.ClaimResult.InProgress
                 storage.ClaimResult.Mismatch
                 storage.ClaimResult.Unknown
+                storage.CompletionRequest
                 storage.CorruptRecordException
                 storage.Fingerprint
                 storage.IdempotenceRecord

@@ -1,0 +1,168 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.CompletionRequest;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+/**
+ * The completions that follow their responses. Thread-safe.
+ *
+ * <p>A writer is a thread that sends what waits together, and then what has come in the meantime, until nothing waits. So the load
+ * determines how many completions share a round trip. There is one writer for every {@link IdempotenceStorage#completionsPerRoundTrip()}
+ * completions that are not written yet: a round trip that hangs holds up only as many.
+ */
+final class CompletionQueue {
+    /** How many completions may be unwritten. Beyond that the storage is slow, and callers wait for it. */
+    static final int MAX_UNWRITTEN = 64;
+
+    /** A larger batch would save nothing, and could exceed a timeout for replies. One result may be larger. */
+    private static final int MAX_BYTES = 32 * 1024;
+
+    private final IdempotenceStorage storage;
+    private final StorageGuard guard;
+    private final BackgroundWrites threads;
+    private final int maxWriters;
+    private final Queue<Entry> queue = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger unwritten = new AtomicInteger();
+    private final AtomicInteger writers = new AtomicInteger();
+    private volatile boolean closed;
+
+    /** A completion. Exactly one of {@link #written}, {@link #write} and {@link #failed} is called, once. */
+    interface Entry {
+        IdempotenceId id();
+
+        CompletionRequest request();
+
+        /** Called if the storage has it. */
+        void written(WriteResult result);
+
+        /** Writes it alone. */
+        void write();
+
+        /** Called if the storage failed. */
+        void failed(Throwable cause);
+    }
+
+    /** @param threads writes what is left when this is closed, too */
+    CompletionQueue(IdempotenceStorage storage, StorageGuard guard, BackgroundWrites threads, int maxWriters) {
+        this.storage = storage;
+        this.guard = guard;
+        this.threads = threads;
+        this.maxWriters = maxWriters;
+    }
+
+    /** Writes a completion soon. Returns false if too many are unwritten, or if this is closed. */
+    boolean offer(Entry entry) {
+        if (closed) {
+            return false;
+        }
+        if (unwritten.incrementAndGet() > MAX_UNWRITTEN) {
+            unwritten.decrementAndGet();
+            return false;
+        }
+        queue.add(entry);
+        if (closed) {
+            writeLeft();
+        } else {
+            startWriter();
+        }
+        return true;
+    }
+
+    private void startWriter() {
+        int running = writers.get();
+        while (running < maxWriters && running * storage.completionsPerRoundTrip() < unwritten.get()) {
+            if (writers.compareAndSet(running, running + 1)) {
+                threads.execute(this::writeAll);
+                return;
+            }
+            running = writers.get();
+        }
+    }
+
+    private void writeAll() {
+        try {
+            for (List<Entry> batch = next(); !batch.isEmpty(); batch = next()) {
+                write(batch);
+                unwritten.addAndGet(-batch.size());
+            }
+        } finally {
+            writers.decrementAndGet();
+        }
+        // Whoever added a completion after the last look may have counted on this writer.
+        if (!queue.isEmpty()) {
+            startWriter();
+        }
+    }
+
+    private List<Entry> next() {
+        List<Entry> batch = new ArrayList<>();
+        int most = storage.completionsPerRoundTrip();
+        int bytes = 0;
+        while (batch.size() < most && bytes < MAX_BYTES) {
+            Entry entry = queue.poll();
+            if (entry == null) {
+                break;
+            }
+            batch.add(entry);
+            bytes += entry.request().result().length;
+        }
+        return batch;
+    }
+
+    private void write(List<Entry> batch) {
+        if (batch.size() == 1) {
+            Scheduler.runLogged(batch.get(0)::write);
+            return;
+        }
+        List<CompletionRequest> requests = batch.stream().map(Entry::request).toList();
+        List<Supplier<WriteResult>> outcomes;
+        try {
+            outcomes = guard.record(() -> storage.completeAll(requests));
+            if (outcomes.size() != batch.size()) {
+                throw new IllegalStateException("the storage returned " + outcomes.size() + " outcomes for "
+                        + batch.size() + " completions; completeAll must return one for each");
+            }
+        } catch (Throwable e) {
+            batch.forEach(entry -> Scheduler.runLogged(() -> entry.failed(e)));
+            return;
+        }
+        for (int i = 0; i < batch.size(); i++) {
+            Entry entry = batch.get(i);
+            Supplier<WriteResult> outcome = outcomes.get(i);
+            Scheduler.runLogged(() -> end(entry, outcome));
+        }
+    }
+
+    private static void end(Entry entry, Supplier<WriteResult> outcome) {
+        WriteResult result;
+        try {
+            result = outcome.get();
+        } catch (RuntimeException e) {
+            // Only this one failed, perhaps because the server has lost a script.
+            entry.write();
+            return;
+        }
+        entry.written(result);
+    }
+
+    /** Accepts no more completions. Those that wait are written when the threads' owner closes, each alone. */
+    void beginClose() {
+        closed = true;
+        writeLeft();
+    }
+
+    private void writeLeft() {
+        for (Entry entry = queue.poll(); entry != null; entry = queue.poll()) {
+            threads.add(entry.id(), Duration.ZERO, entry::write);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+package io.idempotence.server;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CompletionRequest;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.WriteResult;
+import java.util.Optional;
+
+/**
+ * Records how one execution ended, now or in the background. The lease is renewed until that succeeds: a pending completion must not look
+ * abandoned. Thread-safe.
+ */
+final class EndRecorder {
+    private final EngineParts parts;
+    private final IdempotenceId id;
+    private final Claim claim;
+    private final boolean takenOver;
+    private final IdempotencePolicy policy;
+    private final Lease lease;
+    private final HandlerDecision handler;
+    private volatile boolean endIsPending;
+
+    EndRecorder(
+            EngineParts parts,
+            IdempotenceId id,
+            ClaimResult.Claimed claimed,
+            IdempotencePolicy policy,
+            Lease lease,
+            HandlerDecision handler) {
+        this.parts = parts;
+        this.id = id;
+        this.claim = claimed.claim();
+        this.takenOver = claimed.takenOver();
+        this.policy = policy;
+        this.lease = lease;
+        this.handler = handler;
+    }
+
+    /**
+     * The end of an execution.
+     *
+     * @param abandons whether the record is left abandoned, as it was before the take-over, instead of released
+     */
+    private record End(Verdict verdict, byte[] result, boolean provisional, boolean abandons) {}
+
+    /** A completion that follows its response. */
+    private final class Following implements CompletionQueue.Entry {
+        private final End end;
+        private final CompletionRequest request;
+
+        Following(End end) {
+            this.end = end;
+            this.request = new CompletionRequest(claim, end.result, policy.retention());
+        }
+
+        @Override
+        public IdempotenceId id() {
+            return id;
+        }
+
+        @Override
+        public CompletionRequest request() {
+            return request;
+        }
+
+        @Override
+        public void written(WriteResult result) {
+            ended(end, result);
+        }
+
+        @Override
+        public void write() {
+            EndRecorder.this.write(end);
+        }
+
+        @Override
+        public void failed(Throwable cause) {
+            writeLater(end, cause);
+        }
+    }
+
+    /**
+     * Records an end. Does not throw if the storage fails.
+     *
+     * @return the decision that the caller gets instead of the handler's result, if there is one
+     */
+    Optional<Decision> record(Verdict verdict, byte[] result, boolean provisional) {
+        // A release by the handler itself is different: it declares that nothing took effect.
+        boolean abandons = verdict == Verdict.RELEASE
+                && takenOver
+                && policy.onAbandoned() == OnAbandoned.RE_EXECUTE
+                && (handler.isOvertaken() || !handler.decidedToRelease());
+        End end = new End(verdict, result, provisional, abandons);
+        return mayFollowTheResponse(end) && parts.completions().offer(new Following(end))
+                ? Optional.empty()
+                : write(end);
+    }
+
+    /** Records the result of an error page, before it leaves: until then duplicates would get the provisional result. */
+    Optional<Decision> replace(byte[] result) {
+        return write(new End(Verdict.KEEP, result, false, false));
+    }
+
+    /** An owner whose lease may be over does not qualify: it may have to give its caller another result (T14). */
+    private boolean mayFollowTheResponse(End end) {
+        return policy.completion() == IdempotencePolicy.Completion.AFTER_RESPONSE
+                && end.verdict == Verdict.KEEP
+                && !end.provisional
+                && !lease.mayBeOver();
+    }
+
+    private Optional<Decision> write(End end) {
+        boolean inTime = !lease.mayBeOver();
+        if (endIsPending) {
+            // The storage is down. The order of the two writes does not matter: a provisional one replaces nothing.
+            retry(end);
+            return Optional.empty();
+        }
+        try {
+            return insteadOfOwn(end, parts.guard().record(() -> send(end)));
+        } catch (CorruptRecordException e) {
+            parts.leases().ended(lease);
+            lease.damaged(e);
+        } catch (Throwable e) {
+            if (inTime && end.verdict == Verdict.RELEASE) {
+                lease.releasedInTime();
+            }
+            writeLater(end, e);
+        }
+        return insteadOfOwn(end, Optional.empty());
+    }
+
+    private void writeLater(End end, Throwable cause) {
+        parts.events().storageFailed(id, "a completion is not recorded yet", cause);
+        retry(end);
+    }
+
+    private void retry(End end) {
+        endIsPending = true;
+        parts.writes()
+                .retry(
+                        id,
+                        end.verdict == Verdict.KEEP ? end.result.length : 0,
+                        policy.retention(),
+                        () -> send(end),
+                        () -> parts.leases().ended(lease));
+    }
+
+    /**
+     * The decision that replaces the handler's own result. A success is replaced only by the result of another owner; a failure of an
+     * overtaken owner always is (T14).
+     */
+    private Optional<Decision> insteadOfOwn(End end, Optional<Decision> canonical) {
+        if (canonical.isPresent() && (end.verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
+            return canonical;
+        }
+        return end.verdict == Verdict.RELEASE && handler.isOvertaken()
+                ? Optional.of(Decisions.askAgain())
+                : Optional.empty();
+    }
+
+    private Optional<Decision> send(End end) {
+        return ended(end, store(end));
+    }
+
+    private WriteResult store(End end) {
+        IdempotenceStorage storage = parts.storage();
+        return switch (end.verdict) {
+            case KEEP ->
+                end.provisional
+                        ? storage.completeProvisionally(claim, end.result, policy.retention())
+                        : storage.complete(claim, end.result, policy.retention());
+            case RELEASE -> end.abandons ? lease.abandon() : storage.release(claim, policy.retention());
+            case UNKNOWN -> storage.markUnknown(claim, policy.retention());
+        };
+    }
+
+    /**
+     * Ends the lease and notifies the duplicates that wait in this process, so that they need not ask the storage. They are not notified of
+     * a provisional result, which may still be replaced: if it is not, their poll finds it.
+     */
+    private Optional<Decision> ended(End end, WriteResult written) {
+        parts.leases().ended(lease);
+        if (end.verdict == Verdict.RELEASE && !end.abandons && written instanceof WriteResult.Done) {
+            parts.events().released(id, handler.releaseReason());
+        }
+        Optional<Decision> canonical = lease.judge(written).map(Decisions::ended);
+        if (canonical.isPresent()) {
+            completeWaits(canonical.get());
+        } else if (!end.provisional && !(written instanceof WriteResult.Fenced)) {
+            completeWaits(
+                    switch (end.verdict) {
+                        case KEEP -> Decisions.ended(end.result);
+                        case RELEASE -> Decisions.askAgain();
+                        case UNKNOWN -> Decisions.outcomeUnknown();
+                    });
+        }
+        return canonical;
+    }
+
+    private void completeWaits(Decision decision) {
+        parts.waiters().complete(claim.key(), claim.fingerprint(), decision);
+    }
+}
