@@ -1,5 +1,6 @@
 package io.idempotence.spring.method;
 
+import io.idempotence.Idempotent;
 import java.util.Collection;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentSkipListSet;
@@ -7,6 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.stereotype.Controller;
 import org.springframework.util.ClassUtils;
 
 /** Warns of methods with {@code @Idempotent} in an application whose provider half is switched off. Thread-safe. */
@@ -18,23 +21,20 @@ final class UnprotectedOperations implements BeanPostProcessor, SmartInitializin
     @Override
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
         Class<?> type = ClassUtils.getUserClass(bean);
-        try {
-            find(type);
-        } catch (IllegalStateException | NoClassDefFoundError aMethodNeedsAnAbsentClass) {
-            LOG.debug("The methods of {} cannot be inspected", type, aMethodNeedsAnAbsentClass);
-        }
-        return bean;
-    }
-
-    private void find(Class<?> type) {
         if (IdempotentAnnotations.isCandidate(type)) {
-            BeanOperations.annotated(type).forEach((method, annotation) -> {
-                // An interface may be that of a client, whose half is not switched off.
-                if (annotation.annotation().value() && !annotation.ofInterface()) {
+            boolean hasHandlers = AnnotatedElementUtils.hasAnnotation(type, Controller.class);
+            BeanOperations.annotated(type).forEach((method, covering) -> {
+                Idempotent annotation = covering.annotation();
+                // An interface without an id may be that of a client, whose half is not switched off.
+                boolean isOfProvider = hasHandlers
+                        || !covering.ofInterface()
+                        || !annotation.id().isEmpty();
+                if (annotation.value() && isOfProvider) {
                     found.add(type.getSimpleName() + "." + method.getName());
                 }
             });
         }
+        return bean;
     }
 
     @Override

@@ -13,6 +13,8 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
 
 /** An application that only calls others switches the provider half off. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -49,6 +51,51 @@ class ServerOffTest {
                 .run()) {
             assertThat(output).doesNotContain("unprotected");
         }
+    }
+
+    @Test
+    void handlersThatInheritTheirAnnotationFromAnInterfaceAreNamed(CapturedOutput output) {
+        try (ConfigurableApplicationContext application = new SpringApplicationBuilder(
+                        Batch.class, Sales.class, SalesFallback.class, Refunds.class)
+                .web(WebApplicationType.NONE)
+                .properties("idempotence.server.enabled=false", "spring.main.banner-mode=off")
+                .run()) {
+            assertThat(output)
+                    .contains("idempotence.server.enabled=false: [Refunds.refund, Sales.sell] run unprotected")
+                    .doesNotContain("SalesFallback");
+        }
+    }
+
+    interface SalesApi {
+        @PostMapping("/sales")
+        @Idempotent
+        String sell();
+    }
+
+    @RestController
+    static class Sales implements SalesApi {
+        @Override
+        public String sell() {
+            return "sold";
+        }
+    }
+
+    /** Of a client, whose half is on. */
+    static class SalesFallback implements SalesApi {
+        @Override
+        public String sell() {
+            return "sold later";
+        }
+    }
+
+    interface RefundApi {
+        @Idempotent(id = "#order")
+        void refund(String order);
+    }
+
+    static class Refunds implements RefundApi {
+        @Override
+        public void refund(String order) {}
     }
 
     @Configuration(proxyBeanMethods = false)
