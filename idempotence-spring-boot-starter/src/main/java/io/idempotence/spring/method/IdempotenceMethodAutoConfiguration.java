@@ -7,6 +7,7 @@ import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.boot.LazyInitializationExcludeFilter;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
@@ -119,11 +120,17 @@ public class IdempotenceMethodAutoConfiguration {
                 ConfigurableListableBeanFactory beans) {
             boolean hasJdbc = ClassUtils.isPresent(
                     "org.springframework.jdbc.datasource.DataSourceUtils", beans.getBeanClassLoader());
-            // Read at the first commit, because this bean exists before properties are bound.
+            // Read at the first commit, because post-processors need this bean before others may be made.
             return new TransactionEffects(
                     hasJdbc ? new JdbcAppliedMarks(storage::getIfUnique) : new AppliedMarks.None(),
                     commits,
                     SingletonSupplier.of(() -> properties.getObject().neverReleaseAfterCommit()));
+        }
+
+        /** A wrong property fails the start, not the first commit. */
+        @Bean
+        static LazyInitializationExcludeFilter idempotenceTransactionPropertiesAreNeverLazy() {
+            return LazyInitializationExcludeFilter.forBeanTypes(IdempotenceTransactionProperties.class);
         }
 
         @Bean

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcDataSource;
 import org.junit.jupiter.api.Test;
@@ -67,6 +68,21 @@ class ServerBadInputTest {
                 .contains("'" + value + "'")
                 .contains(allowed)
                 .contains("Action:");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"never-release-after-commit, perhaps", "never-releases, true"})
+    void aWrongPropertyOfTransactionsFailsTheStartThoughBeansAreLazy(
+            String property, String value, CapturedOutput output) {
+        failsToStart(
+                WithTransactions.class,
+                "--spring.main.lazy-initialization=true",
+                "--idempotence.transactions." + property + "=" + value);
+
+        assertThat(output)
+                .contains("APPLICATION FAILED TO START")
+                .contains("idempotence.transactions." + property)
+                .contains(value);
     }
 
     @Test
@@ -189,6 +205,10 @@ class ServerBadInputTest {
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
     static class WithServer extends WebServer {}
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class})
+    static class WithTransactions extends WebServer {}
 
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
