@@ -65,94 +65,6 @@ public class IdempotenceServerAutoConfiguration {
         return new ServerShutdown(context);
     }
 
-    @Bean
-    @Lazy
-    @ConditionalOnMissingBean(IdempotenceStorage.class)
-    ChosenStorage idempotenceChosenStorage(
-            IdempotenceServerProperties properties,
-            ConfigurableListableBeanFactory beans,
-            ObjectProvider<StorageSource<DataSource>> database,
-            Environment environment) {
-        return new StorageChoice(properties, StorageSource.all(properties, beans, database), environment).choose();
-    }
-
-    @Bean
-    @Lazy
-    @ConditionalOnMissingBean
-    IdempotenceStorage idempotenceStorage(ChosenStorage chosen) {
-        return chosen.storage();
-    }
-
-    /** A bean, because only the methods of beans can run after the migrations of the database. */
-    @Bean
-    @Lazy
-    @ConditionalOnProperty(prefix = IdempotenceServerProperties.PREFIX, name = "storage", havingValue = "jdbc")
-    @DependsOnDatabaseInitialization
-    StorageSource<DataSource> idempotenceDatabaseSource(
-            ListableBeanFactory beans, IdempotenceServerProperties properties) {
-        return new StorageSource<>(
-                Storage.JDBC,
-                DataSource.class,
-                beans,
-                dataSource -> new ServerBuilder(properties).jdbc(dataSource).build());
-    }
-
-    @Bean
-    @Lazy
-    @ConditionalOnMissingBean(Idempotence.class)
-    StorageHealth idempotenceStorageHealth(ServerStart start) {
-        return new StorageHealth(start);
-    }
-
-    @Bean
-    @Lazy
-    @ConditionalOnMissingBean
-    Idempotence idempotence(
-            IdempotenceServerProperties properties,
-            ObjectProvider<IdempotenceStorage> storages,
-            ObjectProvider<ChosenStorage> choice,
-            ObjectProvider<IdempotencePolicy> policies,
-            ObjectProvider<IdempotenceListener> listeners,
-            Environment environment,
-            ServerStart start) {
-        IdempotenceStorage storage = one(storages, IdempotenceStorage.class);
-        ChosenStorage given = choice.getIfAvailable();
-        ServerParts parts = new ServerParts(
-                given == null ? applications(storage, properties) : given,
-                Namespace.of(properties.namespace(), environment));
-        Idempotence.Builder idempotence =
-                new ServerBuilder(properties).idempotence(parts).policy(one(policies, IdempotencePolicy.class));
-        List<IdempotenceListener> all = listeners.orderedStream().toList();
-        if (!all.isEmpty()) {
-            idempotence.listener(new Listeners(all));
-        }
-        start.begin(parts);
-        return idempotence.build();
-    }
-
-    private static <T> T one(ObjectProvider<T> beans, Class<T> type) {
-        try {
-            return beans.getObject();
-        } catch (NoUniqueBeanDefinitionException e) {
-            throw ServerSetUpException.of(
-                    "The application declares several beans of " + type.getSimpleName() + ": "
-                            + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
-                    "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
-                    e);
-        }
-    }
-
-    private static ChosenStorage applications(IdempotenceStorage storage, IdempotenceServerProperties properties) {
-        if (properties.storage() != Storage.AUTO || properties.storageBean() != null) {
-            throw ServerSetUpException.of(
-                    "The application declares its own bean of IdempotenceStorage, and idempotence.server.storage"
-                            + (properties.storageBean() == null ? "" : "-bean") + " chooses another storage.",
-                    "Remove the bean, or remove the property.");
-        }
-        String name = storage.getClass().getSimpleName();
-        return new ChosenStorage(storage, name, "the application's own " + name);
-    }
-
     /** Meters, where the application has a registry. */
     @Bean
     @ConditionalOnBean(type = "io.micrometer.core.instrument.MeterRegistry")
@@ -161,7 +73,101 @@ public class IdempotenceServerAutoConfiguration {
         return IdempotenceMetrics.of(beans.getBean(MeterRegistry.class));
     }
 
-    /** The filters of a servlet application. */
+    /** The storage, unless the application declares its own. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnMissingBean(IdempotenceStorage.class)
+    static class DefaultStorage {
+        @Bean
+        @Lazy
+        ChosenStorage idempotenceChosenStorage(
+                IdempotenceServerProperties properties,
+                ConfigurableListableBeanFactory beans,
+                ObjectProvider<StorageSource<DataSource>> database,
+                Environment environment) {
+            return new StorageChoice(properties, StorageSource.all(properties, beans, database), environment).choose();
+        }
+
+        @Bean
+        @Lazy
+        IdempotenceStorage idempotenceStorage(ChosenStorage chosen) {
+            return chosen.storage();
+        }
+
+        /** A bean, because only the methods of beans can run after the migrations of the database. */
+        @Bean
+        @Lazy
+        @ConditionalOnProperty(prefix = IdempotenceServerProperties.PREFIX, name = "storage", havingValue = "jdbc")
+        @DependsOnDatabaseInitialization
+        StorageSource<DataSource> idempotenceDatabaseSource(
+                ListableBeanFactory beans, IdempotenceServerProperties properties) {
+            return new StorageSource<>(
+                    Storage.JDBC,
+                    DataSource.class,
+                    beans,
+                    dataSource -> new ServerBuilder(properties).jdbc(dataSource).build());
+        }
+    }
+
+    /** The provider half over the storage, unless the application builds its own. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnMissingBean(Idempotence.class)
+    static class DefaultIdempotence {
+        @Bean
+        @Lazy
+        StorageHealth idempotenceStorageHealth(ServerStart start) {
+            return new StorageHealth(start);
+        }
+
+        @Bean
+        @Lazy
+        Idempotence idempotence(
+                IdempotenceServerProperties properties,
+                ObjectProvider<IdempotenceStorage> storages,
+                ObjectProvider<ChosenStorage> choice,
+                ObjectProvider<IdempotencePolicy> policies,
+                ObjectProvider<IdempotenceListener> listeners,
+                Environment environment,
+                ServerStart start) {
+            IdempotenceStorage storage = one(storages, IdempotenceStorage.class);
+            ChosenStorage chosen = choice.getIfAvailable();
+            ServerParts parts = new ServerParts(
+                    chosen == null ? applications(storage, properties) : chosen.as(storage),
+                    Namespace.of(properties.namespace(), environment));
+            Idempotence.Builder idempotence =
+                    new ServerBuilder(properties).idempotence(parts).policy(one(policies, IdempotencePolicy.class));
+            List<IdempotenceListener> all = listeners.orderedStream().toList();
+            if (!all.isEmpty()) {
+                idempotence.listener(new Listeners(all));
+            }
+            start.begin(parts);
+            return idempotence.build();
+        }
+
+        private static <T> T one(ObjectProvider<T> beans, Class<T> type) {
+            try {
+                return beans.getObject();
+            } catch (NoUniqueBeanDefinitionException e) {
+                throw ServerSetUpException.of(
+                        "The application declares several beans of " + type.getSimpleName() + ": "
+                                + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
+                        "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
+                        e);
+            }
+        }
+
+        private static ChosenStorage applications(IdempotenceStorage storage, IdempotenceServerProperties properties) {
+            if (properties.storage() != Storage.AUTO || properties.storageBean() != null) {
+                throw ServerSetUpException.of(
+                        "The application declares its own bean of IdempotenceStorage, and idempotence.server.storage"
+                                + (properties.storageBean() == null ? "" : "-bean") + " chooses another storage.",
+                        "Remove the bean, or remove the property.");
+            }
+            String name = storage.getClass().getSimpleName();
+            return new ChosenStorage(storage, name, "the application's own " + name);
+        }
+    }
+
+    /** The check of all filters of a servlet application. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
     @ConditionalOnClass(FilterRegistrationBean.class)
@@ -170,9 +176,15 @@ public class IdempotenceServerAutoConfiguration {
         static FilterOrderCheck idempotenceFilterOrderCheck(ListableBeanFactory beans) {
             return new FilterOrderCheck(beans);
         }
+    }
 
+    /** The filter of a servlet application, unless it registers its own. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+    @ConditionalOnClass(FilterRegistrationBean.class)
+    @Conditional(NoFilterRegistration.class)
+    static class DefaultFilter {
         @Bean
-        @Conditional(NoFilterRegistration.class)
         @ConditionalOnMissingBean
         IdempotenceFilter idempotenceFilter(
                 Idempotence idempotence,
@@ -184,7 +196,6 @@ public class IdempotenceServerAutoConfiguration {
         }
 
         @Bean
-        @Conditional(NoFilterRegistration.class)
         IdempotenceFilterRegistrationBean idempotenceFilterRegistration(
                 IdempotenceFilter filter, IdempotenceServerProperties properties, ServerStart start) {
             IdempotenceFilterRegistrationBean registration =

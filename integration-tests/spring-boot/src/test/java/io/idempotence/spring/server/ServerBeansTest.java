@@ -9,13 +9,22 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
+import org.aopalliance.intercept.MethodInterceptor;
 import org.h2.jdbcx.JdbcConnectionPool;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aop.framework.ProxyFactory;
+import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
@@ -129,6 +138,51 @@ class ServerBeansTest {
             assertThat(context.getBean(IdempotenceFilterRegistrationBean.class).getOrder())
                     .isEqualTo(7);
         });
+    }
+
+    @Test
+    void aStorageThatIsWrappedAfterItsCreationIsUsedAsWrapped() {
+        List<String> calls = new ArrayList<>();
+        web.withBean(BeanPostProcessor.class, () -> new Wrapping(calls)).run(context -> {
+            assertThat(context.getBean(Idempotence.class).saveIfAbsent("one")).isTrue();
+            assertThat(calls).contains("claim");
+        });
+    }
+
+    private record Wrapping(List<String> calls) implements BeanPostProcessor {
+        @Override
+        public Object postProcessAfterInitialization(Object bean, String beanName) {
+            if (!(bean instanceof IdempotenceStorage)) {
+                return bean;
+            }
+            ProxyFactory wrapped = new ProxyFactory(bean);
+            wrapped.addAdvice((MethodInterceptor) call -> {
+                calls.add(call.getMethod().getName());
+                return call.proceed();
+            });
+            return wrapped.getProxy();
+        }
+    }
+
+    /** Spring evaluates such a condition when it reads the method, and nothing promises the order of methods. */
+    @ParameterizedTest
+    @ValueSource(classes = {IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class})
+    void noConditionAsksForABeanOfTheSameClass(Class<?> configuration) {
+        Stream.concat(Stream.of(configuration), Stream.of(configuration.getDeclaredClasses()))
+                .forEach(type -> {
+                    List<Method> beans = Stream.of(type.getDeclaredMethods())
+                            .filter(method -> method.isAnnotationPresent(Bean.class))
+                            .toList();
+                    for (Method bean : beans) {
+                        ConditionalOnMissingBean condition = bean.getAnnotation(ConditionalOnMissingBean.class);
+                        for (Class<?> missing : condition == null ? new Class<?>[0] : condition.value()) {
+                            assertThat(beans)
+                                    .filteredOn(other -> !other.equals(bean))
+                                    .as("%s asks for %s", bean.getName(), missing.getSimpleName())
+                                    .noneMatch(other -> missing.isAssignableFrom(other.getReturnType()));
+                        }
+                    }
+                });
     }
 
     @Test
