@@ -46,20 +46,36 @@ final class StarterCost {
         }
     }
 
+    /** The first connection to Redis loads several hundred classes of the driver, so one application needs it and one does not. */
     private static void starts(String with, String without, int redisPort) throws Exception {
-        List<Double> ours = new ArrayList<>();
-        List<Double> bare = new ArrayList<>();
-        for (int i = 0; i < STARTS; i++) {
-            try (ChildProcess application = start(without, redisPort)) {
-                bare.add(application.startMillis());
+        for (boolean usesRedis : new boolean[] {false, true}) {
+            String option = "--cost.uses-redis=" + usesRedis;
+            List<Double> ours = new ArrayList<>();
+            List<Double> bare = new ArrayList<>();
+            List<Double> added = new ArrayList<>();
+            for (int i = 0; i < STARTS; i++) {
+                double first = startMillis(i % 2 == 0 ? without : with, redisPort, option);
+                double second = startMillis(i % 2 == 0 ? with : without, redisPort, option);
+                bare.add(i % 2 == 0 ? first : second);
+                ours.add(i % 2 == 0 ? second : first);
+                added.add(ours.get(i) - bare.get(i));
             }
-            try (ChildProcess application = start(with, redisPort)) {
-                ours.add(application.startMillis());
-            }
+            System.out.printf(
+                    "start of an application that %s Redis at start, ms: without %.0f, with %.0f;"
+                            + " median of differences %+.0f, quartiles %+.0f and %+.0f%n",
+                    usesRedis ? "uses" : "does not use",
+                    median(bare),
+                    median(ours),
+                    median(added),
+                    quantile(added, 0.25),
+                    quantile(added, 0.75));
         }
-        System.out.printf(
-                "start, ms: without %.0f, with %.0f; difference of the medians %.0f%n",
-                median(bare), median(ours), median(ours) - median(bare));
+    }
+
+    private static double startMillis(String classPath, int redisPort, String option) throws Exception {
+        try (ChildProcess application = start(classPath, redisPort, option)) {
+            return application.startMillis();
+        }
     }
 
     private static void requests(String with, String without, int redisPort) throws Exception {
@@ -97,16 +113,22 @@ final class StarterCost {
         return (System.nanoTime() - begin) / 1e3 / REQUESTS;
     }
 
-    private static ChildProcess start(String classPath, int redisPort) throws Exception {
+    private static ChildProcess start(String classPath, int redisPort, String... options) throws Exception {
+        List<String> arguments = new ArrayList<>(List.of(options));
+        arguments.add("--spring.data.redis.port=" + redisPort);
         return ChildProcess.start(
                 Path.of("target/test-classes").toAbsolutePath() + File.pathSeparator + classPath,
                 CostApplication.class.getName(),
-                "--spring.data.redis.port=" + redisPort);
+                arguments.toArray(String[]::new));
     }
 
     private static double median(List<Double> values) {
+        return quantile(values, 0.5);
+    }
+
+    private static double quantile(List<Double> values, double share) {
         double[] sorted =
                 values.stream().mapToDouble(Double::doubleValue).sorted().toArray();
-        return sorted[sorted.length / 2];
+        return sorted[(int) (sorted.length * share)];
     }
 }
