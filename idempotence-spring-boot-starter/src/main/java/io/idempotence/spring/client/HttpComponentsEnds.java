@@ -5,27 +5,31 @@ import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase;
 import org.apache.hc.client5.http.config.Configurable;
 import org.apache.hc.client5.http.config.RequestConfig;
 import org.apache.hc.client5.http.protocol.HttpClientContext;
+import org.jspecify.annotations.Nullable;
 import org.springframework.http.client.ClientHttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
 
 /** Apache HttpClient. Its requests can be cancelled. It accepts the headers of a response that was cut. */
 final class HttpComponentsEnds extends RequestEnds {
-    private final long readTimeoutMillis;
     private final boolean redirects;
 
     HttpComponentsEnds(ClientHttpRequestFactory factory) {
-        Object client = RequestChain.field(factory, "httpClient");
-        RequestConfig config = client instanceof Configurable configured ? configured.getConfig() : null;
-        this.redirects = config == null || config.isRedirectsEnabled();
-        long own = timeout(factory);
-        this.readTimeoutMillis = own > 0 || config == null || config.getResponseTimeout() == null
-                ? own
-                : config.getResponseTimeout().toMilliseconds();
+        this(factory, config(factory));
     }
 
-    @Override
-    long readTimeoutMillis() {
-        return readTimeoutMillis;
+    private HttpComponentsEnds(ClientHttpRequestFactory factory, @Nullable RequestConfig config) {
+        super(readTimeoutMillis(timeout(factory), config));
+        this.redirects = config == null || config.isRedirectsEnabled();
+    }
+
+    private static @Nullable RequestConfig config(ClientHttpRequestFactory factory) {
+        return RequestChain.field(factory, "httpClient") instanceof Configurable client ? client.getConfig() : null;
+    }
+
+    private static long readTimeoutMillis(long ofFactory, @Nullable RequestConfig config) {
+        return ofFactory > 0 || config == null || config.getResponseTimeout() == null
+                ? ofFactory
+                : config.getResponseTimeout().toMilliseconds();
     }
 
     @Override

@@ -21,6 +21,12 @@ abstract class RequestEnds {
             "org.springframework.http.client.HttpComponentsClientHttpRequestFactory";
     private static final Set<HttpMethod> NEVER_RESENT = Set.of(HttpMethod.POST, HttpMethod.PATCH);
 
+    private final long readTimeoutMillis;
+
+    RequestEnds(long readTimeoutMillis) {
+        this.readTimeoutMillis = readTimeoutMillis;
+    }
+
     static RequestEnds of(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects) {
         // Not a subclass, which may do anything.
         if (factory.getClass() == JdkClientHttpRequestFactory.class) {
@@ -36,7 +42,9 @@ abstract class RequestEnds {
     }
 
     /** The read timeout of the factory; 0 if there is none, or if it is unknown. */
-    abstract long readTimeoutMillis();
+    final long readTimeoutMillis() {
+        return readTimeoutMillis;
+    }
 
     /** Whether a failure to connect means that nothing left: the client sends such a request at most once. */
     boolean sendsOnce(HttpMethod method) {
@@ -86,20 +94,14 @@ abstract class RequestEnds {
         private final WithoutRedirects withoutRedirects;
         private final HttpClient client;
         private final @Nullable Executor executor;
-        private final long readTimeoutMillis;
         private final boolean compresses;
 
         OfJdk(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects) {
+            super(timeout(factory));
             this.withoutRedirects = withoutRedirects;
             this.client = (HttpClient) RequestChain.required(factory, "httpClient");
             this.executor = (Executor) RequestChain.field(factory, "executor");
-            this.readTimeoutMillis = timeout(factory);
             this.compresses = Boolean.TRUE.equals(RequestChain.field(factory, "compression"));
-        }
-
-        @Override
-        long readTimeoutMillis() {
-            return readTimeoutMillis;
         }
 
         @Override
@@ -119,8 +121,8 @@ abstract class RequestEnds {
                     ? new JdkClientHttpRequestFactory(direct)
                     : new JdkClientHttpRequestFactory(direct, executor);
             long connect = client.connectTimeout().map(Duration::toMillis).orElse(0L);
-            boolean together = connect > 0 && readTimeoutMillis >= connect;
-            long timeout = together ? Math.max(readTimeoutMillis, connect + MARGIN_MILLIS) : readTimeoutMillis;
+            boolean together = connect > 0 && readTimeoutMillis() >= connect;
+            long timeout = together ? Math.max(readTimeoutMillis(), connect + MARGIN_MILLIS) : readTimeoutMillis();
             bounded.setReadTimeout(Duration.ofMillis(clip(timeout, millisLeft)));
             if (compresses) {
                 compress(bounded);
@@ -139,15 +141,8 @@ abstract class RequestEnds {
 
     /** HttpURLConnection. Spring streams the body, so the JDK does not send it again by itself. */
     private static final class OfUrlConnection extends RequestEnds {
-        private final long readTimeoutMillis;
-
         OfUrlConnection(ClientHttpRequestFactory factory) {
-            this.readTimeoutMillis = timeout(factory);
-        }
-
-        @Override
-        long readTimeoutMillis() {
-            return readTimeoutMillis;
+            super(timeout(factory));
         }
 
         @Override
@@ -167,15 +162,8 @@ abstract class RequestEnds {
 
     /** Any other. It may send a request more than once, and ends it by its own timeouts. */
     private static final class OfOthers extends RequestEnds {
-        private final long readTimeoutMillis;
-
         OfOthers(ClientHttpRequestFactory factory) {
-            this.readTimeoutMillis = timeout(factory);
-        }
-
-        @Override
-        long readTimeoutMillis() {
-            return readTimeoutMillis;
+            super(timeout(factory));
         }
 
         @Override
