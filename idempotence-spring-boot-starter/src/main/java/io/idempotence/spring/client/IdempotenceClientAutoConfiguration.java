@@ -15,7 +15,6 @@ import java.util.TreeSet;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -96,11 +95,15 @@ public class IdempotenceClientAutoConfiguration {
     }
 
     /** The meters of calls and attempts. */
-    @Bean
-    @ConditionalOnBean(type = "io.micrometer.core.instrument.MeterRegistry")
-    @ConditionalOnMissingBean
-    IdempotenceClientMetrics idempotenceClientMetrics(BeanFactory beans) {
-        return IdempotenceClientMetrics.of(beans.getBean(MeterRegistry.class));
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(MeterRegistry.class)
+    @ConditionalOnBean(MeterRegistry.class)
+    static class ClientMeters {
+        @Bean
+        @ConditionalOnMissingBean
+        IdempotenceClientMetrics idempotenceClientMetrics(MeterRegistry registry) {
+            return IdempotenceClientMetrics.of(registry);
+        }
     }
 
     /** {@code RestClient}, HTTP service clients and {@code RestTemplate}. */

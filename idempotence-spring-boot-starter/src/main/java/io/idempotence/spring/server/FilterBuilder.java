@@ -1,5 +1,7 @@
 package io.idempotence.spring.server;
 
+import static io.idempotence.spring.server.ServerBuilder.set;
+
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
@@ -9,7 +11,6 @@ import io.idempotence.server.servlet.RequestScope;
 import io.idempotence.spring.server.IdempotenceServerProperties.Comparison;
 import io.idempotence.spring.server.IdempotenceServerProperties.Header;
 import io.idempotence.spring.server.IdempotenceServerProperties.Scope;
-import io.idempotence.spring.server.ServerBuilder.Given;
 import org.springframework.util.unit.DataSize;
 
 /** The settings of the filter, from properties. Apart from {@link ServerBuilder}, because not every application has servlets. */
@@ -21,30 +22,17 @@ record FilterBuilder(IdempotenceServerProperties properties) {
             filter.keyOptional();
         }
         filter.scope(scope());
-        Given given = new Given();
-        try {
-            filter.methods(given.value("methods", properties.methods()).toArray(String[]::new))
-                    .bodyForm(bodyForm(given.value("body-form", properties.bodyForm())))
-                    .header(header(given))
-                    .maxRequestBody(bytes(given.value("max-request-body", properties.maxRequestBody())))
-                    .maxResponseBody(bytes(given.value("max-response-body", properties.maxResponseBody())))
-                    .maxWait(given.value("max-wait", properties.maxWait()))
-                    .keepHeaders(given.value("keep-headers", properties.keepHeaders())
-                            .toArray(String[]::new))
-                    .problemBase(given.value("problem-base", properties.problemBase()));
-            if (properties.maxMemory() != null) {
-                filter.maxMemory(
-                        given.value("max-memory", properties.maxMemory()).toBytes());
-            }
-            if (properties.maxFormParameters() != null) {
-                filter.maxFormParameters(given.value("max-form-parameters", properties.maxFormParameters()));
-            }
-            if (properties.maxFormSize() != null) {
-                filter.maxFormSize(bytes(given.value("max-form-size", properties.maxFormSize())));
-            }
-        } catch (IllegalArgumentException e) {
-            throw given.refused(e);
-        }
+        set("methods", properties.methods(), methods -> filter.methods(methods.toArray(String[]::new)));
+        set("body-form", properties.bodyForm(), form -> filter.bodyForm(bodyForm(form)));
+        set("header.max-length", properties.header().maxLength(), any -> filter.header(header(properties.header())));
+        set("max-request-body", properties.maxRequestBody(), size -> filter.maxRequestBody(bytes(size)));
+        set("max-response-body", properties.maxResponseBody(), size -> filter.maxResponseBody(bytes(size)));
+        set("max-memory", properties.maxMemory(), size -> filter.maxMemory(size.toBytes()));
+        set("max-form-parameters", properties.maxFormParameters(), filter::maxFormParameters);
+        set("max-form-size", properties.maxFormSize(), size -> filter.maxFormSize(bytes(size)));
+        set("max-wait", properties.maxWait(), filter::maxWait);
+        set("keep-headers", properties.keepHeaders(), names -> filter.keepHeaders(names.toArray(String[]::new)));
+        set("problem-base", properties.problemBase(), filter::problemBase);
         return filter;
     }
 
@@ -65,10 +53,8 @@ record FilterBuilder(IdempotenceServerProperties properties) {
         }
     }
 
-    private IdempotencyKeyHeader header(Given given) {
-        Header form = properties.header();
-        IdempotencyKeyHeader header = IdempotencyKeyHeader.standard()
-                .length(form.minLength(), given.value("header.max-length", form.maxLength()));
+    private static IdempotencyKeyHeader header(Header form) {
+        IdempotencyKeyHeader header = IdempotencyKeyHeader.standard().length(form.minLength(), form.maxLength());
         header = form.strict() ? header.strict() : header;
         return form.acceptSpace() ? header.acceptSpace() : header;
     }

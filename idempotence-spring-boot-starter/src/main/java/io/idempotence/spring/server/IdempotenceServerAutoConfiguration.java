@@ -8,7 +8,6 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
-import io.idempotence.spring.server.ServerBuilder.Given;
 import io.micrometer.core.instrument.MeterRegistry;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
@@ -16,7 +15,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.TreeSet;
 import javax.sql.DataSource;
-import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.beans.factory.ObjectProvider;
@@ -66,11 +64,15 @@ public class IdempotenceServerAutoConfiguration {
     }
 
     /** Meters, where the application has a registry. */
-    @Bean
-    @ConditionalOnBean(type = "io.micrometer.core.instrument.MeterRegistry")
-    @ConditionalOnMissingBean
-    IdempotenceMetrics idempotenceMetrics(BeanFactory beans) {
-        return IdempotenceMetrics.of(beans.getBean(MeterRegistry.class));
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(MeterRegistry.class)
+    @ConditionalOnBean(MeterRegistry.class)
+    static class ServerMeters {
+        @Bean
+        @ConditionalOnMissingBean
+        IdempotenceMetrics idempotenceMetrics(MeterRegistry registry) {
+            return IdempotenceMetrics.of(registry);
+        }
     }
 
     /** The storage, unless the application declares its own. */
@@ -204,13 +206,8 @@ public class IdempotenceServerAutoConfiguration {
                         @Override
                         protected FilterRegistration.Dynamic addRegistration(
                                 String description, ServletContext context) {
-                            Given given = new Given();
-                            try {
-                                given.value("paths", properties.paths());
-                                return super.addRegistration(description, context);
-                            } catch (IllegalArgumentException e) {
-                                throw given.refused(e);
-                            }
+                            return ServerBuilder.checked(
+                                    "paths", properties.paths(), () -> super.addRegistration(description, context));
                         }
                     };
             if (properties.filterOrder() != null) {

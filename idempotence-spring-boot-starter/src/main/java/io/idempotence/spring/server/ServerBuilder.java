@@ -8,7 +8,10 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.server.IdempotenceServerProperties.Jdbc;
 import io.idempotence.spring.server.IdempotenceServerProperties.Policy;
 import java.time.Duration;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import javax.sql.DataSource;
+import org.jspecify.annotations.Nullable;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
@@ -24,33 +27,23 @@ final class ServerBuilder {
 
     IdempotencePolicy policy() {
         Policy policy = properties.policy();
-        Given given = new Given();
-        try {
-            IdempotencePolicy built = IdempotencePolicy.builder()
-                    .failureRule(policy.failureRule())
-                    .lease(given.value("policy.lease", policy.lease()))
-                    .onAbandoned(given.value("policy.on-abandoned", policy.onAbandoned()))
-                    .retention(given.value("policy.retention", policy.retention()))
-                    .build();
-            return built.toBuilder()
-                    .completion(given.value("policy.completion", policy.completion()))
-                    .build();
-        } catch (IllegalArgumentException e) {
-            throw given.refused(e);
-        }
+        IdempotencePolicy.Builder builder = IdempotencePolicy.builder().failureRule(policy.failureRule());
+        set("policy.lease", policy.lease(), builder::lease);
+        set("policy.on-abandoned", policy.onAbandoned(), builder::onAbandoned);
+        set("policy.retention", policy.retention(), builder::retention);
+        IdempotencePolicy built = checked("policy.retention", policy.retention(), builder::build);
+        return checked(
+                "policy.completion",
+                policy.completion(),
+                () -> built.toBuilder().completion(policy.completion()).build());
     }
 
     Idempotence.Builder idempotence(ServerParts parts) {
         Idempotence.Builder idempotence = Idempotence.builder(parts.storage().storage());
-        Given given = new Given();
-        try {
-            checkTimeout(given.value("redis.timeout", properties.redis().timeout()));
-            return idempotence
-                    .namespace(given.value("namespace", parts.namespace().name()))
-                    .maxWaiting(given.value("max-waiting", properties.maxWaiting()));
-        } catch (IllegalArgumentException e) {
-            throw given.refused(e);
-        }
+        set("redis.timeout", properties.redis().timeout(), ServerBuilder::checkTimeout);
+        set("namespace", parts.namespace().name(), idempotence::namespace);
+        set("max-waiting", properties.maxWaiting(), idempotence::maxWaiting);
+        return idempotence;
     }
 
     IdempotenceStorage redis(RedisConnectionFactory connections) {
@@ -68,15 +61,10 @@ final class ServerBuilder {
         Jdbc jdbc = properties.jdbc();
         JdbcIdempotenceStorage.Builder storage =
                 JdbcIdempotenceStorage.builder(withoutTransactions(dataSource)).lazyStart();
-        Given given = new Given();
-        try {
-            storage.table(given.value("jdbc.table", jdbc.table()))
-                    .appliedTable(given.value("jdbc.applied-table", jdbc.appliedTable()))
-                    .statementTimeout(given.value("jdbc.statement-timeout", jdbc.statementTimeout()))
-                    .cleanUpEvery(given.value("jdbc.clean-up-every", jdbc.cleanUpEvery()));
-        } catch (IllegalArgumentException e) {
-            throw given.refused(e);
-        }
+        set("jdbc.table", jdbc.table(), storage::table);
+        set("jdbc.applied-table", jdbc.appliedTable(), storage::appliedTable);
+        set("jdbc.statement-timeout", jdbc.statementTimeout(), storage::statementTimeout);
+        set("jdbc.clean-up-every", jdbc.cleanUpEvery(), storage::cleanUpEvery);
         if (jdbc.createIfMissing()) {
             storage.createIfMissing();
         }
@@ -102,19 +90,32 @@ final class ServerBuilder {
         return pool;
     }
 
-    /** The values that were passed on. The last one is the one that is refused. */
-    static final class Given {
-        private String name = "";
-        private Object value = "";
-
-        <T> T value(String name, T value) {
-            this.name = name;
-            this.value = value;
-            return value;
+    /**
+     * Passes a value on, unless it is null.
+     *
+     * @param name the property below {@code idempotence.server}
+     * @throws ServerSetUpException if the value is not allowed
+     */
+    static <T> void set(String name, @Nullable T value, Consumer<T> setter) {
+        if (value != null) {
+            checked(name, value, () -> {
+                setter.accept(value);
+                return value;
+            });
         }
+    }
 
-        ServerSetUpException refused(IllegalArgumentException e) {
-            return ServerSetUpException.ofProperty(name, value, String.valueOf(e.getMessage()), e);
+    /**
+     * Builds something from a value.
+     *
+     * @param name the property below {@code idempotence.server}
+     * @throws ServerSetUpException if the value is not allowed
+     */
+    static <T> T checked(String name, Object value, Supplier<T> build) {
+        try {
+            return build.get();
+        } catch (IllegalArgumentException e) {
+            throw ServerSetUpException.ofProperty(name, value, String.valueOf(e.getMessage()), e);
         }
     }
 }
