@@ -15,7 +15,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.Ordered;
 import org.springframework.security.config.Customizer;
@@ -36,6 +38,20 @@ import org.springframework.web.multipart.MultipartFile;
 @SpringBootConfiguration
 @EnableAutoConfiguration
 class FormApplication {
+    /** On a free port, with records in memory. */
+    static SpringApplicationBuilder builder() {
+        return new SpringApplicationBuilder(FormApplication.class)
+                .properties(
+                        "server.port=0",
+                        "server.address=localhost",
+                        "idempotence.server.storage=memory",
+                        "spring.main.banner-mode=off");
+    }
+
+    static String site(ConfigurableApplicationContext application) {
+        return "http://localhost:" + application.getEnvironment().getProperty("local.server.port");
+    }
+
     @Bean
     SecurityFilterChain security(HttpSecurity security) throws Exception {
         return security.authorizeHttpRequests(requests -> requests.anyRequest().permitAll())

@@ -13,7 +13,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.openqa.selenium.By;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** Forms in the hands of a person with a real browser. */
@@ -26,14 +25,8 @@ class FormInBrowserTest {
     @BeforeAll
     static void start() {
         browser = Chromium.start();
-        application = new SpringApplicationBuilder(FormApplication.class)
-                .properties(
-                        "server.port=0",
-                        "idempotence.server.storage=memory",
-                        "server.address=localhost",
-                        "spring.main.banner-mode=off")
-                .run();
-        site = "http://localhost:" + application.getEnvironment().getProperty("local.server.port");
+        application = FormApplication.builder().run();
+        site = FormApplication.site(application);
         shop = application.getBean(FormApplication.Shop.class);
     }
 

@@ -15,7 +15,6 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** Requests that a browser does not send, or not on its own, in an application that requires IDs. */
@@ -29,15 +28,10 @@ class FormOverHttpTest {
 
     @BeforeAll
     static void start() {
-        application = new SpringApplicationBuilder(FormApplication.class)
-                .properties(
-                        "server.port=0",
-                        "server.address=localhost",
-                        "idempotence.server.storage=memory",
-                        "idempotence.server.require-id=true",
-                        "spring.main.banner-mode=off")
+        application = FormApplication.builder()
+                .properties("idempotence.server.require-id=true")
                 .run();
-        site = "http://localhost:" + application.getEnvironment().getProperty("local.server.port");
+        site = FormApplication.site(application);
         shop = application.getBean(FormApplication.Shop.class);
     }
 

@@ -15,7 +15,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
@@ -33,21 +32,13 @@ class FormUnprotectedTest {
             HttpClient.newBuilder().cookieHandler(new CookieManager()).build();
 
     private static ConfigurableApplicationContext started(Class<?> more, String... properties) {
-        return new SpringApplicationBuilder(FormApplication.class, more)
-                .properties(
-                        "server.port=0",
-                        "server.address=localhost",
-                        "idempotence.server.storage=memory",
-                        "spring.main.banner-mode=off")
-                .properties(properties)
-                .run();
+        return FormApplication.builder().sources(more).properties(properties).run();
     }
 
     private HttpResponse<String> send(
             ConfigurableApplicationContext application, String path, HttpRequest.Builder request) throws Exception {
         return browser.send(
-                request.uri(URI.create("http://localhost:"
-                                + application.getEnvironment().getProperty("local.server.port") + path))
+                request.uri(URI.create(FormApplication.site(application) + path))
                         .header("Accept", "text/html")
                         .build(),
                 HttpResponse.BodyHandlers.ofString());
