@@ -19,6 +19,7 @@ import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.postgresql.ds.PGSimpleDataSource;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -87,6 +88,22 @@ class ServerStartTest {
                 before = System.nanoTime();
                 assertThat(caller.post("/sales", "other").statusCode()).isEqualTo(503);
                 assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(10));
+                redis.resume();
+            }
+        }
+    }
+
+    @Test
+    void aStartThatFailsForAnotherReasonLeavesNoCheckBehind() {
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
+            redis.pause();
+            try {
+                assertThatThrownBy(() -> Till.start(Failing.class, "--redis.port=" + redis.port()))
+                        .hasMessage("another reason");
+                await().atMost(Duration.ofSeconds(5))
+                        .until(() -> Thread.getAllStackTraces().keySet().stream()
+                                .noneMatch(thread -> thread.getName().equals("idempotence-start")));
+            } finally {
                 redis.resume();
             }
         }
@@ -228,6 +245,16 @@ class ServerStartTest {
         System.arraycopy(arguments, 0, all, 1, arguments.length);
         all[0] = "--redis.port=" + redis.port();
         assertThatThrownBy(() -> Till.start(OnRedis.class, all).close()).hasRootCauseInstanceOf(RuntimeException.class);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Failing extends OnRedis {
+        @Bean
+        SmartInitializingSingleton fault() {
+            return () -> {
+                throw new IllegalStateException("another reason");
+            };
+        }
     }
 
     @Configuration(proxyBeanMethods = false)
