@@ -10,7 +10,12 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.context.annotation.Bean;
 
-/** Auto-configuration of the Actuator endpoint {@code idempotence}. */
+/**
+ * The auto-configuration of the Actuator endpoint {@code idempotence}, which finds, lists, resolves and deletes records.
+ *
+ * <p>It applies with Actuator and an {@link Idempotence}, if the endpoint is exposed. It only reads unless {@code
+ * management.endpoint.idempotence.access} is {@code unrestricted}.
+ */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
 @ConditionalOnBean(Idempotence.class)

@@ -20,7 +20,13 @@ import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.handler.SimpleUrlHandlerMapping;
 import org.springframework.web.util.UrlPathHelper;
 
-/** Auto-configuration of the console page, which is off by default. */
+/**
+ * The auto-configuration of the console, a page for operators that shows records and resolves those that are abandoned or unknown.
+ *
+ * <p>It applies to servlet applications with Spring MVC and an {@link Idempotence}, if {@code idempotence.console.enabled} is true. Its
+ * properties are {@code idempotence.console.*}. The start fails without Spring Security, unless {@code
+ * idempotence.console.without-security} is true, and if {@code idempotence.console.writes} is true and form tokens are switched off.
+ */
 @AutoConfiguration(after = {IdempotenceServerAutoConfiguration.class, IdempotenceFormAutoConfiguration.class})
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass(HandlerMapping.class)

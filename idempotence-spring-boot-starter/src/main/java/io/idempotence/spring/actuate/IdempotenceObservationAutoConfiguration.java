@@ -6,7 +6,10 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.context.annotation.Bean;
 
-/** Auto-configuration of Micrometer observations. */
+/**
+ * The auto-configuration of observations: {@code idempotence.client.call} around a call of a consumer, and {@code
+ * idempotence.server.attempt} around an attempt at a provider. It applies with a bean of {@link ObservationRegistry}.
+ */
 @AutoConfiguration(
         afterName = {
             "org.springframework.boot.actuate.autoconfigure.observation.ObservationAutoConfiguration",

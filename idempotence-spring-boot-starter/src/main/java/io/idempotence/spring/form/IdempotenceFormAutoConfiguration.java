@@ -29,7 +29,16 @@ import org.springframework.util.ClassUtils;
 import org.springframework.web.servlet.LocaleResolver;
 import org.thymeleaf.dialect.IDialect;
 
-/** Auto-configuration of one-time tokens for HTML forms. */
+/**
+ * The auto-configuration of one-time tokens in HTML forms.
+ *
+ * <p>It applies to servlet applications with Spring MVC and an {@link Idempotence}, if something can put a token into a page: Thymeleaf,
+ * {@code idempotence.form.enabled=true}, or a console that may write. {@code idempotence.form.enabled=false} switches it off. Its properties
+ * are {@code idempotence.form.*}.
+ *
+ * <p>Beans: {@link FormTokens}, the filter that takes the token of a request in front of the idempotence filter, a guard behind all filters
+ * that refuses a token nobody took, the dialect for Thymeleaf, and {@link FormProblemPage}, which a bean of the application replaces.
+ */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass({Filter.class, LocaleResolver.class})

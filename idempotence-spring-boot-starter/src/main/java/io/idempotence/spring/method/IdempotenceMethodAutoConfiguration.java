@@ -27,7 +27,15 @@ import org.springframework.util.ClassUtils;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
 
-/** Auto-configuration of {@code @Idempotent} on handlers and bean methods, and of transactions. */
+/**
+ * The auto-configuration of {@code @Idempotent} on handlers of Spring MVC and on bean methods, and of transactions.
+ *
+ * <p>It applies unless {@code idempotence.server.enabled} is false. An annotation that cannot work fails the start. Every method with one is
+ * in the bean {@link IdempotentOperations}.
+ *
+ * <p>With Spring's transactions, every {@code ConfigurableTransactionManager} that is a bean reports its commits: after one, an ID is not
+ * released. {@code idempotence.transactions.never-release-after-commit=false} switches that off.
+ */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
 @ConditionalOnProperty(prefix = "idempotence.server", name = "enabled", matchIfMissing = true)
 @Import(IdempotenceMethodAutoConfiguration.ProxyCreator.class)

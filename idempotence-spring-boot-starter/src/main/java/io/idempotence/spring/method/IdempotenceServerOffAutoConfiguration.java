@@ -6,7 +6,10 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Role;
 
-/** Auto-configuration of an application whose provider half is switched off. */
+/**
+ * The auto-configuration of an application whose provider half is switched off by {@code idempotence.server.enabled=false}. It warns at the
+ * start of every bean method with {@code @Idempotent}: such methods run unprotected.
+ */
 @AutoConfiguration
 @ConditionalOnProperty(prefix = "idempotence.server", name = "enabled", havingValue = "false")
 public class IdempotenceServerOffAutoConfiguration {

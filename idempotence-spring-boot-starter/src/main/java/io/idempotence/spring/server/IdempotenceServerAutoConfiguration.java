@@ -36,8 +36,23 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
 
 /**
- * Auto-configuration of the provider half: storage, {@link Idempotence}, and in a servlet application the filter. Each bean backs off when
- * the application declares its own.
+ * The auto-configuration of the provider half: an {@link Idempotence} over a storage, and in a servlet application the filter.
+ *
+ * <p>It applies unless {@code idempotence.server.enabled} is false. Its properties are {@code idempotence.server.*}, see {@link
+ * IdempotenceServerProperties}. A wrong property, or a storage that cannot be used, fails the start. A storage that does not respond yet
+ * does not.
+ *
+ * <p>Beans, each replaced by a bean of the application with the same type:
+ *
+ * <ul>
+ *   <li>{@link IdempotencePolicy}, from {@code idempotence.server.policy.*}.
+ *   <li>{@link IdempotenceStorage}, from what the application has: its {@code RedisConnectionFactory}, its Jedis client, its {@code
+ *       DataSource} if {@code idempotence.server.storage} is {@code jdbc}, else memory. Made when something asks for it.
+ *   <li>{@link Idempotence}, over the storage, with every bean of {@link IdempotenceListener}.
+ *   <li>{@link IdempotenceMetrics}, if there is a {@code MeterRegistry}.
+ *   <li>{@link IdempotenceFilter}, changed by every bean of {@link IdempotenceFilterCustomizer}, and its {@link
+ *       IdempotenceFilterRegistrationBean}. Neither exists if the application registers a filter of this type itself.
+ * </ul>
  */
 @AutoConfiguration(
         afterName = {

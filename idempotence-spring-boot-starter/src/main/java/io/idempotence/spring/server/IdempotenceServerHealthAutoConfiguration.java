@@ -8,7 +8,13 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** Auto-configuration of the health of the provider half's storage: {@code idempotence} in the health endpoint. */
+/**
+ * The auto-configuration of the health indicator {@code idempotence}: whether the storage of the provider half can be used.
+ *
+ * <p>It applies with Actuator and the {@code Idempotence} of {@link IdempotenceServerAutoConfiguration}, unless {@code
+ * management.health.idempotence.enabled} is false. A bean named {@code idempotenceHealthIndicator} replaces it. Each check writes to the
+ * storage. An application that does not use the storage has the status UNKNOWN.
+ */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
 @ConditionalOnBean(StorageHealth.class)
 public class IdempotenceServerHealthAutoConfiguration {

@@ -23,10 +23,11 @@ import org.slf4j.LoggerFactory;
 import org.springframework.context.SmartLifecycle;
 
 /**
- * The check of the storage while the application starts. It ends when every bean exists and nothing serves yet: also the last bean may be
- * the first that asks for the storage. Storage that is first asked for later is checked then. The check runs beside the start, writes and deletes one record, so that
- * missing rights and tables are found. What only an operator can repair fails the start. A storage that is down does not: requests get 503
- * until it is up.
+ * The check of the storage while the application starts. It runs beside the start, and writes and deletes one record, so that missing rights
+ * and tables are found. What only an operator can repair fails the start. A storage that is down does not: requests get 503 until it is up.
+ *
+ * <p>The start waits for its end when every bean exists and nothing serves yet: also the last bean may be the first that asks for the
+ * storage. Storage that is first asked for later is checked then.
  */
 final class ServerStart implements SmartLifecycle {
     private static final Logger LOG = LoggerFactory.getLogger(ServerStart.class);
