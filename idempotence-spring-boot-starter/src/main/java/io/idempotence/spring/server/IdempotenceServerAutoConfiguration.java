@@ -19,6 +19,7 @@ import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -63,8 +64,8 @@ import org.springframework.core.env.Environment;
 @EnableConfigurationProperties(IdempotenceServerProperties.class)
 public class IdempotenceServerAutoConfiguration {
     @Bean
-    static ServerStart idempotenceServerStart() {
-        return new ServerStart();
+    static ServerStart idempotenceServerStart(DefaultListableBeanFactory beans) {
+        return new ServerStart(beans);
     }
 
     @Bean
@@ -74,8 +75,8 @@ public class IdempotenceServerAutoConfiguration {
     }
 
     @Bean
-    static ServerShutdown idempotenceServerShutdown(ConfigurableApplicationContext context) {
-        return new ServerShutdown(context);
+    static ServerShutdown idempotenceServerShutdown(ConfigurableApplicationContext context, ServerStart start) {
+        return new ServerShutdown(context, start);
     }
 
     /** Meters, where the application has a registry. */

@@ -15,11 +15,13 @@ final class ServerShutdown implements SmartLifecycle, ApplicationListener<Contex
     private static final int PHASE = 1024;
 
     private final ConfigurableApplicationContext context;
+    private final ServerStart start;
     private volatile boolean running;
     private volatile boolean closing;
 
-    ServerShutdown(ConfigurableApplicationContext context) {
+    ServerShutdown(ConfigurableApplicationContext context, ServerStart start) {
         this.context = context;
+        this.start = start;
     }
 
     @Override
@@ -38,6 +40,7 @@ final class ServerShutdown implements SmartLifecycle, ApplicationListener<Contex
     public void stop() {
         running = false;
         if (closing) {
+            start.cancel();
             for (String name : context.getBeanNamesForType(Idempotence.class, false, false)) {
                 if (context.getBeanFactory().containsSingleton(name)) {
                     context.getBean(name, Idempotence.class).close();

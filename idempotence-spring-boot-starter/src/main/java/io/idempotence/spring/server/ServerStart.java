@@ -20,6 +20,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.support.DefaultSingletonBeanRegistry;
 import org.springframework.context.SmartLifecycle;
 
 /**
@@ -39,7 +40,13 @@ final class ServerStart implements SmartLifecycle {
     private volatile @Nullable Check check;
     private volatile boolean isRunning;
 
-    private record Check(ServerParts parts, CompletableFuture<Void> result) {}
+    private final DefaultSingletonBeanRegistry beans;
+
+    ServerStart(DefaultSingletonBeanRegistry beans) {
+        this.beans = beans;
+    }
+
+    private record Check(ServerParts parts, Thread thread, CompletableFuture<Void> result) {}
 
     /** Adds what the filter covers to the line that is logged. */
     void describeFilter(String what) {
@@ -53,11 +60,9 @@ final class ServerStart implements SmartLifecycle {
         return begun == null ? null : begun.parts();
     }
 
-    /** Begins the check. */
+    /** Begins the check. The beans that the storage uses exist. */
     void begin(ServerParts parts) {
         CompletableFuture<Void> result = new CompletableFuture<>();
-        Check begun = new Check(parts, result);
-        check = begun;
         Thread thread = new Thread(
                 () -> {
                     try {
@@ -69,9 +74,21 @@ final class ServerStart implements SmartLifecycle {
                 },
                 "idempotence-start");
         thread.setDaemon(true);
+        Check begun = new Check(parts, thread, result);
+        check = begun;
+        // After a start that failed, ends the check before the beans that it uses: they would wait for it.
+        beans.registerDisposableBean("idempotenceStartCheck", this::cancel);
         thread.start();
         if (isRunning) {
             end(begun);
+        }
+    }
+
+    /** Ends a check that still runs. */
+    void cancel() {
+        Check begun = check;
+        if (begun != null) {
+            begun.thread().interrupt();
         }
     }
 
