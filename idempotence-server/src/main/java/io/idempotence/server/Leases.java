@@ -105,11 +105,7 @@ final class Leases implements AutoCloseable {
                     .flatMap(List::stream)
                     .filter(lease -> lease.isRenewalDue(now))
                     .toList();
-            for (Lease lease : longestAgoFirst(toRenew)) {
-                if (lease.beginRenewal()) {
-                    begun(lease);
-                }
-            }
+            begin(longestAgoFirst(toRenew), now);
             if (!due.isEmpty()) {
                 // Catches leases that were added just after the busy threads had found nothing due.
                 renewers.execute(this::renewAllDue);
@@ -131,15 +127,26 @@ final class Leases implements AutoCloseable {
                 .toList();
     }
 
-    /** Starts a renewal. Permits are acquired here, in order: the renewing threads would race for them. */
-    private void begun(Lease lease) {
-        if (lease.isRenewalInTrouble() && !trouble.tryAcquire()) {
-            // The lease stays due, for the next check.
-            lease.endRenewal();
-            return;
+    /**
+     * Starts renewals. Permits are acquired here, in order: the renewing threads would race for them. One that comes free meanwhile is for
+     * a lease that was passed over, which the next check finds first.
+     */
+    private void begin(List<Lease> inOrder, long now) {
+        boolean passedOver = false;
+        for (Lease lease : inOrder) {
+            if (!lease.beginRenewal()) {
+                continue;
+            }
+            // It may have been renewed since it was listed.
+            boolean isDue = lease.isRenewalDue(now);
+            if (isDue && (!lease.isRenewalInTrouble() || (!passedOver && trouble.tryAcquire()))) {
+                due.add(lease);
+                renewers.execute(this::renewAllDue);
+            } else {
+                passedOver |= isDue;
+                lease.endRenewal();
+            }
         }
-        due.add(lease);
-        renewers.execute(this::renewAllDue);
     }
 
     private void renewAllDue() {
