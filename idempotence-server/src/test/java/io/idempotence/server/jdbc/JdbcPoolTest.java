@@ -23,6 +23,7 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.RecordState;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.sql.SQLTransientConnectionException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -63,10 +64,13 @@ class JdbcPoolTest {
         pool.close();
     }
 
-    private void takeAll() throws SQLException {
-        for (int i = 0; i < CONNECTIONS; i++) {
-            held.add(pool.getConnection());
-        }
+    private void takeAll() {
+        // Opening one may take longer than the pool's users wait.
+        await().ignoreExceptionsInstanceOf(SQLTransientConnectionException.class)
+                .until(() -> {
+                    held.add(pool.getConnection());
+                    return held.size() == CONNECTIONS;
+                });
     }
 
     private void giveBack() throws SQLException {
