@@ -1,19 +1,31 @@
 package io.idempotence.it.wire;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
- * How late this machine is: a thread that has nothing to do but wake up adds up by how much it does so too late. What is measured beside
- * it may be as late without a fault of its own.
+ * How late this machine is. What is measured beside it may be as late without a fault of its own.
+ *
+ * <p>A thread that has nothing to do but wake up adds up by how much it does so too late. A thread that computes waits longer than that
+ * for a processor; on Linux the kernel adds up for how long any thread did.
  */
 public final class Yardstick implements AutoCloseable {
     private static final long PULSE_MILLIS = 5;
+    private static final Path PRESSURE = Path.of("/proc/pressure/cpu");
+    private static final Pattern SOME_MICROS = Pattern.compile("some .*total=(\\d+)");
 
     private final ScheduledExecutorService pulse = Executors.newSingleThreadScheduledExecutor();
+    private final Duration waitsBefore = waitsForProcessors();
     private long before = System.nanoTime();
     private final AtomicLong late = new AtomicLong();
 
@@ -27,9 +39,24 @@ public final class Yardstick implements AutoCloseable {
         before = now;
     }
 
-    /** The sum, since it began. */
+    /** Since it began. */
     public Duration lateness() {
-        return Duration.ofNanos(late.get());
+        Duration pulses = Duration.ofNanos(late.get());
+        Duration waits = waitsForProcessors().minus(waitsBefore);
+        return pulses.compareTo(waits) > 0 ? pulses : waits;
+    }
+
+    /** Since the machine was started; zero where nobody counts. */
+    private static Duration waitsForProcessors() {
+        if (!Files.isReadable(PRESSURE)) {
+            return Duration.ZERO;
+        }
+        try {
+            Matcher some = SOME_MICROS.matcher(Files.readString(PRESSURE));
+            return some.find() ? Duration.of(Long.parseLong(some.group(1)), ChronoUnit.MICROS) : Duration.ZERO;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Override
