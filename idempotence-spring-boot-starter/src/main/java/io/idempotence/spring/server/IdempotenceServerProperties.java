@@ -127,7 +127,7 @@ public record IdempotenceServerProperties(
      * @param failureRule Which failures keep the ID.
      * @param onAbandoned What happens to an ID whose owner died. "re-execute" only for operations that are harmless to run twice.
      * @param completion When a result is recorded. "after-response" saves its caller the round trip: after a crash within those milliseconds
-     *     the outcome is unknown. It does not go with "re-execute".
+     *     the outcome is unknown. It cannot be combined with "re-execute".
      */
     public record Policy(
             @DefaultValue("30s") Duration lease,
