@@ -153,11 +153,14 @@ final class Leases implements AutoCloseable {
         Lease lease;
         while ((lease = due.poll()) != null) {
             boolean hasPermit = lease.isRenewalInTrouble();
-            renew(lease);
-            if (hasPermit) {
-                trouble.release();
+            try {
+                renew(lease);
+            } finally {
+                if (hasPermit) {
+                    trouble.release();
+                }
+                lease.endRenewal();
             }
-            lease.endRenewal();
         }
     }
 

@@ -3,6 +3,11 @@ package io.idempotence.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.turbo.TurboFilter;
+import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.server.storage.Claim;
@@ -32,6 +37,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
+import org.slf4j.Marker;
 
 /** Who is renewed, in which order, and what an owner knows of its own lease (T9). */
 class LeasesTest {
@@ -132,6 +139,36 @@ class LeasesTest {
         leases.started(lease(claim("order-1")));
         await().until(() -> daemon.get() != null);
         assertThat(daemon).hasValue(true);
+    }
+
+    @Test
+    @DisplayName("T9: a renewal whose failure cannot even be logged is retried")
+    void aRenewalWhoseFailureCannotBeLoggedIsRetried() {
+        AtomicInteger refused = new AtomicInteger();
+        TurboFilter brokenLog = new TurboFilter() {
+            @Override
+            public FilterReply decide(
+                    Marker marker, Logger logger, Level level, String format, Object[] params, Throwable thrown) {
+                if (Thread.currentThread().getName().equals("idempotence-renewals")) {
+                    refused.incrementAndGet();
+                    throw new IllegalStateException("the log is broken");
+                }
+                return FilterReply.NEUTRAL;
+            }
+        };
+        LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
+        storage.before((call, key) -> {
+            if (call == Call.RENEW) {
+                throw new StorageUnavailableException("in trouble", null);
+            }
+        });
+        logs.addTurboFilter(brokenLog);
+        try {
+            leases.started(lease(claim("order-1")));
+            await().dontCatchUncaughtExceptions().until(() -> refused.get() > AT_ONCE);
+        } finally {
+            logs.getTurboFilterList().remove(brokenLog);
+        }
     }
 
     @Test
