@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
@@ -59,7 +60,7 @@ final class CompletionQueue {
         this.maxWriters = maxWriters;
     }
 
-    /** Writes a completion soon. Returns false if too many are unwritten, or if this is closed. */
+    /** Writes a completion soon. Returns false if too many are unwritten, if no thread can be started, or if this is closed. */
     boolean offer(Entry entry) {
         if (closed) {
             return false;
@@ -71,8 +72,15 @@ final class CompletionQueue {
         queue.add(entry);
         if (closed) {
             writeLeft();
-        } else {
+            return true;
+        }
+        try {
             startWriter();
+        } catch (OutOfMemoryError noThread) {
+            if (queue.remove(entry)) {
+                unwritten.decrementAndGet();
+                return false;
+            }
         }
         return true;
     }
@@ -81,25 +89,50 @@ final class CompletionQueue {
         int running = writers.get();
         while (running < maxWriters && running * storage.completionsPerRoundTrip() < unwritten.get()) {
             if (writers.compareAndSet(running, running + 1)) {
-                threads.execute(this::writeAll);
+                start(new Writer());
                 return;
             }
             running = writers.get();
         }
     }
 
-    private void writeAll() {
+    private void start(Writer writer) {
         try {
-            for (List<Entry> batch = next(); !batch.isEmpty(); batch = next()) {
-                write(batch);
-                unwritten.addAndGet(-batch.size());
-            }
-        } finally {
-            writers.decrementAndGet();
+            threads.execute(writer);
+        } catch (Throwable e) {
+            writer.end();
+            throw e;
         }
-        // Whoever added a completion after the last look may have counted on this writer.
-        if (!queue.isEmpty()) {
-            startWriter();
+    }
+
+    private final class Writer implements Runnable {
+        private final AtomicBoolean ended = new AtomicBoolean();
+
+        /** Writes until nothing waits. */
+        @Override
+        public void run() {
+            try {
+                for (List<Entry> batch = next(); !batch.isEmpty(); batch = next()) {
+                    try {
+                        write(batch);
+                    } finally {
+                        unwritten.addAndGet(-batch.size());
+                    }
+                }
+            } finally {
+                end();
+            }
+            // Whoever added a completion after the last look may have counted on this writer.
+            if (!queue.isEmpty()) {
+                startWriter();
+            }
+        }
+
+        /** Once, although one that could not be started may run later. */
+        void end() {
+            if (ended.compareAndSet(false, true)) {
+                writers.decrementAndGet();
+            }
         }
     }
 
@@ -123,9 +156,10 @@ final class CompletionQueue {
             Scheduler.runLogged(batch.get(0)::write);
             return;
         }
-        List<CompletionRequest> requests = batch.stream().map(Entry::request).toList();
         List<Supplier<WriteResult>> outcomes;
         try {
+            List<CompletionRequest> requests =
+                    batch.stream().map(Entry::request).toList();
             outcomes = guard.record(() -> storage.completeAll(requests));
             if (outcomes.size() != batch.size()) {
                 throw new IllegalStateException("the storage returned " + outcomes.size() + " outcomes for "
@@ -149,6 +183,9 @@ final class CompletionQueue {
         } catch (RuntimeException e) {
             // Only this one failed, perhaps because the server has lost a script.
             entry.write();
+            return;
+        } catch (Error e) {
+            entry.failed(e);
             return;
         }
         entry.written(result);

@@ -239,7 +239,15 @@ class CompletionAfterResponseTest {
     /** A storage that breaks its contract costs a second write, not a record. */
     @Test
     void aStorageThatReturnsTooFewOutcomesIsAskedForEach() throws Exception {
-        storage.completionsPerRoundTrip(BATCH).losingOutcomes();
+        assertEveryCompletionIsRecorded(storage.completionsPerRoundTrip(BATCH).losingOutcomes());
+    }
+
+    @Test
+    void anErrorInTheStorageCostsNoRecord() throws Exception {
+        assertEveryCompletionIsRecorded(storage.completionsPerRoundTrip(BATCH).breakingAnOutcome());
+    }
+
+    private void assertEveryCompletionIsRecorded(FaultyStorage faulty) throws Exception {
         completionsHang();
         for (int i = 0; i < BATCH; i++) {
             run("order-" + i);
@@ -251,6 +259,7 @@ class CompletionAfterResponseTest {
             assertThat(run(id)).startsWith("run ");
         }
         assertThat(runs).hasValue(BATCH);
+        assertThat(faulty.count(FaultyStorage.Call.COMPLETE)).isGreaterThan(BATCH);
     }
 
     @ParameterizedTest

@@ -1,9 +1,11 @@
 package io.idempotence.server.storage;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
@@ -35,6 +37,7 @@ public final class FaultyStorage implements IdempotenceStorage {
     private volatile Fault after = (call, key) -> {};
     private volatile int completionsPerRoundTrip;
     private volatile int lostOutcomes;
+    private final AtomicInteger brokenOutcomes = new AtomicInteger();
 
     public FaultyStorage(IdempotenceStorage delegate) {
         this.delegate = delegate;
@@ -78,6 +81,12 @@ public final class FaultyStorage implements IdempotenceStorage {
         return this;
     }
 
+    /** Throws an error of the JVM instead of the first outcome of the next list of completions. */
+    public FaultyStorage breakingAnOutcome() {
+        brokenOutcomes.set(1);
+        return this;
+    }
+
     /** How many completions there were in each list of them that has arrived. */
     public List<Integer> batches() {
         return List.copyOf(batches);
@@ -110,7 +119,12 @@ public final class FaultyStorage implements IdempotenceStorage {
     public List<Supplier<WriteResult>> completeAll(List<CompletionRequest> completions) {
         completions.forEach(each -> out(Call.COMPLETE, each.claim().key()));
         batches.add(completions.size());
-        List<Supplier<WriteResult>> outcomes = delegate.completeAll(completions);
+        List<Supplier<WriteResult>> outcomes = new ArrayList<>(delegate.completeAll(completions));
+        if (brokenOutcomes.getAndSet(0) > 0) {
+            outcomes.set(0, () -> {
+                throw new StackOverflowError("in the storage");
+            });
+        }
         completions.forEach(each -> after.on(Call.COMPLETE, each.claim().key()));
         return outcomes.subList(0, outcomes.size() - lostOutcomes);
     }
