@@ -1,7 +1,10 @@
 package io.idempotence.server.redis;
 
+import java.util.ArrayList;
 import java.util.List;
 import redis.clients.jedis.Connection;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.util.Pool;
 
@@ -43,12 +46,20 @@ interface RedisServer {
 
     /** Sends calls together on a connection. */
     static List<Object> ask(Connection connection, List<RedisCall> calls) {
+        // A reply too many would give each call the reply to another.
+        List<RedisCall> sent = new ArrayList<>(calls);
+        sent.add(RedisCall.of(Protocol.Command.PING, Long.toString(System.nanoTime())));
         boolean isWhole = false;
         try {
-            calls.forEach(call -> call.sendOn(connection));
-            List<Object> replies = connection.getMany(calls.size());
+            sent.forEach(call -> call.sendOn(connection));
+            List<Object> replies = connection.getMany(sent.size());
+            for (int i = 0; i < sent.size(); i++) {
+                if (!isError(replies.get(i)) && !sent.get(i).canHave(replies.get(i))) {
+                    throw new JedisConnectionException("a reply is none that its command can have");
+                }
+            }
             isWhole = true;
-            return replies;
+            return replies.subList(0, calls.size());
         } finally {
             if (!isWhole) {
                 // A reply that was not read would reach the next caller.

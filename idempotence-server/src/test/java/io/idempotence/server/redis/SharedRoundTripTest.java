@@ -18,6 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import redis.clients.jedis.Connection;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisAskDataException;
 import redis.clients.jedis.exceptions.JedisConnectionException;
@@ -261,6 +262,18 @@ class SharedRoundTripTest {
     void aReplyToNothingIsNotTakenForOneOfTheBatch(String nothing) throws Exception {
         calls.willReply("third", QueuedCalls.USUAL + nothing);
         assertInDoubt(sentTogether());
+    }
+
+    /** Who lists records sends without the combiner. */
+    @Test
+    void aReplyTooManyGivesNoListedRecordTheReplyToAnother() {
+        calls.willReply("second", QueuedCalls.USUAL + QueuedCalls.USUAL);
+        try (Connection connection = new Connection(calls.server.address())) {
+            List<RedisCall> page = List.of(find("first"), find("second"), find("third"));
+            assertThat(catchThrowable(() -> RedisServer.ask(connection, page)))
+                    .isInstanceOf(JedisConnectionException.class);
+            assertThat(connection.isBroken()).isTrue();
+        }
     }
 
     /** The server sends it when every reply of the batch before it was read. */
