@@ -44,14 +44,24 @@ public final class Watchdog {
     public Watch watch(Deadline deadline, @Nullable Thread thread) {
         Watch watch = new Watch(deadline, thread);
         watches.add(watch);
-        lookSoon();
+        try {
+            lookSoon();
+        } catch (Throwable noThread) {
+            watches.remove(watch);
+            throw noThread;
+        }
         return watch;
     }
 
     /** Plans the next look at all watches, unless it is planned. A timer for each watch would wake a thread for each request. */
     private void lookSoon() {
         if (!looking.get() && looking.compareAndSet(false, true)) {
-            threads.timer().schedule(this::look, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            try {
+                threads.timer().schedule(this::look, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            } catch (Throwable noThread) {
+                looking.set(false);
+                throw noThread;
+            }
         }
     }
 
