@@ -135,14 +135,23 @@ public final class Watchdog {
         /** Runs an exit unless the attempt is over, because its connection may then carry the next call. */
         private void leave(Runnable exit) {
             if (!ended) {
-                exit.run();
+                run(exit);
             }
         }
 
         /** Ends the exchange, because the caller gave up. */
         public void abort() {
             aborted = true;
-            threads.background().execute(() -> exits.forEach(Runnable::run));
+            threads.background().execute(() -> exits.forEach(Watch::run));
+        }
+
+        /** The JDK's connection throws a NullPointerException if the exchange ends by itself at the same moment. */
+        private static void run(Runnable exit) {
+            try {
+                exit.run();
+            } catch (RuntimeException e) {
+                LOG.debug("An exchange could not be ended", e);
+            }
         }
 
         private boolean isTooLate() {

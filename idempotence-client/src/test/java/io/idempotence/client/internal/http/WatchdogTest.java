@@ -67,6 +67,17 @@ class WatchdogTest {
     }
 
     @Test
+    void connectionThatCannotBeClosedKeepsNoOtherOpen() throws Exception {
+        watch.exit(() -> {
+            throw new NullPointerException("as HttpURLConnection may");
+        });
+        watch.exit(() -> closed.set(true));
+        watch.abort();
+        awaitBackground();
+        assertThat(closed).isTrue();
+    }
+
+    @Test
     void watchdogWithNothingToWatchKeepsNoThread() throws Exception {
         watch.ended();
         Thread timer = threads.timer().submit(Thread::currentThread).get();
