@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.Connection;
-import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 
@@ -105,7 +104,7 @@ final class CallPipeline {
         if (wait != null) {
             wait.sendOn(connection);
         }
-        RedisCall end = RedisCall.of(Protocol.Command.PING, Long.toString(sentAt));
+        RedisCall end = RedisCall.endOfRoundTrip(sentAt);
         end.sendOn(connection);
         List<List<Object>> replies = new ArrayList<>(callers.size());
         for (List<RedisCall> calls : callers) {
@@ -119,7 +118,7 @@ final class CallPipeline {
             Object reply = reply(connection, wait, sentAt);
             replies.forEach(own -> own.add(reply));
         }
-        checkEnd(reply(connection, end, sentAt), replies);
+        RedisServer.checkEnd(reply(connection, end, sentAt), replies.stream().flatMap(List::stream));
         if (connection.getSoTimeout() != timeout) {
             throw new JedisConnectionException(
                     "the connection was closed and opened again between two calls of a batch");
@@ -128,27 +127,14 @@ final class CallPipeline {
         return replies;
     }
 
-    /** A server that is loading, say, replies to everything with an error. Then there is no value that could reach the wrong caller. */
-    private static void checkEnd(Object reply, List<List<Object>> replies) {
-        if (reply instanceof JedisDataException error
-                && !replies.stream().allMatch(own -> own.stream().allMatch(RedisServer::isError))) {
-            throw new JedisConnectionException("Redis refused the end of a batch: " + error.getMessage(), error);
-        }
-    }
-
     private Object reply(Connection connection, RedisCall call, long sentAt) {
         if (System.nanoTime() - sentAt > maxNanos) {
             throw new JedisConnectionException(new SocketTimeoutException("the replies to a batch come too slowly"));
         }
-        Object reply;
         try {
-            reply = connection.getOne();
+            return call.checked(connection.getOne());
         } catch (JedisDataException e) {
             return e;
         }
-        if (!call.canHave(reply)) {
-            throw new JedisConnectionException("a reply is none that its command can have");
-        }
-        return reply;
     }
 }

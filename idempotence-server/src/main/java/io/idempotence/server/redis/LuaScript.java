@@ -10,7 +10,6 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 
 /** A script on one key. Redis caches it under its SHA-1 until it restarts, fails over or flushes its scripts. */
 final class LuaScript {
@@ -53,7 +52,7 @@ final class LuaScript {
     }
 
     /** Whether a reply other than an error can be one of this script. */
-    boolean canReturn(@Nullable Object reply) {
+    boolean canReturn(Object reply) {
         Object first = reply instanceof List<?> list && !list.isEmpty() ? list.get(0) : reply;
         for (Class<?> type : replies) {
             if (type.isInstance(first)) {

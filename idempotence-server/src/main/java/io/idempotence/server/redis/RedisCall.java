@@ -8,6 +8,8 @@ import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.args.Rawable;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
 
 /** A command and its arguments. */
 final class RedisCall {
@@ -25,6 +27,11 @@ final class RedisCall {
 
     static RedisCall of(Protocol.Command command, String... arguments) {
         return new RedisCall(command, Stream.of(arguments).map(RedisCall::bytes).toArray(byte[][]::new), null);
+    }
+
+    /** Ends a round trip. Its reply has the same text, so that a reply too many or too few shows. */
+    static RedisCall endOfRoundTrip(long sentAt) {
+        return of(Protocol.Command.PING, Long.toString(sentAt));
     }
 
     /** Runs a script that the server has cached; otherwise the reply is {@code NOSCRIPT}. */
@@ -56,8 +63,19 @@ final class RedisCall {
         return script != null && script.isRepeatable();
     }
 
-    /** Whether a reply other than an error is one that this call can have. */
-    boolean canHave(@Nullable Object reply) {
+    /**
+     * The reply to this call.
+     *
+     * @throws JedisConnectionException if it is another call's
+     */
+    Object checked(@Nullable Object reply) {
+        if (reply != null && (reply instanceof JedisDataException || fits(reply))) {
+            return reply;
+        }
+        throw new JedisConnectionException("Redis sent a reply that does not fit its command, " + command);
+    }
+
+    private boolean fits(Object reply) {
         if (script != null) {
             return script.canReturn(reply);
         }
@@ -65,7 +83,7 @@ final class RedisCall {
             case WAIT -> reply instanceof Long;
             case ASKING -> reply instanceof byte[];
             case PING -> reply instanceof byte[] text && Arrays.equals(text, arguments[0]);
-            default -> reply != null;
+            default -> true;
         };
     }
 

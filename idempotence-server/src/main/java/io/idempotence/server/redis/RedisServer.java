@@ -2,8 +2,8 @@ package io.idempotence.server.redis;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import redis.clients.jedis.Connection;
-import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.util.Pool;
@@ -44,22 +44,31 @@ interface RedisServer {
         };
     }
 
+    /**
+     * Checks the reply to the end of a round trip, which may be an error only if all replies are. A server that is loading, say, replies to
+     * everything with an error. Then there is no value that could reach the wrong caller.
+     */
+    static void checkEnd(Object reply, Stream<Object> others) {
+        if (reply instanceof JedisDataException error && !others.allMatch(RedisServer::isError)) {
+            throw new JedisConnectionException("Redis refused the end of a batch: " + error.getMessage(), error);
+        }
+    }
+
     /** Sends calls together on a connection. */
     static List<Object> ask(Connection connection, List<RedisCall> calls) {
-        // A reply too many would give each call the reply to another.
         List<RedisCall> sent = new ArrayList<>(calls);
-        sent.add(RedisCall.of(Protocol.Command.PING, Long.toString(System.nanoTime())));
+        sent.add(RedisCall.endOfRoundTrip(System.nanoTime()));
         boolean isWhole = false;
         try {
             sent.forEach(call -> call.sendOn(connection));
             List<Object> replies = connection.getMany(sent.size());
             for (int i = 0; i < sent.size(); i++) {
-                if (!isError(replies.get(i)) && !sent.get(i).canHave(replies.get(i))) {
-                    throw new JedisConnectionException("a reply is none that its command can have");
-                }
+                sent.get(i).checked(replies.get(i));
             }
+            List<Object> own = replies.subList(0, calls.size());
+            checkEnd(replies.get(calls.size()), own.stream());
             isWhole = true;
-            return replies.subList(0, calls.size());
+            return own;
         } finally {
             if (!isWhole) {
                 // A reply that was not read would reach the next caller.
