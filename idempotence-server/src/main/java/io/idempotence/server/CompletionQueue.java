@@ -77,6 +77,7 @@ final class CompletionQueue {
         try {
             startWriter();
         } catch (OutOfMemoryError noThread) {
+            // The caller writes it, unless another thread has taken it.
             if (queue.remove(entry)) {
                 unwritten.decrementAndGet();
                 return false;

@@ -58,6 +58,19 @@ class CompletionAfterResponseTest {
         return idempotence.execute(IdempotenceId.of(id), () -> "run " + runs.incrementAndGet());
     }
 
+    private void runOrders(int from, int to) throws Exception {
+        for (int i = from; i < to; i++) {
+            run("order-" + i);
+        }
+    }
+
+    private void awaitRecordsOfOrders(int from, int to) {
+        for (int i = from; i < to; i++) {
+            String id = "order-" + i;
+            await().until(() -> state(id), "completed"::equals);
+        }
+    }
+
     private void completionsHang() {
         storage.before((call, which) -> {
             if (call == Call.COMPLETE) {
@@ -144,14 +157,9 @@ class CompletionAfterResponseTest {
     void completionsThatWaitAreSentTogether() throws Exception {
         storage.completionsPerRoundTrip(BATCH);
         completionsHang();
-        for (int i = 0; i < BATCH; i++) {
-            run("order-" + i);
-        }
+        runOrders(0, BATCH);
         storageWorks.countDown();
-        for (int i = 0; i < BATCH; i++) {
-            String id = "order-" + i;
-            await().until(() -> state(id), "completed"::equals);
-        }
+        awaitRecordsOfOrders(0, BATCH);
         // One list when the storage works again, after one completion, or after a list, that was already on its way.
         assertThat(storage.batches()).hasSizeBetween(1, 2);
         assertThat(storage.batches().stream().mapToInt(Integer::intValue).sum()).isGreaterThanOrEqualTo(BATCH - 1);
@@ -169,13 +177,8 @@ class CompletionAfterResponseTest {
         });
         run("order-0");
         await().until(() -> storage.count(Call.COMPLETE), count -> count == 1);
-        for (int i = 1; i <= BATCH; i++) {
-            run("order-" + i);
-        }
-        for (int i = 1; i <= BATCH; i++) {
-            String id = "order-" + i;
-            await().until(() -> state(id), "completed"::equals);
-        }
+        runOrders(1, 1 + BATCH);
+        awaitRecordsOfOrders(1, 1 + BATCH);
         assertThat(state("order-0")).isEqualTo("in-progress");
     }
 
@@ -249,15 +252,10 @@ class CompletionAfterResponseTest {
 
     private void assertEveryCompletionIsRecorded(FaultyStorage faulty) throws Exception {
         completionsHang();
-        for (int i = 0; i < BATCH; i++) {
-            run("order-" + i);
-        }
+        runOrders(0, BATCH);
         storageWorks.countDown();
-        for (int i = 0; i < BATCH; i++) {
-            String id = "order-" + i;
-            await().until(() -> state(id), "completed"::equals);
-            assertThat(run(id)).startsWith("run ");
-        }
+        awaitRecordsOfOrders(0, BATCH);
+        runOrders(0, BATCH);
         assertThat(runs).hasValue(BATCH);
         // The storage has them all, but only a second write can tell.
         await().until(() -> faulty.count(FaultyStorage.Call.COMPLETE) > BATCH);
@@ -269,9 +267,7 @@ class CompletionAfterResponseTest {
         storage.completionsPerRoundTrip(completionsPerRoundTrip);
         CountDownLatch closing = new CountDownLatch(1);
         completionsHang();
-        for (int i = 0; i < 40; i++) {
-            run("order-" + i);
-        }
+        runOrders(0, 40);
         assertThat(state("order-39")).isEqualTo("in-progress");
         CompletableFuture<Void> closed = CompletableFuture.runAsync(() -> {
             closing.countDown();
@@ -313,9 +309,7 @@ class CompletionAfterResponseTest {
     void callersWaitForASlowStorageWhenTooManyCompletionsWait(int completionsPerRoundTrip) throws Exception {
         storage.completionsPerRoundTrip(completionsPerRoundTrip);
         completionsHang();
-        for (int i = 0; i < CompletionQueue.MAX_UNWRITTEN; i++) {
-            run("order-" + i);
-        }
+        runOrders(0, CompletionQueue.MAX_UNWRITTEN);
         CompletableFuture<String> next = CompletableFuture.supplyAsync(() -> {
             try {
                 return run("one too many");

@@ -94,8 +94,8 @@ public interface IdempotenceStorage extends AutoCloseable {
     WriteResult complete(Claim claim, byte[] result, Duration retention);
 
     /**
-     * Records several results, each as {@link #complete} does: in a step of its own, whatever becomes of the others. A storage that can
-     * sends them together, in one round trip.
+     * Records several results, each in a step of its own as {@link #complete} does, whatever becomes of the others. By default they follow
+     * each other. A storage may override this to send them in one round trip.
      *
      * @param completions the results to record, of different claims
      * @return for each of them, in the same order, what {@link #complete} would have returned, or the exception that it would have thrown

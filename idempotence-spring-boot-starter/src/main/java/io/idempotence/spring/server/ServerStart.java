@@ -27,8 +27,8 @@ import org.springframework.context.SmartLifecycle;
  * The check of the storage while the application starts. It runs beside the start, and writes and deletes one record, so that missing rights
  * and tables are found. What only an operator can repair fails the start. A storage that is down does not: requests get 503 until it is up.
  *
- * <p>The start waits for its end when every bean exists and nothing serves yet: also the last bean may be the first that asks for the
- * storage. Storage that is first asked for later is checked then.
+ * <p>The start waits for the check after every bean exists and before anything serves, because even the last bean may be the first to use
+ * the storage. Storage that is first used later is checked then.
  */
 final class ServerStart implements SmartLifecycle {
     private static final Logger LOG = LoggerFactory.getLogger(ServerStart.class);
@@ -36,11 +36,10 @@ final class ServerStart implements SmartLifecycle {
     private static final Duration PROBE_LIVES = Duration.ofSeconds(10);
     private static final Pattern DENIED = Pattern.compile("lacks the right|\\b(NOPERM|NOAUTH|WRONGPASS)\\b");
 
+    private final DefaultSingletonBeanRegistry beans;
     private volatile String filter = "";
     private volatile @Nullable Check check;
     private volatile boolean isRunning;
-
-    private final DefaultSingletonBeanRegistry beans;
 
     ServerStart(DefaultSingletonBeanRegistry beans) {
         this.beans = beans;
