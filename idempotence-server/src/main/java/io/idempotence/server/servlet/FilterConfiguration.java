@@ -41,12 +41,9 @@ record FilterConfiguration(
         // A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected
         // (promise P6).
         boolean isProtected = isListed || request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null;
-        if (choice == null && !isProtected) {
-            return null;
-        }
         RequestSettings settings =
                 new RequestSettings(isProtected, isListed && keyRequired, policyFor(request), maxWait);
-        RequestSettings chosen = choice == null ? settings : choice.apply(request, settings);
+        RequestSettings chosen = (choice == null ? settings : choice.apply(request, settings)).chosen(request);
         return chosen.isProtected() ? chosen : null;
     }
 

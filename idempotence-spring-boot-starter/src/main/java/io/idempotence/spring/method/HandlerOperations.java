@@ -1,9 +1,8 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.Idempotent;
-import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.servlet.RequestSettings;
-import io.idempotence.spring.server.IdempotenceFilterCustomizer;
+import jakarta.servlet.ServletContext;
 import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -11,8 +10,8 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
-import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactoryUtils;
@@ -21,6 +20,7 @@ import org.springframework.core.MethodClassKey;
 import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotationAwareOrderComparator;
 import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.context.WebApplicationContext;
 import org.springframework.web.method.HandlerMethod;
 import org.springframework.web.servlet.HandlerExecutionChain;
 import org.springframework.web.servlet.HandlerMapping;
@@ -30,9 +30,8 @@ import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMappi
 import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter;
 import org.springframework.web.util.ServletRequestPathUtils;
 
-/** The handlers with {@code @Idempotent}. Gives the filter the settings of each request. Thread-safe. */
-final class HandlerOperations
-        implements BiFunction<HttpServletRequest, RequestSettings, RequestSettings>, IdempotenceFilterCustomizer {
+/** The handlers with {@code @Idempotent}. Chooses the settings of each request, behind every filter of the application. Thread-safe. */
+final class HandlerOperations {
     private static final Set<RequestMethod> SAFE =
             Set.of(RequestMethod.GET, RequestMethod.HEAD, RequestMethod.OPTIONS, RequestMethod.TRACE);
 
@@ -66,11 +65,12 @@ final class HandlerOperations
         List<HandlerOperation> operations = new ArrayList<>();
         Map<MethodClassKey, HandlerOperation> byHandler = new HashMap<>();
         Set<MethodClassKey> mapped = new HashSet<>();
+        FilterCoverage coverage = new FilterCoverage(context);
         for (HandlerMapping mapping : mappings) {
             if (mapping instanceof RequestMappingInfoHandlerMapping infos) {
                 infos.getHandlerMethods().forEach((info, handler) -> {
                     mapped.add(key(handler));
-                    HandlerOperation operation = operation(info, handler, faults);
+                    HandlerOperation operation = operation(info, handler, coverage, faults);
                     if (operation != null) {
                         operations.add(operation);
                         byHandler.put(key(handler), operation);
@@ -79,7 +79,13 @@ final class HandlerOperations
             }
         }
         known = new Known(List.copyOf(mappings), List.copyOf(operations), Map.copyOf(byHandler));
+        coverage.warnOfDisabled();
+        RequestSettings.choose(servletContext(), this::settings);
         return mapped;
+    }
+
+    private ServletContext servletContext() {
+        return Objects.requireNonNull(((WebApplicationContext) context).getServletContext());
     }
 
     private static MethodClassKey key(HandlerMethod handler) {
@@ -87,7 +93,7 @@ final class HandlerOperations
     }
 
     private @Nullable HandlerOperation operation(
-            RequestMappingInfo mapping, HandlerMethod handler, List<OperationFault> faults) {
+            RequestMappingInfo mapping, HandlerMethod handler, FilterCoverage coverage, List<OperationFault> faults) {
         IdempotentAnnotations.Found found = IdempotentAnnotations.of(handler.getMethod(), handler.getBeanType());
         if (found == null) {
             return null;
@@ -103,6 +109,7 @@ final class HandlerOperations
         HandlerOperation operation = new HandlerOperation(mapping, handler, settings, sources.recovery());
         if (settings.isIdempotent()) {
             check(operation, found.annotation(), isSafe, here);
+            coverage.check(operation, here);
         }
         return faults.size() == before ? operation : null;
     }
@@ -124,13 +131,6 @@ final class HandlerOperations
                     "it returns a " + ResponseBodyEmitter.class.getSimpleName()
                             + ", and a stream of events cannot be stored and replayed",
                     "Return the result as a whole, or remove @Idempotent.");
-        }
-        for (String path : operation.paths()) {
-            if (!sources.covers(path)) {
-                faults.add(
-                        "idempotence.server.paths does not cover " + path,
-                        "Add a pattern for " + path + " to idempotence.server.paths.");
-            }
         }
         try {
             operation.settings(new RequestSettings(true, true, sources.policy(), Duration.ZERO));
@@ -154,13 +154,7 @@ final class HandlerOperations
 
     // ---- for each request
 
-    @Override
-    public void customize(IdempotenceFilterBuilder filter) {
-        filter.settings(this);
-    }
-
-    @Override
-    public RequestSettings apply(HttpServletRequest request, RequestSettings configured) {
+    private RequestSettings settings(HttpServletRequest request, RequestSettings configured) {
         Known now = known;
         HandlerOperation operation = now.operations.isEmpty() ? null : operation(now, request);
         return operation == null ? configured : operation.settings(configured);

@@ -63,22 +63,4 @@ final class OperationSources {
     ConfigurableListableBeanFactory beans() {
         return beans;
     }
-
-    /** Whether the filter covers a path of the DispatcherServlet. */
-    boolean covers(String path) {
-        List<String> patterns = properties().paths();
-        String servlet = environment.getProperty("spring.mvc.servlet.path", "/");
-        String full = (servlet.equals("/") ? "" : servlet) + path;
-        return patterns.isEmpty() || patterns.stream().anyMatch(pattern -> covers(pattern, full));
-    }
-
-    private static boolean covers(String pattern, String path) {
-        if (pattern.endsWith("/*")) {
-            String prefix = pattern.substring(0, pattern.length() - 2);
-            return path.equals(prefix) || path.startsWith(prefix + "/");
-        }
-        return pattern.startsWith("*.")
-                ? path.endsWith(pattern.substring(1))
-                : path.equals(pattern) || path.equals(pattern + "/");
-    }
 }

@@ -16,7 +16,9 @@ import org.springframework.core.Ordered;
  * <p>By default the filter is behind all others, so that authentication, authorisation and rate limits precede every claim and every
  * replay. {@link #setOrder} puts it elsewhere.
  *
- * <p>An application that needs filters with different settings declares one such bean for each, on paths of its own.
+ * <p>An application that needs filters with different settings declares one such bean for each, on paths of its own. {@code @Idempotent} on
+ * handlers counts behind each of them, and is stronger than the settings of the filter. A handler that has it and that no registration
+ * covers fails the start.
  */
 public class IdempotenceFilterRegistrationBean extends FilterRegistrationBean<IdempotenceFilter> {
     /**

@@ -1,0 +1,222 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.Idempotent;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.RequestScope;
+import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
+import java.util.Set;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.boot.web.servlet.ServletContextInitializer;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
+import org.springframework.core.annotation.Order;
+import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.web.SecurityFilterChain;
+import org.springframework.security.web.access.intercept.AuthorizationFilter;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/** {@code @Idempotent} on handlers counts behind every filter of the framework, whoever builds and registers it. */
+@ExtendWith(OutputCaptureExtension.class)
+class OwnFiltersTest {
+    private final String id = UUID.randomUUID().toString();
+
+    @RestController
+    static class Payments {
+        @Idempotent
+        @PostMapping("/payments")
+        String pay() {
+            return "paid " + UUID.randomUUID();
+        }
+
+        @PostMapping("/payments/search")
+        String search() {
+            return "found";
+        }
+    }
+
+    @RestController
+    static class Orders {
+        @Idempotent
+        @PostMapping("/orders/{number}")
+        String order() {
+            return "ordered " + UUID.randomUUID();
+        }
+
+        @Idempotent(required = false)
+        @PostMapping("/orders/drafts")
+        String draft() {
+            return "drafted " + UUID.randomUUID();
+        }
+    }
+
+    private static IdempotenceFilter filter(Idempotence idempotence) {
+        return IdempotenceFilter.builder(idempotence).keyOptional().build();
+    }
+
+    @Import(Payments.class)
+    static class OwnFilter {
+        @Bean
+        IdempotenceFilter own(Idempotence idempotence) {
+            return filter(idempotence);
+        }
+    }
+
+    @Import(Payments.class)
+    static class OwnRegistration {
+        @Bean
+        IdempotenceFilterRegistrationBean own(Idempotence idempotence) {
+            return new IdempotenceFilterRegistrationBean(filter(idempotence));
+        }
+    }
+
+    @Import(Payments.class)
+    static class PlainRegistration {
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> own(Idempotence idempotence) {
+            return new FilterRegistrationBean<>(filter(idempotence));
+        }
+    }
+
+    @Import(Payments.class)
+    static class OfServlet {
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> own(Idempotence idempotence) {
+            FilterRegistrationBean<IdempotenceFilter> own = new FilterRegistrationBean<>(filter(idempotence));
+            own.setServletNames(Set.of("dispatcherServlet"));
+            return own;
+        }
+    }
+
+    /** In front of the filter of the auto-configuration, so it decides. */
+    @Import(Payments.class)
+    static class ByHand {
+        @Bean
+        ServletContextInitializer own(Idempotence idempotence) {
+            return context -> filter(idempotence).install(context, false, "/payments/*");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            classes = {
+                OwnFilter.class,
+                OwnRegistration.class,
+                PlainRegistration.class,
+                OfServlet.class,
+                ByHand.class,
+                InChainOfSecurity.class
+            })
+    void anIdIsRequiredWhereTheHandlerSaysSo(Class<?> application) {
+        try (TestServer server = TestServer.start(application)) {
+            assertThat(server.post("/payments", null).refusal()).isEqualTo("key-missing");
+            assertThat(server.post("/payments/search", null).body()).isEqualTo("found");
+
+            TestServer.Answer first = server.post("/payments", id);
+            TestServer.Answer retry = server.post("/payments", id);
+            assertThat(first.status()).isEqualTo(200);
+            assertThat(retry.isReplayed()).isTrue();
+            assertThat(retry.body()).isEqualTo(first.body());
+        }
+    }
+
+    @Import({Payments.class, Orders.class})
+    static class TwoRegistrations {
+        @Bean
+        IdempotenceFilterRegistrationBean payments(Idempotence idempotence) {
+            return new IdempotenceFilterRegistrationBean(filter(idempotence), "/payments/*");
+        }
+
+        @Bean
+        IdempotenceFilterRegistrationBean orders(Idempotence idempotence) {
+            return new IdempotenceFilterRegistrationBean(
+                    IdempotenceFilter.builder(idempotence)
+                            .scope(RequestScope.header("X-Tenant"))
+                            .build(),
+                    "/orders/*");
+        }
+    }
+
+    @Test
+    void eachOfSeveralRegistrationsReadsTheAnnotationsOfItsHandlersAndKeepsItsOwnSettings() {
+        try (TestServer server = TestServer.start(TwoRegistrations.class)) {
+            assertThat(server.post("/payments", null).refusal()).isEqualTo("key-missing");
+            assertThat(server.post("/payments/search", null).body()).isEqualTo("found");
+            assertThat(server.post("/orders/7", null).refusal()).isEqualTo("key-missing");
+            assertThat(server.post("/orders/drafts", null).body()).startsWith("drafted");
+
+            String ofA = server.post("/orders/7", id, "X-Tenant", "a").body();
+            assertThat(server.post("/orders/7", id, "X-Tenant", "a").body()).isEqualTo(ofA);
+            assertThat(server.post("/orders/7", id, "X-Tenant", "b").body())
+                    .startsWith("ordered")
+                    .isNotEqualTo(ofA);
+        }
+    }
+
+    @Import({Payments.class, Orders.class})
+    static class OnePath {
+        @Bean
+        IdempotenceFilterRegistrationBean ofPayments(Idempotence idempotence) {
+            return new IdempotenceFilterRegistrationBean(filter(idempotence), "/payments/*");
+        }
+    }
+
+    @Test
+    void aHandlerThatNoFilterCoversFailsTheStart(CapturedOutput output) {
+        assertThatThrownBy(() -> TestServer.start(OnePath.class).close()).isNotNull();
+
+        assertThat(output)
+                .contains("APPLICATION FAILED TO START")
+                .contains(
+                        "Orders.order: no idempotence filter covers /orders/{number}: 'ofPayments' is on /payments/*.")
+                .contains("Add a URL pattern for /orders/{number} to 'ofPayments', or register another"
+                        + " IdempotenceFilterRegistrationBean.")
+                .doesNotContain("Payments.pay");
+    }
+
+    /** The usual way to keep Spring Boot from registering a filter that is part of the chain of Spring Security. */
+    @Import(Payments.class)
+    static class InChainOfSecurity {
+        @Bean
+        IdempotenceFilter ownFilter(Idempotence idempotence) {
+            return filter(idempotence);
+        }
+
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> own(IdempotenceFilter filter) {
+            FilterRegistrationBean<IdempotenceFilter> own = new FilterRegistrationBean<>(filter);
+            own.setEnabled(false);
+            return own;
+        }
+
+        @Bean
+        @Order(0)
+        SecurityFilterChain ofPayments(HttpSecurity http, IdempotenceFilter filter) throws Exception {
+            return http.securityMatcher("/payments/**")
+                    .authorizeHttpRequests(all -> all.anyRequest().permitAll())
+                    .addFilterAfter(filter, AuthorizationFilter.class)
+                    .csrf(csrf -> csrf.disable())
+                    .build();
+        }
+    }
+
+    @Test
+    void aDisabledRegistrationWarnsOfTheHandlersThatItLeavesUnprotected(CapturedOutput output) {
+        TestServer.start(InChainOfSecurity.class).close();
+
+        assertThat(output)
+                .contains("WARN")
+                .contains("The registration of the idempotence filter of [Payments.pay] is disabled");
+    }
+}
