@@ -1,6 +1,7 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotentExecution;
+import io.idempotence.spring.server.IdempotenceServerProperties;
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.TransactionExecution;
 
@@ -8,6 +9,9 @@ import org.springframework.transaction.TransactionExecution;
 interface AppliedMarks {
     /** Whether the storage is in that mode. */
     boolean isOn();
+
+    /** Fails the start if the properties ask for this mode and the storage cannot be marked. */
+    void check(IdempotenceServerProperties properties);
 
     /**
      * Marks an execution in the transaction of this thread, unless an earlier mark was committed. Returns whether it did. Throws if the
@@ -26,6 +30,9 @@ interface AppliedMarks {
         public boolean isOn() {
             return false;
         }
+
+        @Override
+        public void check(IdempotenceServerProperties properties) {}
 
         @Override
         public boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction) {

@@ -4,6 +4,7 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
@@ -121,18 +122,30 @@ public class IdempotenceMethodAutoConfiguration {
     static class Transactions {
         @Bean
         @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
-        static TransactionEffects idempotenceTransactionEffects(
-                ObjectProvider<IdempotenceStorage> storage,
-                UnattributedCommits commits,
-                ObjectProvider<IdempotenceTransactionProperties> properties,
-                ConfigurableListableBeanFactory beans) {
+        static AppliedMarks idempotenceAppliedMarks(
+                ObjectProvider<IdempotenceStorage> storage, ConfigurableListableBeanFactory beans) {
             boolean hasJdbc = ClassUtils.isPresent(
                     "org.springframework.jdbc.datasource.DataSourceUtils", beans.getBeanClassLoader());
+            return hasJdbc ? new JdbcAppliedMarks(storage::getIfUnique) : new AppliedMarks.None();
+        }
+
+        @Bean
+        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+        static TransactionEffects idempotenceTransactionEffects(
+                AppliedMarks marks,
+                UnattributedCommits commits,
+                ObjectProvider<IdempotenceTransactionProperties> properties) {
             // Read at the first commit, because post-processors need this bean before others may be made.
             return new TransactionEffects(
-                    hasJdbc ? new JdbcAppliedMarks(storage::getIfUnique) : new AppliedMarks.None(),
+                    marks,
                     commits,
                     SingletonSupplier.of(() -> properties.getObject().neverReleaseAfterCommit()));
+        }
+
+        @Bean
+        @Lazy(false)
+        static SmartInitializingSingleton idempotenceAppliedMarksCheck(AppliedMarks marks, OperationSources sources) {
+            return () -> marks.check(sources.properties());
         }
 
         /** A wrong property fails the start, not the first commit. */

@@ -3,50 +3,86 @@ package io.idempotence.spring.method;
 import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.server.IdempotenceServerProperties;
+import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import java.sql.Connection;
 import java.util.Collections;
+import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.framework.AopProxyUtils;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.jdbc.datasource.JdbcTransactionObjectSupport;
 import org.springframework.transaction.TransactionExecution;
 import org.springframework.transaction.support.DefaultTransactionStatus;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
-/** The marks of a {@link JdbcIdempotenceStorage} in transactions of its own {@code DataSource}. Thread-safe. */
+/**
+ * The marks of a {@link JdbcIdempotenceStorage} in transactions of its own {@code DataSource}. The storage may be in proxies of Spring AOP.
+ * Thread-safe.
+ */
 final class JdbcAppliedMarks implements AppliedMarks {
     private final Supplier<@Nullable IdempotenceStorage> storages;
     /** Executions with a committed mark. There is one mark for each ID, and it covers later transactions of the same execution. */
     private final Set<IdempotentExecution> marked =
             Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
-    private volatile @Nullable Boolean isOn;
+    /** The storage in this mode, once it was looked up; empty if there is none. */
+    private volatile @Nullable Optional<JdbcIdempotenceStorage> known;
 
     /** @param storages the storage, looked up when the first transaction of an execution begins */
     JdbcAppliedMarks(Supplier<@Nullable IdempotenceStorage> storages) {
         this.storages = storages;
     }
 
-    private @Nullable JdbcIdempotenceStorage storage() {
-        return storages.get() instanceof JdbcIdempotenceStorage jdbc && jdbc.isInTransaction() ? jdbc : null;
+    private Optional<JdbcIdempotenceStorage> storage() {
+        Optional<JdbcIdempotenceStorage> found = known;
+        if (found == null) {
+            found = unwrapped() instanceof JdbcIdempotenceStorage jdbc && jdbc.isInTransaction()
+                    ? Optional.of(jdbc)
+                    : Optional.empty();
+            known = found;
+        }
+        return found;
+    }
+
+    private @Nullable Object unwrapped() {
+        Object storage = storages.get();
+        for (Object target = storage; target != null; target = AopProxyUtils.getSingletonTarget(target)) {
+            storage = target;
+        }
+        return storage;
     }
 
     @Override
     public boolean isOn() {
-        Boolean known = isOn;
-        if (known == null) {
-            known = storage() != null;
-            isOn = known;
+        return storage().isPresent();
+    }
+
+    @Override
+    public void check(IdempotenceServerProperties properties) {
+        if (properties.storage() != Storage.JDBC || !properties.jdbc().inTransaction()) {
+            return;
         }
-        return known;
+        Object storage = unwrapped();
+        // Without a single storage, something else fails the start, or the application does without it.
+        if (storage != null && !(storage instanceof JdbcIdempotenceStorage)) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "idempotence.server.jdbc.in-transaction",
+                    true,
+                    "The storage is wrapped in a " + storage.getClass().getName()
+                            + ", so its marks cannot be set, and an operation could run twice. Wrap it in a proxy of Spring AOP,"
+                            + " or wrap the DataSource instead.");
+        }
     }
 
     @Override
     public boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction) {
-        JdbcIdempotenceStorage storage = storage();
+        JdbcIdempotenceStorage storage = storage().orElse(null);
         if (storage == null || marked.contains(execution)) {
             return false;
         }
