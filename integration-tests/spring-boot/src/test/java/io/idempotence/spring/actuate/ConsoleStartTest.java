@@ -2,14 +2,22 @@ package io.idempotence.spring.actuate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.spring.FailingStart;
 import io.idempotence.spring.form.IdempotenceFormAutoConfiguration;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.web.servlet.HandlerMapping;
 
 /** The console is off unless it is asked for, and not served to everybody by accident. */
+@ExtendWith(OutputCaptureExtension.class)
 class ConsoleStartTest {
     private final WebApplicationContextRunner application = new WebApplicationContextRunner()
             .withPropertyValues("idempotence.server.storage=memory")
@@ -23,16 +31,33 @@ class ConsoleStartTest {
         application.run(context -> assertThat(context).doesNotHaveBean(HandlerMapping.class));
     }
 
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({
+        IdempotenceServerAutoConfiguration.class,
+        IdempotenceFormAutoConfiguration.class,
+        IdempotenceConsoleAutoConfiguration.class
+    })
+    static class Application {}
+
+    private static String reportOf(CapturedOutput output, String... properties) {
+        return FailingStart.report(
+                output,
+                new Class<?>[] {Application.class},
+                Stream.concat(
+                                Stream.of("idempotence.server.storage=memory", "idempotence.console.enabled=true"),
+                                Stream.of(properties))
+                        .map(property -> "--" + property)
+                        .toArray(String[]::new));
+    }
+
     @Test
-    void itIsRefusedWithoutSpringSecurity() {
-        application
-                .withPropertyValues("idempotence.console.enabled=true")
-                .run(context -> assertThat(context)
-                        .getFailure()
-                        .rootCause()
-                        .hasMessageContaining("Property idempotence.console.enabled with value 'true' is invalid")
-                        .hasMessageContaining("has no Spring Security that protects it")
-                        .hasMessageContaining("idempotence.console.without-security=true"));
+    void itIsRefusedWithoutSpringSecurity(CapturedOutput output) {
+        assertThat(reportOf(output))
+                .contains("Invalid value 'true' for configuration property 'idempotence.console.enabled'")
+                .contains(
+                        "has no Spring Security that protects it. Add spring-boot-starter-security and give operators the role"
+                                + " 'IDEMPOTENCE_OPERATOR', or set idempotence.console.without-security=true")
+                .contains("Review the value of the property");
     }
 
     @Test
@@ -43,38 +68,30 @@ class ConsoleStartTest {
     }
 
     @Test
-    void itNeedsFormTokensToWrite() {
-        application
-                .withPropertyValues(
-                        "idempotence.console.enabled=true",
+    void itNeedsFormTokensToWrite(CapturedOutput output) {
+        assertThat(reportOf(
+                        output,
                         "idempotence.console.without-security=true",
                         "idempotence.console.writes=true",
-                        "idempotence.form.enabled=false")
-                .run(context -> assertThat(context)
-                        .getFailure()
-                        .rootCause()
-                        .hasMessageContaining("Remove idempotence.form.enabled=false"));
+                        "idempotence.form.enabled=false"))
+                .contains("Invalid value 'true' for configuration property 'idempotence.console.writes'")
+                .contains("these are switched off. Remove idempotence.form.enabled=false.")
+                .contains("Review the value of the property");
     }
 
     @Test
-    void itsPathIsOneOfTheApplication() {
-        application
-                .withPropertyValues(
-                        "idempotence.console.enabled=true",
-                        "idempotence.console.without-security=true",
-                        "idempotence.console.path=idempotence/")
-                .run(context -> assertThat(context)
-                        .getFailure()
-                        .rootCause()
-                        .hasMessageContaining("idempotence.console.path")
-                        .hasMessageContaining("such as /idempotence"));
+    void itsPathIsOneOfTheApplication(CapturedOutput output) {
+        assertThat(reportOf(
+                        output, "idempotence.console.without-security=true", "idempotence.console.path=idempotence/"))
+                .contains("Invalid value 'idempotence/' for configuration property 'idempotence.console.path'")
+                .contains("It must be a path such as /idempotence or /admin/idempotence, without a slash at its end.")
+                .contains("Review the value of the property");
     }
 
     @Test
-    void anUnknownPropertyFailsTheStart() {
-        application
-                .withPropertyValues("idempotence.console.enabled=true", "idempotence.console.write=true")
-                .run(context ->
-                        assertThat(context).getFailure().rootCause().hasMessageContaining("idempotence.console.write"));
+    void anUnknownPropertyFailsTheStart(CapturedOutput output) {
+        assertThat(reportOf(output, "idempotence.console.write=true"))
+                .contains("idempotence.console.write", "were left unbound")
+                .contains("Update your application's configuration");
     }
 }

@@ -5,17 +5,28 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.FailingStart;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.time.Duration;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.boot.web.servlet.DelegatingFilterProxyRegistrationBean;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.thymeleaf.dialect.IDialect;
 
 /** What is there of form tokens in an application. */
+@ExtendWith(OutputCaptureExtension.class)
 class FormStartTest {
     private final WebApplicationContextRunner application = new WebApplicationContextRunner()
             .withPropertyValues("idempotence.server.storage=memory")
@@ -57,56 +68,76 @@ class FormStartTest {
         return registration;
     }
 
+    private static DelegatingFilterProxyRegistrationBean security() {
+        DelegatingFilterProxyRegistrationBean security =
+                new DelegatingFilterProxyRegistrationBean("springSecurityFilterChain");
+        security.setOrder(-100);
+        return security;
+    }
+
     @Test
-    void theFilterIsBehindSpringSecurity() {
-        WebApplicationContextRunner secured = application.withBean(DelegatingFilterProxyRegistrationBean.class, () -> {
-            DelegatingFilterProxyRegistrationBean security =
-                    new DelegatingFilterProxyRegistrationBean("springSecurityFilterChain");
-            security.setOrder(-100);
-            return security;
-        });
-        secured.withPropertyValues("idempotence.server.filter-order=-99")
-                .run(context -> assertThat(context)
-                        .getFailure()
-                        .rootCause()
-                        .hasMessageContaining("Property idempotence.server.filter-order with value '-99' is invalid")
-                        .hasMessageContaining("Set it to at least -98"));
+    void theFilterIsBehindSpringSecurity(CapturedOutput output) {
+        assertThat(reportOf(output, Secured.class, "idempotence.server.filter-order=-99"))
+                .contains("Invalid value '-99' for configuration property 'idempotence.server.filter-order'")
+                .contains("tokens could be made and checked without a user. Set it to at least -98")
+                .contains("Review the value of the property");
+        WebApplicationContextRunner secured =
+                application.withBean(DelegatingFilterProxyRegistrationBean.class, FormStartTest::security);
         secured.withPropertyValues("idempotence.server.filter-order=-98")
                 .run(context -> assertThat(context).hasNotFailed());
         secured.withPropertyValues("idempotence.server.filter-order=-99", "idempotence.form.enabled=false")
                 .run(context -> assertThat(context).hasNotFailed());
     }
 
-    @Test
-    void aFormMustNotOutliveTheRecordOfItsId() {
-        application
-                .withPropertyValues("idempotence.server.policy.retention=1h", "idempotence.form.expires-after=2h")
-                .run(context -> assertThat(context)
-                        .getFailure()
-                        .rootCause()
-                        .hasMessageContaining("idempotence.form.expires-after")
-                        .hasMessageContaining(
-                                "A form that can be submitted after its ID is forgotten could run twice"));
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "expires-after | 90m | It must be at least 1m, and at most the retention, which is 1h.",
+                "expires-after | 90m | A form that can be submitted after its ID is forgotten could run twice.",
+                "expires-after | 30s | It must be at least 1m",
+                "max-wait      | -1s | It must be 0s to 10m.",
+                "max-wait      | 11m | It must be 0s to 10m."
+            })
+    void aDurationThatIsNotAllowedIsReportedAsItIsWritten(
+            String property, String value, String reason, CapturedOutput output) {
+        assertThat(reportOf(
+                        output,
+                        Application.class,
+                        "idempotence.server.policy.retention=1h",
+                        "idempotence.form." + property + "=" + value))
+                .contains(
+                        "Invalid value '" + value + "' for configuration property 'idempotence.form." + property + "'")
+                .contains(reason)
+                .contains("Review the value of the property");
     }
 
     @Test
-    void badDurationsAreToldAsTheyAreWritten() {
-        application
-                .withPropertyValues("idempotence.form.expires-after=90m", "idempotence.server.policy.retention=1h")
-                .run(context -> assertThat(context)
-                        .getFailure()
-                        .rootCause()
-                        .hasMessageContaining("Property idempotence.form.expires-after with value '90m' is invalid")
-                        .hasMessageContaining("at most the retention, which is 1h"));
-        for (String wait : new String[] {"-1s", "11m"}) {
-            application
-                    .withPropertyValues("idempotence.form.max-wait=" + wait)
-                    .run(context -> assertThat(context)
-                            .getFailure()
-                            .rootCause()
-                            .hasMessageContaining(
-                                    "Property idempotence.form.max-wait with value '" + wait + "' is invalid")
-                            .hasMessageContaining("It must be 0s to 10m"));
+    void anUnknownPropertyFailsTheStart(CapturedOutput output) {
+        assertThat(reportOf(output, Application.class, "idempotence.form.max-waits=1s"))
+                .contains("idempotence.form.max-waits", "were left unbound")
+                .contains("Update your application's configuration");
+    }
+
+    private static String reportOf(CapturedOutput output, Class<?> application, String... properties) {
+        return FailingStart.report(
+                output,
+                new Class<?>[] {application},
+                Stream.concat(Stream.of("idempotence.server.storage=memory"), Stream.of(properties))
+                        .map(property -> "--" + property)
+                        .toArray(String[]::new));
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceFormAutoConfiguration.class})
+    static class Application {}
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceFormAutoConfiguration.class})
+    static class Secured {
+        @Bean
+        DelegatingFilterProxyRegistrationBean security() {
+            return FormStartTest.security();
         }
     }
 

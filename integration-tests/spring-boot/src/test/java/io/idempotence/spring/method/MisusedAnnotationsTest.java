@@ -7,19 +7,25 @@ import io.idempotence.FailureRule;
 import io.idempotence.Idempotent;
 import io.idempotence.OnAbandoned;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.FailingStart;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import java.util.List;
 import java.util.concurrent.Future;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
-import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -29,6 +35,7 @@ import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter
 import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
 
 /** An {@code @Idempotent} that cannot work fails the start, with Spring Boot's description and action. */
+@ExtendWith(OutputCaptureExtension.class)
 class MisusedAnnotationsTest {
     @RestController
     static class ReadOnly {
@@ -356,32 +363,31 @@ class MisusedAnnotationsTest {
         }
     }
 
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class})
+    @Import(TestJson.class)
+    static class Application extends Web {}
+
+    private static String reportOf(CapturedOutput output, Class<?>... misused) {
+        return FailingStart.report(
+                output,
+                Stream.concat(Stream.of(misused), Stream.of(Application.class)).toArray(Class<?>[]::new),
+                "--lease=30",
+                List.of(misused).contains(NotCovered.class) ? "--idempotence.server.paths=/payments/*" : "--a=b");
+    }
+
     @ParameterizedTest
     @MethodSource("misuses")
-    void aMisuseFailsTheStart(Class<?> misused, String description, String action) {
-        application()
-                .withUserConfiguration(misused)
-                .withPropertyValues(misused == NotCovered.class ? "idempotence.server.paths=/payments/*" : "a=b")
-                .run(context -> {
-                    assertThat(context).hasFailed();
-                    FailureAnalysis analysis =
-                            new OperationFaultsFailureAnalyzer().analyze(context.getStartupFailure());
-                    assertThat(analysis).isNotNull();
-                    assertThat(analysis.getDescription())
-                            .startsWith("@Idempotent cannot work as it is used:")
-                            .contains(description);
-                    assertThat(analysis.getAction()).contains(action);
-                });
+    void aMisuseFailsTheStart(Class<?> misused, String description, String action, CapturedOutput output) {
+        String[] report = reportOf(output, misused).split("Action:");
+        assertThat(report[0]).contains("@Idempotent cannot work as it is used:").contains(description);
+        assertThat(report[1]).contains(action);
     }
 
     @Test
-    void allMistakesAreReportedAtOnce() {
-        application()
-                .withUserConfiguration(ReadOnly.class, Both.class, WrongName.class)
-                .run(context -> assertThat(new OperationFaultsFailureAnalyzer()
-                                .analyze(context.getStartupFailure())
-                                .getDescription())
-                        .contains("ReadOnly.list", "Both.create", "WrongName.create"));
+    void allMistakesAreReportedAtOnce(CapturedOutput output) {
+        assertThat(reportOf(output, ReadOnly.class, Both.class, WrongName.class))
+                .contains("ReadOnly.list", "Both.create", "WrongName.create");
     }
 
     /** The annotation of a shared interface is that of the client. */
