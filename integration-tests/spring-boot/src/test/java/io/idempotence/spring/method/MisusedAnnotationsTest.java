@@ -346,7 +346,7 @@ class MisusedAnnotationsTest {
                         "Set different values for operation, so that equal IDs of the two are different IDs."));
     }
 
-    private static WebApplicationContextRunner application() {
+    static WebApplicationContextRunner application() {
         return new WebApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(
                         IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class))

@@ -1,12 +1,12 @@
 package io.idempotence.spring.method;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.RequestScope;
+import io.idempotence.spring.FailingStart;
 import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
 import java.util.Set;
 import java.util.UUID;
@@ -74,23 +74,7 @@ class OwnFiltersTest {
     }
 
     @Import(Payments.class)
-    static class OwnRegistration {
-        @Bean
-        IdempotenceFilterRegistrationBean own(Idempotence idempotence) {
-            return new IdempotenceFilterRegistrationBean(filter(idempotence));
-        }
-    }
-
-    @Import(Payments.class)
     static class PlainRegistration {
-        @Bean
-        FilterRegistrationBean<IdempotenceFilter> own(Idempotence idempotence) {
-            return new FilterRegistrationBean<>(filter(idempotence));
-        }
-    }
-
-    @Import(Payments.class)
-    static class OfServlet {
         @Bean
         FilterRegistrationBean<IdempotenceFilter> own(Idempotence idempotence) {
             FilterRegistrationBean<IdempotenceFilter> own = new FilterRegistrationBean<>(filter(idempotence));
@@ -109,15 +93,7 @@ class OwnFiltersTest {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            classes = {
-                OwnFilter.class,
-                OwnRegistration.class,
-                PlainRegistration.class,
-                OfServlet.class,
-                ByHand.class,
-                InChainOfSecurity.class
-            })
+    @ValueSource(classes = {OwnFilter.class, PlainRegistration.class, ByHand.class, InChainOfSecurity.class})
     void anIdIsRequiredWhereTheHandlerSaysSo(Class<?> application) {
         try (TestServer server = TestServer.start(application)) {
             assertThat(server.post("/payments", null).refusal()).isEqualTo("key-missing");
@@ -174,10 +150,8 @@ class OwnFiltersTest {
 
     @Test
     void aHandlerThatNoFilterCoversFailsTheStart(CapturedOutput output) {
-        assertThatThrownBy(() -> TestServer.start(OnePath.class).close()).isNotNull();
-
-        assertThat(output)
-                .contains("APPLICATION FAILED TO START")
+        assertThat(FailingStart.report(
+                        output, new Class<?>[] {OnePath.class, MisusedAnnotationsTest.Application.class}))
                 .contains(
                         "Orders.order: no idempotence filter covers /orders/{number}: 'ofPayments' is on /payments/*.")
                 .contains("Add a URL pattern for /orders/{number} to 'ofPayments', or register another"
@@ -211,9 +185,21 @@ class OwnFiltersTest {
         }
     }
 
+    @Import(Payments.class)
+    static class Disabled {
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> own(Idempotence idempotence) {
+            FilterRegistrationBean<IdempotenceFilter> own = new FilterRegistrationBean<>(filter(idempotence));
+            own.setEnabled(false);
+            return own;
+        }
+    }
+
     @Test
     void aDisabledRegistrationWarnsOfTheHandlersThatItLeavesUnprotected(CapturedOutput output) {
-        TestServer.start(InChainOfSecurity.class).close();
+        MisusedAnnotationsTest.application()
+                .withUserConfiguration(Disabled.class)
+                .run(context -> assertThat(context).hasNotFailed());
 
         assertThat(output)
                 .contains("WARN")
