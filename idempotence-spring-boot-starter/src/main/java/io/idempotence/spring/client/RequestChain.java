@@ -61,7 +61,9 @@ final class RequestChain {
         }
         List<ClientHttpRequestInterceptor> all = (List<ClientHttpRequestInterceptor>) required(root, "interceptors");
         return new RequestChain(
-                all.subList(indexOf(own, all) + 1, all.size()),
+                all.subList(indexOf(own, all) + 1, all.size()).stream()
+                        .map(OnceBalancedInterceptor::of)
+                        .toList(),
                 (ClientHttpRequestFactory) required(root, "requestFactory"),
                 (BiPredicate<URI, HttpMethod>) field(root, "bufferingPredicate"));
     }
