@@ -1,6 +1,7 @@
 package io.idempotence.client.feign;
 
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.internal.call.LayerFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.internal.Causes;
@@ -10,6 +11,7 @@ import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** The handler that opens a logical call for each call of the application, and registers it under the array of its arguments. */
@@ -43,7 +45,9 @@ final class IdempotentInvocationHandler implements InvocationHandler {
                     call,
                     own,
                     key,
-                    () -> CallScope.<@Nullable Object, Throwable>outside(() -> delegate.invoke(proxy, method, key)));
+                    () -> CallScope.<@Nullable Object, Throwable>outside(() -> LayerFailures.during(
+                            thrown -> thrown instanceof Exception e ? endOf(call, e) : thrown,
+                            () -> delegate.invoke(proxy, method, key))));
             return value instanceof CompletableFuture<?> layered && call.isOfALayer(layered)
                     ? endsAsTheCall(layered, call)
                     : value;
@@ -64,6 +68,9 @@ final class IdempotentInvocationHandler implements InvocationHandler {
     private Throwable endOf(FeignCall call, Exception thrown) {
         if (call.logical().attempts() == 0) {
             call.notMade();
+        }
+        if (Causes.has(thrown, TimeoutException.class)) {
+            call.logical().giveUp();
         }
         boolean refusal = Causes.of(thrown).anyMatch(ObservedRequest::isRefusal);
         if (!call.logical().isHiddenBy(thrown, refusal)) {

@@ -44,7 +44,7 @@ final class FeignInstaller implements FeignBuilderCustomizer, Ordered {
             builder.client(OnceBalancedClient.of(client));
         }
         if (limits != null) {
-            builder.addCapability(new TimeLimitCapability(limits));
+            builder.addCapability(new CircuitBreakerCapability(limits, builder));
         }
         List<RequestInterceptor> others = FeignBuilders.interceptors(builder);
         builder.requestInterceptors(List.of());

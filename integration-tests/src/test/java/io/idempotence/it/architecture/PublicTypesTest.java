@@ -152,11 +152,12 @@ class PublicTypesTest {
                 actuate.IdempotenceConsoleAutoConfiguration
                 actuate.IdempotenceObservationAutoConfiguration
                 actuate.LoggedIdAccessor
+                client.CircuitBreakerCapability
+                client.FeignFallback
                 client.IdempotenceClientAutoConfiguration
                 client.IdempotentRestClient
                 client.RestOutcomeUnknownException
                 client.RestRequestRefusedException
-                client.TimeLimitCapability
                 form.FormProblem
                 form.FormProblemPage
                 form.FormTokens

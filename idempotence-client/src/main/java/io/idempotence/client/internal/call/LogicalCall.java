@@ -17,6 +17,7 @@ import java.time.Instant;
 import java.util.Collection;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -37,6 +38,7 @@ public final class LogicalCall {
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicBoolean published = new AtomicBoolean();
 
+    private volatile boolean givenUp;
     private volatile @Nullable IdempotenceClientListener listener;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
@@ -70,8 +72,13 @@ public final class LogicalCall {
         return requests.get();
     }
 
+    /** @throws CancellationException if a layer gave up the call before its first request, which must not leave any more */
     public void countRequest() {
-        requests.incrementAndGet();
+        if (requests.incrementAndGet() == 1 && givenUp) {
+            requests.set(0);
+            throw new CancellationException(
+                    "a layer around this call, such as a time limiter, gave it up before anything was sent");
+        }
         identity.history().sent();
     }
 
@@ -135,6 +142,11 @@ public final class LogicalCall {
         return leave[0];
     }
 
+    /** Called when a layer around the attempts does not wait any longer. If nothing was sent so far, nothing will be. */
+    public void giveUp() {
+        givenUp = true;
+    }
+
     void doubt() {
         identity.history().doubt();
     }
@@ -163,7 +175,10 @@ public final class LogicalCall {
             return isInDoubt();
         }
         boolean inFlight = running.get() > 1 && !identity.history().hasResponded();
+        boolean resultIsLost =
+                givenUp && requests.get() > 0 && Causes.of(thrown).noneMatch(cause -> cause == lastFailure);
         return inFlight
+                || resultIsLost
                 || result == Result.UNKNOWN
                 || (refusal && (isInDoubt() || identity.history().hasResponded()));
     }

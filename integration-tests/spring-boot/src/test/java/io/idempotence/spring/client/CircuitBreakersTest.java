@@ -3,23 +3,34 @@ package io.idempotence.spring.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.circuitbreaker.CircuitBreakerRegistry;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.internal.Causes;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.cloud.circuitbreaker.resilience4j.Resilience4JCircuitBreakerFactory;
 import org.springframework.cloud.client.circuitbreaker.NoFallbackAvailableException;
 import org.springframework.cloud.openfeign.EnableFeignClients;
 import org.springframework.cloud.openfeign.FallbackFactory;
@@ -27,6 +38,7 @@ import org.springframework.cloud.openfeign.FeignClient;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
 
@@ -68,9 +80,40 @@ class CircuitBreakersTest {
         }
     }
 
+    /** A client whose limiter has the default of a second, and what its fallback answers. */
+    interface WithFallback {
+        @PostMapping("/orders")
+        String create(@RequestBody String order);
+    }
+
+    @FeignClient(name = "by-factory", url = "${proxy}", fallbackFactory = FallbackByFactory.class)
+    interface ByFactory extends WithFallback {}
+
+    @FeignClient(name = "by-class", url = "${proxy}", fallback = FallbackByClass.class)
+    interface ByClass extends WithFallback {}
+
+    static class FallbackByFactory implements FallbackFactory<ByFactory> {
+        @Override
+        public ByFactory create(Throwable cause) {
+            return order ->
+                    cause instanceof OutcomeUnknown unknown ? "unknown, ID \"" + unknown.id() + "\"" : "not executed";
+        }
+    }
+
+    static class FallbackByClass implements ByClass {
+        @Override
+        public String create(String order) {
+            return FeignFallback.unknownOutcome()
+                    .map(unknown -> "unknown, ID \"" + unknown.id() + "\"")
+                    .orElse("not executed");
+        }
+    }
+
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    @EnableFeignClients(clients = {Patient.class, Hasty.class, OfResilience4j.class})
+    @EnableFeignClients(
+            clients = {Patient.class, Hasty.class, OfResilience4j.class, ByFactory.class, ByClass.class})
+    @Import({FallbackByFactory.class, FallbackByClass.class})
     static class Application {
         @Bean
         Fallbacks fallbacks() {
@@ -164,6 +207,91 @@ class CircuitBreakersTest {
                             .isTrue());
         } finally {
             held.countDown();
+        }
+    }
+
+    private String unknown() {
+        return "unknown, ID " + proxy.headers("Idempotency-Key").get(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void fallbackIsToldThatTheOutcomeIsUnknownAfterTheLastAttempt(Class<? extends WithFallback> client) {
+        proxy.loseResponses(9);
+        assertThat(application.getBean(client).create("tea")).isEqualTo(unknown());
+    }
+
+    /** A plain TimeoutException looked like a call that had not been executed. */
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void fallbackIsToldThatTheOutcomeIsUnknownWhenTheLimiterEndsTheCall(Class<? extends WithFallback> client) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            assertThat(application.getBean(client).create("tea")).isEqualTo(unknown());
+        } finally {
+            held.countDown();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void refusedCallIsNotUnknownToAFallback(Class<? extends WithFallback> client) throws Exception {
+        WithFallback orders = application.getBean(client);
+        IdempotenceId id = new IdempotenceId(UUID.randomUUID().toString());
+        assertThat(IdempotenceScope.with(id, () -> orders.create("tea"))).isEqualTo("order 1: tea");
+        assertThat(IdempotenceScope.with(id, () -> orders.create("coffee"))).isEqualTo("not executed");
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void callThatAnOpenBreakerStopsIsNotUnknownToAFallback(Class<? extends WithFallback> client) {
+        CircuitBreaker breaker = application
+                .getBean(CircuitBreakerRegistry.class)
+                .circuitBreaker(client.getSimpleName() + "createString");
+        breaker.transitionToForcedOpenState();
+        try {
+            assertThat(application.getBean(client).create("tea")).isEqualTo("not executed");
+            assertThat(proxy.requests()).isEmpty();
+        } finally {
+            breaker.transitionToClosedState();
+        }
+    }
+
+    @Test
+    void nothingIsUnknownOutsideOfAFallback() {
+        proxy.loseResponses(9);
+        assertThat(application.getBean(ByClass.class).create("tea")).startsWith("unknown");
+        assertThat(FeignFallback.unknownOutcome()).isEmpty();
+    }
+
+    /** Its fallback said that it was not executed, and then it was. */
+    @Test
+    void callThatTheLimiterEndedInTheQueueOfItsThreadIsNeverSent() throws Exception {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        ExecutorService one = Executors.newSingleThreadExecutor();
+        try (ConfigurableApplicationContext queueing = new SpringApplicationBuilder(Application.class)
+                .web(WebApplicationType.NONE)
+                .properties(
+                        "proxy=" + proxy.url(),
+                        "spring.main.banner-mode=off",
+                        "spring.cloud.openfeign.circuitbreaker.enabled=true",
+                        "resilience4j.timelimiter.configs.default.cancel-running-future=false",
+                        "resilience4j.timelimiter.configs.default.timeout-duration=500ms")
+                .run()) {
+            queueing.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(one);
+            ByFactory orders = queueing.getBean(ByFactory.class);
+            assertThat(orders.create("tea")).isEqualTo(unknown());
+            assertThat(orders.create("coffee")).isEqualTo("not executed");
+            held.countDown();
+            one.shutdown();
+            assertThat(one.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(proxy.requests()).hasSize(1);
+        } finally {
+            held.countDown();
+            one.shutdownNow();
         }
     }
 }

@@ -7,13 +7,18 @@ import feign.InvocationHandlerFactory;
 import feign.MethodMetadata;
 import java.util.List;
 
-/** The Feign capability that checks a client's time limits while it is built. Public because Feign calls it by reflection. */
-public final class TimeLimitCapability implements Capability {
+/**
+ * The Feign capability for a circuit breaker around a client. While the client is built, it checks its time limits, and lets its fallbacks
+ * know about unknown outcomes. Public because Feign calls it by reflection.
+ */
+public final class CircuitBreakerCapability implements Capability {
     private final TimeLimits limits;
+    private final Feign.Builder builder;
     private volatile List<MethodMetadata> methods = List.of();
 
-    TimeLimitCapability(TimeLimits limits) {
+    CircuitBreakerCapability(TimeLimits limits, Feign.Builder builder) {
         this.limits = limits;
+        this.builder = builder;
     }
 
     @Override
@@ -34,6 +39,7 @@ public final class TimeLimitCapability implements Capability {
                             .findFirst()
                             .ifPresent(parsed -> limits.check(
                                     target, method, parsed.template().method())));
+            FeignBuilders.replaceBreakers(builder, FallbackBreakers::new);
             return factory.create(target, dispatch);
         };
     }

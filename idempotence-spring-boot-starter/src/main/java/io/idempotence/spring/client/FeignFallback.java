@@ -1,0 +1,42 @@
+package io.idempotence.spring.client;
+
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.Causes;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the {@code fallback} class of a {@code @FeignClient}, which sees no cause, can know about the call that it stands in for. A {@code
+ * fallbackFactory} needs none of this: its cause is an {@link OutcomeUnknown}, if the call may have been executed.
+ */
+public final class FeignFallback {
+    private static final ThreadBound<OutcomeUnknown> UNKNOWN = new ThreadBound<>();
+
+    private FeignFallback() {}
+
+    /**
+     * The unknown outcome of the call whose fallback runs in this thread, whatever ended the call: its last attempt, its deadline or the
+     * circuit breaker's time limiter.
+     *
+     * @return the unknown outcome, with the ID; empty outside of a fallback, or if the call was not sent, was refused, ended with a
+     *     response, or carried no ID
+     */
+    public static Optional<OutcomeUnknown> unknownOutcome() {
+        return Optional.ofNullable(UNKNOWN.get());
+    }
+
+    /** Runs a fallback for {@code cause}. */
+    static <T extends @Nullable Object> T run(Throwable cause, Supplier<T> fallback) {
+        return UNKNOWN.during(cause instanceof OutcomeUnknown unknown ? unknown : null, fallback::get);
+    }
+
+    /** Returns the unknown outcome in {@code thrown}, which a thread pool may have wrapped, or else {@code thrown} itself. */
+    static Throwable causeOf(Throwable thrown) {
+        return Causes.of(thrown)
+                .filter(OutcomeUnknown.class::isInstance)
+                .findFirst()
+                .orElse(thrown);
+    }
+}
