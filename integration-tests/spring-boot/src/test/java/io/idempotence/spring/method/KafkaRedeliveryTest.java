@@ -13,7 +13,6 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.serialization.StringDeserializer;
@@ -32,7 +31,6 @@ import org.springframework.context.annotation.Import;
 import org.springframework.kafka.annotation.EnableKafka;
 import org.springframework.kafka.annotation.KafkaListener;
 import org.springframework.kafka.config.ConcurrentKafkaListenerContainerFactory;
-import org.springframework.kafka.config.KafkaListenerEndpointRegistry;
 import org.springframework.kafka.core.DefaultKafkaConsumerFactory;
 import org.springframework.kafka.core.DefaultKafkaProducerFactory;
 import org.springframework.kafka.core.KafkaTemplate;
@@ -48,9 +46,6 @@ import org.springframework.messaging.handler.annotation.Payload;
 class KafkaRedeliveryTest {
     private static final List<String> EFFECTS = new CopyOnWriteArrayList<>();
     private static final List<String> DELIVERIES = new CopyOnWriteArrayList<>();
-    /** The message whose consumer dies between its effect and the commit of its offset. */
-    private static final AtomicReference<String> CRASHES_AFTER = new AtomicReference<>("none");
-
     /** Messages that reached a slow listener, and what its first run waits for. */
     private static final List<String> STARTED = new CopyOnWriteArrayList<>();
 
@@ -64,7 +59,7 @@ class KafkaRedeliveryTest {
 
     @BeforeAll
     static void start() {
-        broker = new EmbeddedKafkaKraftBroker(1, 1, "payments", "audits", "direct", "slow");
+        broker = new EmbeddedKafkaKraftBroker(1, 1, "audits", "direct", "slow");
         broker.afterPropertiesSet();
         storage = IdempotenceStorage.inMemory();
         producer = new KafkaTemplate<>(new DefaultKafkaProducerFactory<>(Map.of(
@@ -134,22 +129,9 @@ class KafkaRedeliveryTest {
 
     static class Listeners {
         private final Payments payments;
-        private final KafkaListenerEndpointRegistry registry;
 
-        Listeners(Payments payments, KafkaListenerEndpointRegistry registry) {
+        Listeners(Payments payments) {
             this.payments = payments;
-            this.registry = registry;
-        }
-
-        @KafkaListener(id = "payer", topics = "payments")
-        public void pay(@Payload String id, Acknowledgment offset) {
-            String result = payments.pay(id);
-            DELIVERIES.add(result);
-            if (id.equals(CRASHES_AFTER.getAndSet("none"))) {
-                registry.getListenerContainer("payer").stop(() -> {});
-                return;
-            }
-            offset.acknowledge();
         }
 
         @KafkaListener(id = "first-auditor", topics = "audits")
@@ -206,24 +188,6 @@ class KafkaRedeliveryTest {
 
     private static long deliveriesOf(String result) {
         return DELIVERIES.stream().filter(result::equals).count();
-    }
-
-    @Test
-    @DisplayName("P2: a message that is delivered again after a crash takes effect once")
-    void aMessageDeliveredAgainAfterACrashTakesEffectOnce() {
-        CRASHES_AFTER.set(id);
-        try (ConfigurableApplicationContext first = consumer()) {
-            producer.send("payments", id);
-            await().atMost(Duration.ofSeconds(60))
-                    .until(() -> deliveriesOf("paid " + id) == 1
-                            && !first.getBean(KafkaListenerEndpointRegistry.class)
-                                    .getListenerContainer("payer")
-                                    .isRunning());
-        }
-        try (ConfigurableApplicationContext second = consumer()) {
-            await().atMost(Duration.ofSeconds(60)).until(() -> deliveriesOf("paid " + id) == 2);
-        }
-        assertThat(effectsOf(id)).isEqualTo(1);
     }
 
     @Test
