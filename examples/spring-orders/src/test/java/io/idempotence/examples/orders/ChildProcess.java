@@ -15,15 +15,19 @@ import java.util.regex.Pattern;
 
 /** A web application of Spring Boot in a process of its own, on a free port. */
 public record ChildProcess(Process process, URI url, double startMillis) implements AutoCloseable {
-    private static final Path QUICK_START = Path.of("../quick-start");
     private static final Pattern PORT = Pattern.compile("Tomcat started on port (\\d+)");
     private static final Pattern STARTED = Pattern.compile("Started \\w+ in ([\\d.]+) seconds");
 
     /** What the applications of the README's quick start run on. */
     public static String quickStartClassPath() throws IOException {
-        return QUICK_START.resolve("target/classes").toAbsolutePath()
+        return classPath(Path.of("../quick-start"));
+    }
+
+    /** What the applications of a module run on. */
+    static String classPath(Path module) throws IOException {
+        return module.resolve("target/classes").toAbsolutePath()
                 + File.pathSeparator
-                + Files.readString(QUICK_START.resolve("target/class-path.txt")).strip();
+                + Files.readString(module.resolve("target/class-path.txt")).strip();
     }
 
     /** Starts an application and waits until it serves requests. */

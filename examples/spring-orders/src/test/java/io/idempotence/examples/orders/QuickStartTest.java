@@ -15,13 +15,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.embedded.RedisServer;
 
 /** The two applications of the README's quick start, from nothing but its snippets, each in a process of its own. */
 class QuickStartTest {
     private static final Path QUICK_START = Path.of("../quick-start");
-    private static final Pattern PORT = Pattern.compile("Tomcat started on port (\\d+)");
+    private static final Path QUICK_START_3 = Path.of("../quick-start-3");
+    private static final Pattern VERSIONS_OF_BOOT_3 =
+            Pattern.compile("OpenFeign \\(on Boot `(3[.\\d]+)`: `([.\\d]+)`\\)");
 
     @Test
     void applicationsAreMadeOfTheSnippetsOfTheReadme() throws IOException {
@@ -34,7 +37,28 @@ class QuickStartTest {
     }
 
     @Test
+    void readmeNamesTheVersionsOfBothLinesOfBoot() throws IOException {
+        Matcher versions = VERSIONS_OF_BOOT_3.matcher(text(Path.of("../../README.md")));
+        assertThat(versions.find()).isTrue();
+        String pom = snippets()
+                .get(0)
+                .replaceAll("(starter-parent</artifactId><version>)[^<]+", "$1" + versions.group(1))
+                .replaceAll("(openfeign</artifactId><version>)[^<]+", "$1" + versions.group(2));
+        assertThat(text(QUICK_START_3.resolve("pom.xml"))).contains(pom.indent(2));
+    }
+
+    @Test
     void paysOnceWhenTheResponseIsLost() throws Exception {
+        assertPaysOnceWhenTheResponseIsLost(ChildProcess.classPath(QUICK_START));
+    }
+
+    @Test
+    @Tag("all")
+    void paysOnceWhenTheResponseIsLostOnBoot3() throws Exception {
+        assertPaysOnceWhenTheResponseIsLost(ChildProcess.classPath(QUICK_START_3));
+    }
+
+    private static void assertPaysOnceWhenTheResponseIsLost(String classPath) throws Exception {
         int redisPort = OrdersDemo.freePort();
         RedisServer redis = RedisServer.newRedisServer()
                 .port(redisPort)
@@ -43,12 +67,10 @@ class QuickStartTest {
                 .build();
         redis.start();
         try (ChildProcess payments = ChildProcess.start(
-                        ChildProcess.quickStartClassPath(),
-                        "quickstart.payments.PaymentsMain",
-                        "--spring.data.redis.port=" + redisPort);
+                        classPath, "quickstart.payments.PaymentsMain", "--spring.data.redis.port=" + redisPort);
                 FaultyNetwork network = FaultyNetwork.open(payments.url());
                 ChildProcess shop = ChildProcess.start(
-                        ChildProcess.quickStartClassPath(),
+                        classPath,
                         "quickstart.shop.ShopMain",
                         "--spring.data.redis.port=" + redisPort,
                         "--payments.url=" + network.url())) {

@@ -111,8 +111,7 @@ class CircuitBreakersTest {
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    @EnableFeignClients(
-            clients = {Patient.class, Hasty.class, OfResilience4j.class, ByFactory.class, ByClass.class})
+    @EnableFeignClients(clients = {Patient.class, Hasty.class, OfResilience4j.class, ByFactory.class, ByClass.class})
     @Import({FallbackByFactory.class, FallbackByClass.class})
     static class Application {
         @Bean
