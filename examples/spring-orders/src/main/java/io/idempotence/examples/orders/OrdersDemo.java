@@ -8,11 +8,15 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HexFormat;
 import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.locks.ReentrantLock;
 import org.springframework.boot.Banner;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.logging.LoggingSystem;
@@ -26,7 +30,9 @@ import redis.embedded.RedisServer;
  * <p>One process holds both applications only to make one command of it. They share nothing but the class path.
  */
 public final class OrdersDemo implements AutoCloseable {
+    private final ReentrantLock starting = new ReentrantLock();
     private final Deque<AutoCloseable> started = new ArrayDeque<>();
+    private volatile boolean stopped;
     private final String password = HexFormat.of().formatHex(new SecureRandom().generateSeed(4));
     private ConfigurableApplicationContext payments;
     private ConfigurableApplicationContext shop;
@@ -43,8 +49,10 @@ public final class OrdersDemo implements AutoCloseable {
     public static void main(String[] args) throws Exception {
         LoggingSystem.get(OrdersDemo.class.getClassLoader()).beforeInitialize(); // what PostgreSQL prints is for nobody
         System.out.println("Starting PostgreSQL, Redis, a payment service and a shop...");
-        OrdersDemo demo = start();
+        OrdersDemo demo = new OrdersDemo();
+        // Before anything starts: Ctrl-C may come while PostgreSQL runs and the shop does not yet.
         Runtime.getRuntime().addShutdownHook(new Thread(demo::close, "stop"));
+        demo.startAllOrNothing();
         System.out.println(demo.whereToLook());
         Thread.currentThread().join();
     }
@@ -57,26 +65,23 @@ public final class OrdersDemo implements AutoCloseable {
      */
     static OrdersDemo start() throws Exception {
         OrdersDemo demo = new OrdersDemo();
+        demo.startAllOrNothing();
+        return demo;
+    }
+
+    private void startAllOrNothing() throws Exception {
         try {
-            demo.startAll();
-            return demo;
+            startAll();
         } catch (Throwable e) {
-            demo.close();
+            close();
             throw e;
         }
     }
 
     private void startAll() throws Exception {
-        EmbeddedPostgres postgres = keep(EmbeddedPostgres.start());
+        EmbeddedPostgres postgres = start(OrdersDemo::postgres);
         int redisPort = freePort();
-        RedisServer redis = RedisServer.newRedisServer()
-                .port(redisPort)
-                .bind("127.0.0.1")
-                .setting("save \"\"")
-                .setting("appendonly no")
-                .build();
-        redis.start();
-        keep(redis::stop);
+        start(() -> redis(redisPort));
         Map<String, Object> services = Map.of(
                 "server.port",
                 0,
@@ -86,13 +91,13 @@ public final class OrdersDemo implements AutoCloseable {
                 redisPort,
                 "spring.security.user.password",
                 password);
-        payments = keep(new SpringApplicationBuilder(PaymentsApplication.class)
+        payments = start(() -> new SpringApplicationBuilder(PaymentsApplication.class)
                 .bannerMode(Banner.Mode.OFF)
                 .registerShutdownHook(false)
                 .properties(services)
                 .run("--spring.config.name=payments"));
-        network = keep(FaultyNetwork.open(paymentsUrl()));
-        shop = keep(new SpringApplicationBuilder(ShopApplication.class)
+        network = start(() -> FaultyNetwork.open(paymentsUrl()));
+        shop = start(() -> new SpringApplicationBuilder(ShopApplication.class)
                 .bannerMode(Banner.Mode.OFF)
                 .registerShutdownHook(false)
                 .properties(services)
@@ -101,9 +106,50 @@ public final class OrdersDemo implements AutoCloseable {
                 .run("--spring.config.name=shop", "--payments.url=" + network.url()));
     }
 
-    private <T extends AutoCloseable> T keep(T resource) {
-        started.push(resource);
-        return resource;
+    /** Starts one part, unless the example is being stopped. Stopping waits for the part, so that none is left over. */
+    private <T extends AutoCloseable> T start(Callable<T> part) throws Exception {
+        starting.lock();
+        try {
+            if (stopped) {
+                throw new IllegalStateException("stopped during the start");
+            }
+            T resource = part.call();
+            started.push(resource);
+            return resource;
+        } finally {
+            starting.unlock();
+        }
+    }
+
+    /** Both servers come with shutdown hooks, which do not help if Ctrl-C comes while the server starts. */
+    private static EmbeddedPostgres postgres() throws IOException {
+        Path data = Files.createTempDirectory("orders-postgres");
+        try {
+            return EmbeddedPostgres.builder().setDataDirectory(data).start();
+        } catch (Throwable e) {
+            Path running = data.resolve("postmaster.pid");
+            if (Files.exists(running)) {
+                long pid = Long.parseLong(Files.readAllLines(running).get(0).strip());
+                ProcessHandle.of(pid).ifPresent(ProcessHandle::destroy);
+            }
+            throw e;
+        }
+    }
+
+    private static AutoCloseable redis(int port) throws IOException {
+        RedisServer redis = RedisServer.newRedisServer()
+                .port(port)
+                .bind("127.0.0.1")
+                .setting("save \"\"")
+                .setting("appendonly no")
+                .build();
+        try {
+            redis.start();
+        } catch (Throwable e) {
+            ProcessHandle.current().children().forEach(ProcessHandle::destroy);
+            throw e;
+        }
+        return redis::stop;
     }
 
     /** Returns a port that is free now. */
@@ -149,12 +195,22 @@ public final class OrdersDemo implements AutoCloseable {
     /** Stops everything, the last started first. */
     @Override
     public void close() {
-        while (!started.isEmpty()) {
-            try {
-                started.pop().close();
-            } catch (Exception e) {
-                System.err.println("Did not stop cleanly: " + e);
+        stopped = true;
+        starting.lock();
+        try {
+            while (!started.isEmpty()) {
+                stop(started.pop());
             }
+        } finally {
+            starting.unlock();
+        }
+    }
+
+    private static void stop(AutoCloseable part) {
+        try {
+            part.close();
+        } catch (Exception e) {
+            System.err.println("Did not stop cleanly: " + e);
         }
     }
 }
