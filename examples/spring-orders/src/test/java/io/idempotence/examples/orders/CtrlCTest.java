@@ -16,11 +16,14 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The example in a process of its own. Its servers run from a directory of their own, by which they are found. */
 @Timeout(120)
+@EnabledOnOs(value = OS.LINUX, disabledReason = "finds servers by /proc and resets SIGINT by GNU env")
 class CtrlCTest {
     @TempDir(cleanup = CleanupMode.NEVER)
     private Path directory;
