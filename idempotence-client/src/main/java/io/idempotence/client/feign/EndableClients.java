@@ -28,7 +28,7 @@ final class EndableClients {
                 return DefaultClient.like(client, sending);
             }
             return switch (client.getClass().getName()) {
-                case HttpClients.OKHTTP -> (Client) EndableOkHttp.like(client, sending);
+                case HttpClients.OKHTTP -> EndableOkHttp.like(client, sending);
                 case HttpClients.HC5 -> EndableHc5.like(client, sending);
                 default -> client;
             };

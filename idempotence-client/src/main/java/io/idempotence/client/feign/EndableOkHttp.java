@@ -1,10 +1,16 @@
 package io.idempotence.client.feign;
 
+import feign.AsyncClient;
+import feign.Client;
+import feign.Request.Options;
 import io.idempotence.client.internal.http.Departure;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.client.internal.scope.WeakIdentityMap;
 import java.io.IOException;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import okhttp3.EventListener;
 import okhttp3.Interceptor.Chain;
 import okhttp3.MediaType;
@@ -21,38 +27,57 @@ import org.jspecify.annotations.Nullable;
  * because OkHttp may be absent.
  */
 final class EndableOkHttp {
+    private final ThreadBound<Watch> sending;
+
     /** By the request that Feign made. All clones of a call have the same one, in whatever thread an interceptor makes them. */
-    private final WeakIdentityMap<Request, Departure> departures = new WeakIdentityMap<>();
+    private final WeakIdentityMap<Request, Watched> requests = new WeakIdentityMap<>();
 
-    private EndableOkHttp() {}
+    /** The timeouts of the request that this thread sends. */
+    private final ThreadBound<Options> timeouts = new ThreadBound<>();
 
-    static Object like(Object client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
+    private EndableOkHttp(ThreadBound<Watch> sending) {
+        this.sending = sending;
+    }
+
+    private record Watched(Departure departure, Options timeouts) {
+        Chain withTimeouts(Chain chain) {
+            return chain.withConnectTimeout(timeouts.connectTimeoutMillis(), TimeUnit.MILLISECONDS)
+                    .withReadTimeout(timeouts.readTimeoutMillis(), TimeUnit.MILLISECONDS);
+        }
+    }
+
+    static OkHttpWithTimeouts like(Object client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
         if (!(FeignInternals.field(client, client.getClass(), "delegate") instanceof OkHttpClient delegate)) {
             throw new NoSuchFieldException("delegate is not an okhttp3.OkHttpClient");
         }
-        return client.getClass()
-                .getConstructor(OkHttpClient.class)
-                .newInstance(new EndableOkHttp().like(delegate, sending));
+        EndableOkHttp endable = new EndableOkHttp(sending);
+        OkHttpClient http = endable.like(delegate);
+        Object feign = client.getClass().getConstructor(OkHttpClient.class).newInstance(http);
+        return endable.new OkHttpWithTimeouts(feign, http);
     }
 
     /** OkHttp creates the listener in the thread that makes the call. */
-    private OkHttpClient like(OkHttpClient delegate, ThreadBound<Watch> sending) {
+    private OkHttpClient like(OkHttpClient delegate) {
         EventListener.Factory listeners = delegate.eventListenerFactory();
-        OkHttpClient.Builder endable = delegate.newBuilder().eventListenerFactory(call -> {
-            Watch watch = sending.get();
-            if (watch != null) {
-                watch.exit(call::cancel);
-                Departure departure = watch.departure();
-                departure.observed(hasBody(call.request()));
-                departures.put(call.request(), departure);
-            }
-            return listeners.create(call);
-        });
+        // Redirects are followed here, so that OkHttp follows none.
+        OkHttpClient.Builder endable = delegate.newBuilder()
+                .followRedirects(false)
+                .eventListenerFactory(call -> {
+                    Watch watch = sending.get();
+                    Options options = timeouts.get();
+                    if (watch != null && options != null) {
+                        watch.exit(call::cancel);
+                        Departure departure = watch.departure();
+                        departure.observed(hasBody(call.request()));
+                        requests.put(call.request(), new Watched(departure, options));
+                    }
+                    return listeners.create(call);
+                });
         endable.interceptors().add(0, this::intercept);
         endable.networkInterceptors().add(0, chain -> {
-            Departure departure = departures.get(chain.call().request());
-            if (departure != null) {
-                departure.left();
+            Watched watched = requests.get(chain.call().request());
+            if (watched != null) {
+                watched.departure.left();
             }
             return chain.proceed(chain.request());
         });
@@ -74,14 +99,18 @@ final class EndableOkHttp {
 
     private Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
+        Watched watched = requests.get(chain.call().request());
+        if (watched == null) {
+            return underAKnownProtocol(chain.proceed(request));
+        }
         RequestBody body = request.body();
-        Departure departure = departures.get(chain.call().request());
-        return underAKnownProtocol(chain.proceed(
-                departure == null || body == null
-                        ? request
-                        : request.newBuilder()
-                                .method(request.method(), new ReportingBody(body, departure))
-                                .build()));
+        return underAKnownProtocol(watched.withTimeouts(chain)
+                .proceed(
+                        body == null
+                                ? request
+                                : request.newBuilder()
+                                        .method(request.method(), new ReportingBody(body, watched.departure))
+                                        .build()));
     }
 
     /**
@@ -92,6 +121,39 @@ final class EndableOkHttp {
         return response.protocol() == Protocol.H2_PRIOR_KNOWLEDGE
                 ? response.newBuilder().protocol(Protocol.HTTP_2).build()
                 : response;
+    }
+
+    /**
+     * Feign's client. Feign makes a copy of OkHttp's client for each request whose timeouts are not those of the client, and the deadline cuts
+     * them differently each time. So Feign gets those of the client, and each call of OkHttp has its own.
+     */
+    @SuppressWarnings("unchecked") // Feign's client for OkHttp is both.
+    final class OkHttpWithTimeouts implements Client, AsyncClient<Object> {
+        private final Client client;
+        private final AsyncClient<Object> asyncClient;
+        private final Options ofClient;
+
+        private OkHttpWithTimeouts(Object feign, OkHttpClient http) {
+            this.client = (Client) feign;
+            this.asyncClient = (AsyncClient<Object>) feign;
+            this.ofClient = new Options(
+                    http.connectTimeoutMillis(),
+                    TimeUnit.MILLISECONDS,
+                    http.readTimeoutMillis(),
+                    TimeUnit.MILLISECONDS,
+                    http.followRedirects());
+        }
+
+        @Override
+        public feign.Response execute(feign.Request request, Options options) throws IOException {
+            return timeouts.during(options, () -> client.execute(request, ofClient));
+        }
+
+        @Override
+        public CompletableFuture<feign.Response> execute(
+                feign.Request request, Options options, Optional<Object> context) {
+            return timeouts.during(options, () -> asyncClient.execute(request, ofClient, context));
+        }
     }
 
     /** A body that reports when it is written. It consists of bytes, like all bodies of Feign. */

@@ -16,14 +16,14 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
             List.of("feign.okhttp.", "feign.micrometer.", "feign.metrics4.", "feign.metrics5.");
 
     private final AsyncClient<C> delegate;
-    private final AsyncClient<C> wireClient;
+    private final AsyncClient<C> endable;
     private final HttpClients httpClient;
     private final Installation installation;
     private final boolean cancels;
 
     ObservingAsyncClient(AsyncClient<C> delegate, Installation installation) {
         this.delegate = delegate;
-        this.wireClient =
+        this.endable =
                 ExecutorClient.observable(EndableClients.of(delegate, installation.sending()), installation.sending());
         this.httpClient = HttpClients.of(delegate);
         this.installation = installation;
@@ -39,15 +39,17 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         }
         CompletableFuture<Response> result = new CompletableFuture<>();
         attempt.sent(result);
-        send(new ObservedRequest(installation, attempt, request, options, httpClient, null), context, result);
+        AsyncClient<C> sending = attempt.call().carriesId() ? endable : delegate;
+        send(new ObservedRequest(installation, attempt, request, options, httpClient, null), sending, context, result);
         return result;
     }
 
-    private void send(ObservedRequest observed, Optional<C> context, CompletableFuture<Response> result) {
+    private void send(
+            ObservedRequest observed, AsyncClient<C> client, Optional<C> context, CompletableFuture<Response> result) {
         CompletableFuture<Response> wire;
         observed.starts();
         try {
-            wire = observed.sends(() -> wireClient.execute(observed.request(), observed.options(), context));
+            wire = observed.sends(() -> client.execute(observed.request(), observed.options(), context));
         } catch (Throwable t) {
             fail(observed, result, t, false);
             return;
@@ -70,7 +72,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
             try {
                 Response whole = observed.received(response);
                 if (observed.follows(whole, !result.isDone())) {
-                    send(observed, context, result);
+                    send(observed, client, context, result);
                 } else if (!result.complete(whole)) {
                     whole.close();
                 }
