@@ -3,6 +3,7 @@ package io.idempotence.server;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import io.github.resilience4j.circuitbreaker.IllegalStateTransitionException;
+import io.idempotence.internal.SharedFailure;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -234,16 +235,22 @@ final class StorageGuard implements AutoCloseable {
                 withoutResult.run();
             }
         } else {
-            countFailure(caller, e);
+            countFailure(caller, e, withoutResult);
             // Without further calls only a probe would notice the end of the outage.
             startProbing();
         }
     }
 
-    private void countFailure(Caller caller, Throwable cause) {
-        if (!caller.counted.getAndSet(true)) {
+    /** Counts a failure, unless it is counted for another call that shared a connection with this one. */
+    private void countFailure(Caller caller, Throwable cause, Runnable withoutResult) {
+        if (caller.counted.getAndSet(true)) {
+            return;
+        }
+        if (SharedFailure.counts(cause, this)) {
             breaker.onError(nanoTime.getAsLong() - caller.start, TimeUnit.NANOSECONDS, cause);
             fastInARow.set(0);
+        } else {
+            withoutResult.run();
         }
     }
 
@@ -252,7 +259,8 @@ final class StorageGuard implements AutoCloseable {
         long now = nanoTime.getAsLong();
         for (Caller caller : underWay) {
             if (caller.isTrial && now - caller.start > slowCallNanos) {
-                countFailure(caller, new StorageUnavailableException("the storage has not responded in time", null));
+                Throwable late = new StorageUnavailableException("the storage has not responded in time", null);
+                countFailure(caller, late, () -> {});
             }
         }
     }

@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
+import io.idempotence.internal.SharedFailure;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
@@ -17,6 +18,8 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -325,6 +328,41 @@ class StorageOutageTest {
             assertThat(guard.call(() -> "back")).isEqualTo("back");
         } finally {
             goOn.countDown();
+        }
+    }
+
+    private static final class BrokenConnection extends RuntimeException implements SharedFailure {
+        private static final long serialVersionUID = 1L;
+
+        private final transient Set<Object> observers = ConcurrentHashMap.newKeySet();
+
+        @Override
+        public boolean countsFor(Object observer) {
+            return observers.add(observer);
+        }
+    }
+
+    @Test
+    @DisplayName("a connection that fails under many calls counts once, and each further one counts")
+    void aFailureThatCallsShareCountsOnce() {
+        Runnable probe = () -> {
+            throw new StorageUnavailableException("still down", null);
+        };
+        try (StorageGuard guard = new StorageGuard(new Events(null), probe, Duration.ofSeconds(1))) {
+            for (int connection = 0; connection < 10; connection++) {
+                assertThat(guard.isOpen()).isFalse();
+                BrokenConnection broken = new BrokenConnection();
+                for (int i = 0; i < 30; i++) {
+                    assertThatThrownBy(() -> guard.call(() -> {
+                                throw new StorageUnavailableException("no response", new RuntimeException(broken));
+                            }))
+                            .hasMessageContaining("no response");
+                    if (guard.isOpen()) {
+                        break;
+                    }
+                }
+            }
+            assertThat(guard.isOpen()).isTrue();
         }
     }
 

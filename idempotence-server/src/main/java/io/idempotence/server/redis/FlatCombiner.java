@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.internal.SharedFailure;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -8,6 +9,8 @@ import java.util.Deque;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -58,11 +61,27 @@ final class FlatCombiner implements RedisServer {
     private volatile long roundTripNanos;
 
     /** A failure of a batch, for a caller that did not lead it. The batch's connection may be the only one that is broken. */
-    static final class SharedFailureException extends JedisConnectionException {
+    static final class FollowerFailedException extends JedisConnectionException {
         private static final long serialVersionUID = 1L;
 
-        SharedFailureException(Throwable cause) {
+        FollowerFailedException(Throwable cause) {
             super("a connection failed on which this call was sent with others", cause);
+        }
+    }
+
+    /** The failure of a batch of several callers, which all of them get. */
+    private static final class BatchFailedException extends JedisConnectionException implements SharedFailure {
+        private static final long serialVersionUID = 1L;
+
+        private final transient Set<Object> observers = ConcurrentHashMap.newKeySet();
+
+        BatchFailedException(RuntimeException cause) {
+            super("a round trip for several callers failed", cause);
+        }
+
+        @Override
+        public boolean countsFor(Object observer) {
+            return observers.add(observer);
         }
     }
 
@@ -130,7 +149,7 @@ final class FlatCombiner implements RedisServer {
         }
         Throwable failure = own.failure;
         if (failure != null) {
-            throw new SharedFailureException(failure);
+            throw new FollowerFailedException(failure);
         }
         return Objects.requireNonNull(own.replies);
     }
@@ -234,7 +253,11 @@ final class FlatCombiner implements RedisServer {
             replies = pipeline.exchange(connection, callsOf(batch));
             noteRoundTrip(System.nanoTime() - begin);
             return replies.get(0);
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException e) {
+            RuntimeException ofAll = batch.size() > 1 ? new BatchFailedException(e) : e;
+            failure = ofAll;
+            throw ofAll;
+        } catch (Error e) {
             failure = e;
             throw e;
         } finally {

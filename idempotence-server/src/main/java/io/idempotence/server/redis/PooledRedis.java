@@ -136,6 +136,6 @@ final class PooledRedis implements Redis {
     }
 
     private static boolean isOnlyOfItsConnection(RuntimeException failure) {
-        return failure instanceof FlatCombiner.SharedFailureException && !JedisErrors.isTimeout(failure);
+        return failure instanceof FlatCombiner.FollowerFailedException && !JedisErrors.isTimeout(failure);
     }
 }
