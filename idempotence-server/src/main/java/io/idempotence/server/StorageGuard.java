@@ -7,11 +7,14 @@ import io.idempotence.internal.SharedFailure;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -36,13 +39,21 @@ final class StorageGuard implements AutoCloseable {
     /** Several, because a probe may hang for the driver's whole timeout, and the recovery must be noticed meanwhile. */
     private static final int MOST_PROBES = 4;
 
-    /** A running call of a request thread. */
+    private enum Pace {
+        RUNNING,
+        SLOW,
+        ENDED
+    }
+
+    /** A call of a request thread. */
     private static final class Caller {
         final long start;
         /** Whether the breaker was half open when the call began. Only a few such calls are permitted. */
         final boolean isTrial;
         /** Whether the breaker has the call's result. */
         final AtomicBoolean counted = new AtomicBoolean();
+
+        final AtomicReference<Pace> pace = new AtomicReference<>(Pace.RUNNING);
 
         Caller(long start, boolean isTrial) {
             this.start = start;
@@ -60,9 +71,12 @@ final class StorageGuard implements AutoCloseable {
     /** Whether the next probe that succeeds is a recovery. */
     private final AtomicBoolean suspected = new AtomicBoolean();
 
-    private final AtomicInteger callers = new AtomicInteger();
-    /** Running calls. */
-    private final Set<Caller> underWay = ConcurrentHashMap.newKeySet();
+    /** The calls that are not slow, about in the order of their start. One that has ended is removed when it is the first. */
+    private final Queue<Caller> latest = new ConcurrentLinkedQueue<>();
+    /** How many running calls are slow, as far as they were seen in the queue. */
+    private final AtomicInteger slowCallers = new AtomicInteger();
+    /** Running trials. */
+    private final Set<Caller> trials = ConcurrentHashMap.newKeySet();
     /** How many fast successes the breaker has counted since a failure, a slow call, or a change of its state. */
     private final AtomicInteger fastInARow = new AtomicInteger();
 
@@ -140,24 +154,28 @@ final class StorageGuard implements AutoCloseable {
         }
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         Caller caller = new Caller(nanoTime.getAsLong(), isTrial);
-        if (callers.incrementAndGet() > MOST_SLOW_CALLERS && hasTooManySlowCallers(caller.start)) {
-            callers.decrementAndGet();
+        if (countSlowCallers(caller.start) >= MOST_SLOW_CALLERS) {
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
                     MOST_SLOW_CALLERS + " callers already wait for the storage, each for more than "
                             + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not called",
                     null);
         }
-        underWay.add(caller);
+        latest.add(caller);
         if (isTrial) {
+            trials.add(caller);
             // The prober detects a trial that hangs.
             startProbing();
         }
         try {
             return count(caller, call, breaker::releasePermission);
         } finally {
-            underWay.remove(caller);
-            callers.decrementAndGet();
+            if (caller.pace.getAndSet(Pace.ENDED) == Pace.SLOW) {
+                slowCallers.decrementAndGet();
+            }
+            if (isTrial) {
+                trials.remove(caller);
+            }
         }
     }
 
@@ -179,12 +197,19 @@ final class StorageGuard implements AutoCloseable {
                 "the storage has failed repeatedly and was not called; it is probed in the background", null);
     }
 
-    private boolean hasTooManySlowCallers(long now) {
-        return underWay.stream()
-                        .filter(caller -> now - caller.start > SLOW_CALLER_NANOS)
-                        .limit(MOST_SLOW_CALLERS)
-                        .count()
-                == MOST_SLOW_CALLERS;
+    /** Looks at each call at most once as the first of the queue, so that the number of running calls does not matter. */
+    private int countSlowCallers(long now) {
+        for (Caller first = latest.peek(); first != null; first = latest.peek()) {
+            boolean hasEnded = first.pace.get() == Pace.ENDED;
+            if (!hasEnded && now - first.start <= SLOW_CALLER_NANOS) {
+                break;
+            }
+            // Another thread may have removed it.
+            if (latest.remove(first) && first.pace.compareAndSet(Pace.RUNNING, Pace.SLOW)) {
+                slowCallers.incrementAndGet();
+            }
+        }
+        return slowCallers.get();
     }
 
     /** @param withoutResult runs instead of counting the call, if its outcome does not depend on the storage */
@@ -257,16 +282,16 @@ final class StorageGuard implements AutoCloseable {
     /** Counts a trial that hangs, for example in the queue of a pool, as failed, so that it does not block the other trials. */
     private void countTrialsThatHang() {
         long now = nanoTime.getAsLong();
-        for (Caller caller : underWay) {
-            if (caller.isTrial && now - caller.start > slowCallNanos) {
+        for (Caller trial : trials) {
+            if (now - trial.start > slowCallNanos) {
                 Throwable late = new StorageUnavailableException("the storage has not responded in time", null);
-                countFailure(caller, late, () -> {});
+                countFailure(trial, late, () -> {});
             }
         }
     }
 
     private boolean hasUncountedTrials() {
-        return underWay.stream().anyMatch(caller -> caller.isTrial && !caller.counted.get());
+        return trials.stream().anyMatch(trial -> !trial.counted.get());
     }
 
     private void changed(CircuitBreaker.State state) {

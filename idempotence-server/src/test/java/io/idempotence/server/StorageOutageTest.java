@@ -331,6 +331,36 @@ class StorageOutageTest {
         }
     }
 
+    @Test
+    @DisplayName("each slow caller that the storage responds to makes room for another")
+    void aSlowCallerThatReturnsMakesRoom() throws Exception {
+        AtomicLong now = new AtomicLong();
+        CountDownLatch arrived = new CountDownLatch(StorageGuard.MOST_SLOW_CALLERS);
+        CountDownLatch one = new CountDownLatch(1);
+        CountDownLatch others = new CountDownLatch(1);
+        List<Future<String>> calls = new ArrayList<>();
+        try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), now::get)) {
+            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
+                CountDownLatch goOn = i == StorageGuard.MOST_SLOW_CALLERS / 2 ? one : others;
+                calls.add(callers.submit(() -> guard.call(() -> {
+                    arrived.countDown();
+                    hang(goOn);
+                    return "responded";
+                })));
+            }
+            arrived.await();
+            now.addAndGet(Duration.ofMillis(251).toNanos());
+            assertThatThrownBy(() -> guard.call(() -> "too many")).isInstanceOf(StorageUnavailableException.class);
+            one.countDown();
+            assertThat(calls.get(StorageGuard.MOST_SLOW_CALLERS / 2).get()).isEqualTo("responded");
+            assertThat(guard.call(() -> "one more")).isEqualTo("one more");
+            assertThat(guard.call(() -> "and one more")).isEqualTo("and one more");
+        } finally {
+            one.countDown();
+            others.countDown();
+        }
+    }
+
     private static final class BrokenConnection extends RuntimeException implements SharedFailure {
         private static final long serialVersionUID = 1L;
 
