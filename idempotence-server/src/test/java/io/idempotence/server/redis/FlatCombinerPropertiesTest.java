@@ -3,6 +3,7 @@ package io.idempotence.server.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.internal.Causes;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
@@ -19,6 +20,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
@@ -36,6 +38,7 @@ import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.args.Rawable;
 import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisException;
 
 /**
  * Random callers, interrupts and faults over real sockets. What each caller gets is compared with what the server replied to that caller's
@@ -47,6 +50,10 @@ class FlatCombinerPropertiesTest {
     private static final int CALLERS = 12;
     private static final int CALLS = 10;
     private static final Duration LONG = Duration.ofSeconds(5);
+    /** Long enough that only silence times out. */
+    private static final Duration SHORT = Duration.ofSeconds(1);
+
+    private static final int LOANS_PER_FAULT = 20;
 
     /** What the server does with a call. */
     private enum Fate {
@@ -61,7 +68,14 @@ class FlatCombinerPropertiesTest {
         GARBAGE,
         CUT_OFF,
         CLOSED,
+        /** The caller's side fails before the call is written. */
+        NOT_WRITTEN,
         SILENCE;
+
+        /** Whether the driver waits for more than the server sends. From garbage it reads a length, and waits for as many bytes. */
+        boolean isWithoutEnd() {
+            return this == SKIPPED || this == GARBAGE || this == SILENCE;
+        }
 
         boolean leavesItsBatchInDoubt() {
             return compareTo(SKIPPED) >= 0;
@@ -76,14 +90,29 @@ class FlatCombinerPropertiesTest {
         TIMED_OUT
     }
 
+    /** A fault on the caller's side. */
+    private static final class InjectedException extends JedisException {
+        private static final long serialVersionUID = 1L;
+
+        InjectedException(String where) {
+            super(where);
+        }
+    }
+
     /** Notes the keys that it sends, from when it is lent until then: the first one is that of the caller who leads. */
     private static final class NotingConnection extends Connection {
         private final Map<String, List<String>> batches;
+        private final Predicate<String> fails;
         private List<String> batch = List.of();
 
-        NotingConnection(HostAndPort server, JedisClientConfig config, Map<String, List<String>> batches) {
+        NotingConnection(
+                HostAndPort server,
+                JedisClientConfig config,
+                Map<String, List<String>> batches,
+                Predicate<String> fails) {
             super(server, config);
             this.batches = batches;
+            this.fails = fails;
         }
 
         @Override
@@ -95,6 +124,9 @@ class FlatCombinerPropertiesTest {
                 String key = RedisCall.text(parts.get(3).getRaw());
                 batch.add(key);
                 batches.put(key, batch);
+                if (fails.test(key)) {
+                    throw new InjectedException("writing " + key);
+                }
             }
             super.sendCommand(arguments);
         }
@@ -110,15 +142,18 @@ class FlatCombinerPropertiesTest {
         private final Map<String, Integer> arrived = new ConcurrentHashMap<>();
         private final Map<String, Outcome> outcomes = new ConcurrentHashMap<>();
         private final Map<String, List<String>> batches = new ConcurrentHashMap<>();
+        private final Map<String, RuntimeException> failures = new ConcurrentHashMap<>();
         private final Set<String> interrupted = ConcurrentHashMap.newKeySet();
+        private final AtomicInteger loans = new AtomicInteger();
         private final Queue<Thread> callers = new ConcurrentLinkedQueue<>();
         private volatile boolean isOver;
+        private long longestPause;
 
         Chaos(long seed, boolean faulty) {
             this.seed = seed;
             this.random = new Random(seed);
             this.faulty = faulty;
-            this.replyTimeout = faulty ? Duration.ofMillis(50) : LONG;
+            this.replyTimeout = faulty ? SHORT : LONG;
             this.threads = QueuedCalls.Threads.areVirtualOnesThere() && random.nextBoolean()
                     ? QueuedCalls.Threads.VIRTUAL
                     : QueuedCalls.Threads.PLATFORM;
@@ -151,12 +186,21 @@ class FlatCombinerPropertiesTest {
                     ScriptedRedis.write(out, usual.substring(0, usual.length() / 2));
                     throw new IOException("cut off");
                 }
-                case CLOSED -> throw new IOException("closed");
+                case CLOSED, NOT_WRITTEN -> throw new IOException("closed");
                 case SILENCE -> {
                     awaitSilence();
                     throw new IOException("silent for long enough");
                 }
             }
+        }
+
+        private String errorOf(String key) {
+            return switch (fateOf(key)) {
+                case ERROR -> "OOM " + key;
+                case NO_SCRIPT -> "NOSCRIPT " + key;
+                case READ_ONLY -> "READONLY " + key;
+                default -> "no error of " + key;
+            };
         }
 
         private void awaitSilence() {
@@ -173,12 +217,14 @@ class FlatCombinerPropertiesTest {
                 reply = combiner.ask(List.of(RedisCall.evalsha(SCRIPT, RedisCall.bytes(key))))
                         .get(0);
             } catch (NothingWrittenException e) {
+                failures.put(key, e.reason());
                 return Outcome.NOT_SENT;
             } catch (RuntimeException e) {
+                failures.put(key, e);
                 return JedisErrors.isTimeout(e) ? Outcome.TIMED_OUT : Outcome.IN_DOUBT;
             }
             if (reply instanceof JedisDataException refused) {
-                assertThat(refused).as("the error of %s", key).hasMessageEndingWith(" " + key);
+                assertThat(refused).as("the error of %s", key).hasMessage(errorOf(key));
                 return Outcome.REFUSED;
             }
             assertThat(RedisCall.text(((List<?>) reply).get(0)))
@@ -223,6 +269,9 @@ class FlatCombinerPropertiesTest {
             }
             assertThat(outcomes).hasSize(CALLERS * CALLS);
             outcomes.forEach(this::check);
+            assertThat(failures.values().stream().filter(failure -> isInjected(failure, "borrowing")))
+                    .as("a caller that gets no connection fails alone")
+                    .doesNotHaveDuplicates();
         }
 
         private ConnectionPool pool(ScriptedRedis server, int connections) {
@@ -235,7 +284,8 @@ class FlatCombinerPropertiesTest {
                     new BasePooledObjectFactory<>() {
                         @Override
                         public Connection create() {
-                            return new NotingConnection(server.address(), config, batches);
+                            return new NotingConnection(
+                                    server.address(), config, batches, key -> fateOf(key) == Fate.NOT_WRITTEN);
                         }
 
                         @Override
@@ -251,7 +301,10 @@ class FlatCombinerPropertiesTest {
                     limits);
         }
 
-        private static Connection lent(ConnectionPool pool) {
+        private Connection lent(ConnectionPool pool) {
+            if (faulty && !isOver && new Random(seed + loans.incrementAndGet()).nextInt(LOANS_PER_FAULT) == 0) {
+                throw new InjectedException("borrowing a connection");
+            }
             NotingConnection connection = (NotingConnection) pool.getResource();
             connection.batch = new ArrayList<>();
             return connection;
@@ -262,7 +315,9 @@ class FlatCombinerPropertiesTest {
                 if (random.nextInt(4) == 0) {
                     callers.stream().skip(random.nextInt(CALLERS)).findFirst().ifPresent(Thread::interrupt);
                 }
+                long begin = System.nanoTime();
                 TimeUnit.MILLISECONDS.sleep(1);
+                longestPause = Math.max(longestPause, System.nanoTime() - begin);
             }
             for (Future<?> end : ends) {
                 end.get();
@@ -275,16 +330,41 @@ class FlatCombinerPropertiesTest {
                     .as("how often %s arrived, whose outcome is %s", key, outcome)
                     .isBetween(outcome == Outcome.REPLIED || outcome == Outcome.REFUSED ? 1 : 0, 1);
             switch (outcome) {
-                case REPLIED -> assertThat(fateOf(key)).isEqualTo(Fate.REPLY);
-                case REFUSED -> assertThat(fateOf(key)).isIn(Fate.ERROR, Fate.NO_SCRIPT, Fate.READ_ONLY);
+                case REPLIED -> {
+                    assertThat(fateOf(key)).isEqualTo(Fate.REPLY);
+                    assertThat(batches.get(key)).noneMatch(call -> fateOf(call).leavesItsBatchInDoubt());
+                }
+                case REFUSED -> {
+                    assertThat(fateOf(key)).isIn(Fate.ERROR, Fate.NO_SCRIPT, Fate.READ_ONLY);
+                    assertThat(batches.get(key)).noneMatch(call -> fateOf(call).leavesItsBatchInDoubt());
+                }
                 case NOT_SENT -> assertThat(batches).doesNotContainKey(key);
                 case IN_DOUBT ->
                     assertThat(mayBeInDoubt(key))
                             .as("%s, in doubt, has a fault in its batch %s", key, batches.get(key))
                             .isTrue();
-                // A slow machine can do that to any batch, but not within the timeout of a run without faults.
-                case TIMED_OUT -> assertThat(faulty).as("%s timed out", key).isTrue();
+                case TIMED_OUT -> {
+                    List<Fate> fates = batches.getOrDefault(key, List.of()).stream()
+                            .map(this::fateOf)
+                            .toList();
+                    assertThat(fates.stream().anyMatch(Fate::isWithoutEnd) || didTheMachinePause())
+                            .as(
+                                    "the batch of %s, with %s, has a reason to time out with %s",
+                                    key, fates, failures.get(key))
+                            .isTrue();
+                }
             }
+        }
+
+        /** Whether this process was kept from running for so long that a reply may have come too late. */
+        private boolean didTheMachinePause() {
+            return longestPause > replyTimeout.toNanos() / 4;
+        }
+
+        private static boolean isInjected(Throwable failure, String where) {
+            return Causes.of(failure)
+                    .anyMatch(cause -> cause instanceof InjectedException
+                            && cause.getMessage().startsWith(where));
         }
 
         private boolean mayBeInDoubt(String key) {
@@ -292,7 +372,7 @@ class FlatCombinerPropertiesTest {
             boolean breaksConnections = threads == QueuedCalls.Threads.VIRTUAL;
             List<String> batch = batches.get(key);
             if (batch == null) {
-                return breaksConnections && !interrupted.isEmpty();
+                return isInjected(failures.get(key), "writing") || (breaksConnections && !interrupted.isEmpty());
             }
             return batch.stream().anyMatch(call -> fateOf(call).leavesItsBatchInDoubt())
                     || (breaksConnections && interrupted.contains(batch.get(0)));
