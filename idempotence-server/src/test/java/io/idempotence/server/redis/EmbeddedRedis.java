@@ -155,10 +155,16 @@ public final class EmbeddedRedis implements AutoCloseable {
         }
     }
 
-    /** Ends the server at once, by SIGKILL to its own process. Does nothing if it is not running. */
+    /**
+     * Ends the server at once, by SIGKILL to its own process and to those it has started, which rewrite its files. Does nothing if it is not
+     * running.
+     */
     public void kill() {
+        List<ProcessHandle> rewriting = process.descendants().toList();
         process.destroyForcibly();
+        rewriting.forEach(ProcessHandle::destroyForcibly);
         awaitEnd();
+        rewriting.forEach(child -> child.onExit().join());
     }
 
     /** Starts the server again on its port, after {@link #kill()} or by ending it first. What it had on disk is there again. */
