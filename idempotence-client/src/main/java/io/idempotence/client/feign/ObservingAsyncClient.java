@@ -16,6 +16,9 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
             List.of("feign.okhttp.", "feign.micrometer.", "feign.metrics4.", "feign.metrics5.");
 
     private final AsyncClient<C> delegate;
+    /** The delegate, which also tells a client half below of the attempt when it sends in another thread. */
+    private final AsyncClient<C> telling;
+
     private final AsyncClient<C> endable;
     private final HttpClients httpClient;
     private final Installation installation;
@@ -23,8 +26,8 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
 
     ObservingAsyncClient(AsyncClient<C> delegate, Installation installation) {
         this.delegate = delegate;
-        this.endable =
-                ExecutorClient.observable(EndableClients.of(delegate, installation.sending()), installation.sending());
+        this.telling = ExecutorClient.observable(delegate, installation.sending());
+        this.endable = EndableClients.of(telling, installation.sending());
         this.httpClient = HttpClients.of(delegate);
         this.installation = installation;
         this.cancels =
@@ -39,7 +42,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         }
         CompletableFuture<Response> result = new CompletableFuture<>();
         attempt.sent(result);
-        AsyncClient<C> sending = attempt.call().carriesId() ? endable : delegate;
+        AsyncClient<C> sending = attempt.call().carriesId() ? endable : telling;
         send(new ObservedRequest(installation, attempt, request, options, httpClient, null), sending, context, result);
         return result;
     }
