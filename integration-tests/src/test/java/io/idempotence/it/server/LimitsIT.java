@@ -16,6 +16,7 @@ import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import java.io.OutputStream;
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -164,14 +165,14 @@ class LimitsIT extends FilterTestBase {
                     awaitLatch(mayEnd);
                     respond(response, 200, "ok");
                 },
-                filter -> filter.maxMemory(1 << 20));
+                filter -> filter.maxMemory(1 << 20).maxWait(Duration.ofMinutes(1)));
         String body = "x".repeat(PART);
         CompletableFuture<HttpResponse<byte[]>> first =
                 Http.sendAsync(Http.request("POST", server.uri("/p"), id, body));
         await().until(() -> runs.get() == 1);
         List<CompletableFuture<HttpResponse<byte[]>>> waiting = new ArrayList<>();
         for (int i = 1; i <= 20; i++) {
-            waiting.add(Http.sendAsync(Http.request("POST", server.uri("/p"), id, body, "Prefer", "wait=9")));
+            waiting.add(Http.sendAsync(Http.request("POST", server.uri("/p"), id, body, "Prefer", "wait=60")));
             int duplicates = i;
             await().until(() -> events.stream()
                             .filter(event -> event == IdempotenceEvent.IN_PROGRESS)
