@@ -15,7 +15,7 @@ import redis.clients.jedis.exceptions.JedisDataException;
  * <p>Each call has its own reply, which may be an error. If a reply is missing, late or of a type that its call cannot have, or if there is
  * one too many, no reply counts, and the connection is closed.
  *
- * <p>A {@code PING} whose text is used only once ends every round trip. Its reply proves that the server sent as many replies as there are
+ * <p>An {@code ECHO} whose text is used only once ends every round trip. Its reply proves that the server sent as many replies as there are
  * calls, even if it had sent one too many before. As Redis replies in the order of the calls, each has its own.
  */
 final class CallPipeline {

@@ -29,9 +29,12 @@ final class RedisCall {
         return new RedisCall(command, Stream.of(arguments).map(RedisCall::bytes).toArray(byte[][]::new), null);
     }
 
-    /** Ends a round trip. Its reply has the same text, so that a reply too many or too few shows. */
+    /**
+     * Ends a round trip. Its reply has the same text, so that a reply too many or too few shows. {@code PING} could do it as well, but Redis
+     * refuses that while it cannot save to its disk.
+     */
     static RedisCall endOfRoundTrip(long sentAt) {
-        return of(Protocol.Command.PING, Long.toString(sentAt));
+        return of(Protocol.Command.ECHO, Long.toString(sentAt));
     }
 
     /** Runs a script that the server has cached; otherwise the reply is {@code NOSCRIPT}. */
@@ -82,7 +85,7 @@ final class RedisCall {
         return switch (command) {
             case WAIT -> reply instanceof Long;
             case ASKING -> reply instanceof byte[];
-            case PING -> reply instanceof byte[] text && Arrays.equals(text, arguments[0]);
+            case ECHO -> reply instanceof byte[] text && Arrays.equals(text, arguments[0]);
             default -> true;
         };
     }

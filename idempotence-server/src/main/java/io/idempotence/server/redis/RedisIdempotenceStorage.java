@@ -34,7 +34,7 @@ import redis.clients.jedis.UnifiedJedis;
  * replaced behind its address. Older connections are not used again, and the call is sent once more on a new one.
  *
  * <p><b>Rights.</b> A Redis user needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
- * del ping}. In addition: {@code select} for a database other than 0; {@code cluster asking} in a Cluster; {@code wait} with {@link
+ * del ping echo}. In addition: {@code select} for a database other than 0; {@code cluster asking} in a Cluster; {@code wait} with {@link
  * Builder#waitForReplicas}; {@code info} with {@link Builder#strict}. An operator's user also needs {@code scan}, and in a Cluster with
  * replicas {@code info}, because otherwise each replica lists the records again. A missing right fails the start.
  *

@@ -1,4 +1,5 @@
--- Tries the commands that the other scripts run, on a key that is not there, so that nothing changes.
+-- Tries the commands that the other scripts run, on a key that is not there, so that nothing changes. Tries PING, too: the pool asks idle
+-- connections whether they are alive.
 -- KEYS[1] a key that is never written
 -- Returns the names of those that the user may not run.
 local key = KEYS[1]
@@ -20,4 +21,5 @@ try('set', key, '', 'XX', 'PX', 1)
 try('pexpire', key, 1)
 try('pttl', key)
 try('del', key)
+try('ping')
 return denied

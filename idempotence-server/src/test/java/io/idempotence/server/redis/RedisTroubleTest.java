@@ -2,6 +2,7 @@ package io.idempotence.server.redis;
 
 import static io.idempotence.server.Refusals.refusalOf;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
@@ -11,6 +12,10 @@ import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.StorageUnavailableException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -240,5 +245,25 @@ class RedisTroubleTest {
         // A renewal may have found it first, and tells of it in a thread of its own.
         await().untilAsserted(() -> assertThat(events).contains(IdempotenceEvent.TAKE_OVER, IdempotenceEvent.FENCED));
         assertThat(other.execute(id, this::work)).isEqualTo("run 1");
+    }
+
+    /** Redis refuses writes and {@code PING} then, and nothing else. */
+    @Test
+    void whatIsRecordedIsReplayedWhileRedisCannotSaveToItsDisk() throws Exception {
+        RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+        Idempotence idempotence = over(storage, IdempotencePolicy.defaults());
+        idempotence.execute(id, this::work);
+        try (Jedis jedis = redis.jedis()) {
+            Path dump = Path.of(jedis.configGet("dir").get("dir"), "dump.rdb");
+            Files.createDirectories(dump.resolve("in the way"));
+            jedis.configSet("save", "3600 1");
+            jedis.bgsave();
+            await().until(() -> jedis.info("persistence").contains("rdb_last_bgsave_status:err"));
+        }
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+        assertThatThrownBy(() -> storage.claim(Claims.request(Claims.newKey())))
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("MISCONF");
+        assertThat(runs).hasValue(1);
     }
 }

@@ -10,7 +10,7 @@ import redis.clients.jedis.JedisClientConfig;
 final class Rights {
     /** What an application's user may run on a single server. */
     static final List<String> OF_AN_APPLICATION =
-            List.of("evalsha", "eval", "get", "getrange", "exists", "set", "pexpire", "pttl", "del", "ping");
+            List.of("evalsha", "eval", "get", "getrange", "exists", "set", "pexpire", "pttl", "del", "ping", "echo");
 
     static final String PASSWORD = "s3cret";
 

@@ -32,14 +32,14 @@ final class ScriptedRedis implements AutoCloseable {
      * A command that records are kept with.
      *
      * @param connection the number of its connection, counted from 1
-     * @param key the key of a script, the text of a {@code PING}, empty for another command
+     * @param key the key of a script, the text of a {@code ECHO}, empty for another command
      */
     record Command(int connection, String name, String key) {
         private static Command of(int connection, List<String> words) {
             String name = words.get(0);
             String key = switch (name) {
                 case "EVALSHA", "EVAL" -> words.get(3);
-                case "PING" -> words.size() > 1 ? words.get(1) : "";
+                case "ECHO" -> words.get(1);
                 default -> "";
             };
             return new Command(connection, name, key);
@@ -75,7 +75,7 @@ final class ScriptedRedis implements AutoCloseable {
         return new HostAndPort("127.0.0.1", listener.getLocalPort());
     }
 
-    /** What has arrived so far in the order of its arrival, without {@code PING} and what the driver sends by itself. */
+    /** What has arrived so far in the order of its arrival, without {@code ECHO} and what the driver sends by itself. */
     List<Command> received() {
         return List.copyOf(received);
     }
@@ -101,7 +101,7 @@ final class ScriptedRedis implements AutoCloseable {
     static String usual(Command command) {
         return switch (command.name()) {
             case "EVALSHA", "EVAL" -> "*2\r\n" + bulk(command.key()) + ":-2\r\n";
-            case "PING" -> bulk(command.key());
+            case "ECHO" -> bulk(command.key());
             case "WAIT" -> ":1\r\n";
             default -> "+OK\r\n";
         };
@@ -156,7 +156,7 @@ final class ScriptedRedis implements AutoCloseable {
                         received.add(command);
                         replies.reply(command, out);
                     }
-                    case "PING" -> replies.reply(command, out);
+                    case "ECHO" -> replies.reply(command, out);
                     case "HELLO" -> write(out, "-ERR unknown command 'HELLO'\r\n");
                     default -> write(out, "+OK\r\n");
                 }

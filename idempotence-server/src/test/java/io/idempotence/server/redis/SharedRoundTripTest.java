@@ -292,7 +292,7 @@ class SharedRoundTripTest {
     /** As a proxy may that sends the replies to a batch twice. */
     @Test
     void theRepliesToABatchAreNotTakenForThoseToTheNextOne() {
-        calls.willReply("PING", QueuedCalls.USUAL + QueuedCalls.found("late") + QueuedCalls.USUAL);
+        calls.willReply("ECHO", QueuedCalls.USUAL + QueuedCalls.found("late") + QueuedCalls.USUAL);
         assertThat(told(calls.combiner().ask(List.of(find("late"))).get(0))).isEqualTo("late");
         assertThat(catchThrowable(() -> calls.combiner().ask(List.of(find("next")))))
                 .isInstanceOf(JedisConnectionException.class);
@@ -303,7 +303,7 @@ class SharedRoundTripTest {
     @Test
     void aServerThatRepliesWithErrorsOnlyIsUnderstood() throws Exception {
         BATCH.forEach(key -> calls.willReply(key, "-LOADING " + key + "\r\n"));
-        calls.willReply("PING", QueuedCalls.USUAL, "-LOADING end\r\n");
+        calls.willReply("ECHO", QueuedCalls.USUAL, "-LOADING end\r\n");
         List<Call<List<Object>>> batch = sentTogether();
         for (int i = 0; i < BATCH.size(); i++) {
             assertThat(told(batch.get(i).get().get(0))).isEqualTo("LOADING " + BATCH.get(i));
@@ -314,7 +314,7 @@ class SharedRoundTripTest {
     @Test
     void aBatchWhoseEndIsRefusedIsInDoubt() throws Exception {
         calls.willReply(
-                "PING", QueuedCalls.USUAL, "-NOPERM this user has no permissions to run the 'ping' command\r\n");
+                "ECHO", QueuedCalls.USUAL, "-NOPERM this user has no permissions to run the 'echo' command\r\n");
         assertInDoubt(sentTogether());
     }
 }
