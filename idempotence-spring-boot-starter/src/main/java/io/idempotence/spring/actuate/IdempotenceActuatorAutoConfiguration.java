@@ -6,9 +6,11 @@ import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.Ordered;
 
 /**
  * The auto-configuration of the Actuator endpoint {@code idempotence}, which finds, lists, resolves and deletes records.
@@ -17,6 +19,7 @@ import org.springframework.context.annotation.Bean;
  * management.endpoint.idempotence.access} is {@code unrestricted}.
  */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
+@AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
 @ConditionalOnBean(Idempotence.class)
 public class IdempotenceActuatorAutoConfiguration {

@@ -2,9 +2,11 @@ package io.idempotence.spring.actuate;
 
 import io.micrometer.observation.ObservationRegistry;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.Ordered;
 
 /**
  * The auto-configuration of observations: {@code idempotence.client.call} around a call of a consumer, and {@code
@@ -15,6 +17,7 @@ import org.springframework.context.annotation.Bean;
             "org.springframework.boot.actuate.autoconfigure.observation.ObservationAutoConfiguration",
             "org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration"
         })
+@AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
 @ConditionalOnClass(ObservationRegistry.class)
 @ConditionalOnBean(ObservationRegistry.class)
 public class IdempotenceObservationAutoConfiguration {

@@ -8,6 +8,7 @@ import java.time.Clock;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -40,6 +41,7 @@ import org.thymeleaf.dialect.IDialect;
  * that refuses a token nobody took, the dialect for Thymeleaf, and {@link FormProblemPage}, which a bean of the application replaces.
  */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
+@AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass({Filter.class, LocaleResolver.class})
 @ConditionalOnBean(Idempotence.class)

@@ -10,6 +10,7 @@ import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.boot.LazyInitializationExcludeFilter;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
@@ -21,6 +22,7 @@ import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Role;
+import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.transaction.TransactionExecutionListener;
@@ -38,6 +40,7 @@ import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMappi
  * released. {@code idempotence.transactions.never-release-after-commit=false} switches that off.
  */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
+@AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
 @ConditionalOnProperty(prefix = "idempotence.server", name = "enabled", matchIfMissing = true)
 @Import(IdempotenceMethodAutoConfiguration.ProxyCreator.class)
 public class IdempotenceMethodAutoConfiguration {

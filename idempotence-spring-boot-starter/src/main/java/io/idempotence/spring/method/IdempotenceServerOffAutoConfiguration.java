@@ -2,15 +2,18 @@ package io.idempotence.spring.method;
 
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Role;
+import org.springframework.core.Ordered;
 
 /**
  * The auto-configuration of an application whose provider half is switched off by {@code idempotence.server.enabled=false}. It warns at the
  * start of every bean method with {@code @Idempotent}: such methods run unprotected.
  */
 @AutoConfiguration
+@AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
 @ConditionalOnProperty(prefix = "idempotence.server", name = "enabled", havingValue = "false")
 public class IdempotenceServerOffAutoConfiguration {
     @Bean

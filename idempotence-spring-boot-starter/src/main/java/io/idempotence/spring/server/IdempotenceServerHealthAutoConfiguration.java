@@ -2,11 +2,13 @@ package io.idempotence.spring.server;
 
 import org.springframework.boot.actuate.autoconfigure.health.ConditionalOnEnabledHealthIndicator;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
 
 /**
  * The auto-configuration of the health indicator {@code idempotence}: whether the storage of the provider half can be used.
@@ -16,6 +18,7 @@ import org.springframework.context.annotation.Configuration;
  * storage. An application that does not use the storage has the status UNKNOWN.
  */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
+@AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
 @ConditionalOnBean(StorageHealth.class)
 public class IdempotenceServerHealthAutoConfiguration {
     /** Of Spring Boot 4. */
