@@ -20,7 +20,11 @@ final class Scheduler implements AutoCloseable {
 
     /** @param threads the largest number of threads */
     Scheduler(String threadName, int threads) {
-        this.executor = new ScheduledThreadPoolExecutor(threads, daemons(threadName));
+        this(daemons(threadName), threads);
+    }
+
+    Scheduler(ThreadFactory factory, int threads) {
+        this.executor = new ScheduledThreadPoolExecutor(threads, factory);
         executor.setKeepAliveTime(10, TimeUnit.SECONDS);
         executor.allowCoreThreadTimeOut(true);
         executor.setRemoveOnCancelPolicy(true);
@@ -37,6 +41,8 @@ final class Scheduler implements AutoCloseable {
 
     /**
      * Runs a task once after a delay, unless this is closed or the returned future is cancelled before. Returns null if this is closed.
+     *
+     * @throws OutOfMemoryError if no thread can be started; the task is planned nevertheless
      */
     @Nullable
     Future<?> later(Duration delay, Runnable task) {
@@ -45,6 +51,15 @@ final class Scheduler implements AutoCloseable {
         } catch (RejectedExecutionException closed) {
             return null;
         }
+    }
+
+    /**
+     * Starts a thread for tasks that have none.
+     *
+     * @throws OutOfMemoryError if no thread can be started, as from {@link #later}; the tasks stay planned
+     */
+    void startThread() {
+        executor.prestartCoreThread();
     }
 
     /** Runs a task and logs what it throws, because an executor would swallow that. */

@@ -11,6 +11,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -66,8 +67,10 @@ final class StorageGuard implements AutoCloseable {
     private final Runnable probe;
     private final long slowCallNanos;
     private final CircuitBreaker breaker;
-    private final Scheduler prober = new Scheduler("idempotence-probes", MOST_PROBES);
+    private final Scheduler prober;
     private final AtomicBoolean probing = new AtomicBoolean();
+    /** Whether a probe is planned that no thread could be started for. */
+    private final AtomicBoolean lacksThread = new AtomicBoolean();
     /** Whether the next probe that succeeds is a recovery. */
     private final AtomicBoolean suspected = new AtomicBoolean();
 
@@ -89,11 +92,12 @@ final class StorageGuard implements AutoCloseable {
      * @param slowCall the duration from which a call counts as slow
      */
     StorageGuard(Events events, Runnable probe, Duration slowCall) {
-        this(events, probe, slowCall, System::nanoTime);
+        this(events, probe, slowCall, System::nanoTime, Scheduler.daemons("idempotence-probes"));
     }
 
     /** @param nanoTime a clock like {@link System#nanoTime} */
-    StorageGuard(Events events, Runnable probe, Duration slowCall, LongSupplier nanoTime) {
+    StorageGuard(Events events, Runnable probe, Duration slowCall, LongSupplier nanoTime, ThreadFactory threads) {
+        this.prober = new Scheduler(threads, MOST_PROBES);
         this.slowCallNanos = slowCall.toNanos();
         this.nanoTime = nanoTime;
         this.events = events;
@@ -150,6 +154,7 @@ final class StorageGuard implements AutoCloseable {
      */
     <T> T call(Supplier<T> call) {
         if (!breaker.tryAcquirePermission()) {
+            startProbing();
             throw knownOutage();
         }
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
@@ -161,13 +166,13 @@ final class StorageGuard implements AutoCloseable {
                             + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not called",
                     null);
         }
-        latest.add(caller);
-        if (isTrial) {
-            trials.add(caller);
-            // The prober detects a trial that hangs.
-            startProbing();
-        }
         try {
+            latest.add(caller);
+            if (isTrial) {
+                trials.add(caller);
+                // The prober detects a trial that hangs.
+                startProbing();
+            }
             return count(caller, call, breaker::releasePermission);
         } finally {
             if (caller.pace.getAndSet(Pace.ENDED) == Pace.SLOW) {
@@ -308,12 +313,25 @@ final class StorageGuard implements AutoCloseable {
     private void startProbing() {
         if (!probing.getAndSet(true)) {
             plan();
+        } else if (lacksThread.getAndSet(false)) {
+            orNoteTheLack(prober::startThread);
         }
     }
 
     private void plan() {
-        if (prober.later(PROBE_EVERY, this::look) == null) {
-            probing.set(false);
+        orNoteTheLack(() -> {
+            if (prober.later(PROBE_EVERY, this::look) == null) {
+                probing.set(false);
+            }
+        });
+    }
+
+    /** A process that can start no thread now may be able to when the next call fails or is refused. What is planned stays planned. */
+    private void orNoteTheLack(Runnable needsThread) {
+        try {
+            needsThread.run();
+        } catch (OutOfMemoryError noThread) {
+            lacksThread.set(true);
         }
     }
 

@@ -26,8 +26,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -36,6 +38,8 @@ import org.junit.jupiter.api.Test;
 
 /** What requests, executions and the log see of a storage that is down for a while. */
 class StorageOutageTest {
+    private static final ThreadFactory PROBES = Scheduler.daemons("idempotence-probes");
+
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
     private final FaultyStorage storage = new FaultyStorage(memory);
     private final List<String> told = new CopyOnWriteArrayList<>();
@@ -306,7 +310,8 @@ class StorageOutageTest {
         CountDownLatch arrived = new CountDownLatch(crowd);
         CountDownLatch goOn = new CountDownLatch(1);
         List<Future<String>> calls = new ArrayList<>();
-        try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), now::get)) {
+        try (StorageGuard guard =
+                new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), now::get, PROBES)) {
             for (int i = 0; i < crowd; i++) {
                 calls.add(callers.submit(() -> guard.call(() -> {
                     arrived.countDown();
@@ -339,7 +344,8 @@ class StorageOutageTest {
         CountDownLatch one = new CountDownLatch(1);
         CountDownLatch others = new CountDownLatch(1);
         List<Future<String>> calls = new ArrayList<>();
-        try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), now::get)) {
+        try (StorageGuard guard =
+                new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), now::get, PROBES)) {
             for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
                 CountDownLatch goOn = i == StorageGuard.MOST_SLOW_CALLERS / 2 ? one : others;
                 calls.add(callers.submit(() -> guard.call(() -> {
@@ -358,6 +364,37 @@ class StorageOutageTest {
         } finally {
             one.countDown();
             others.countDown();
+        }
+    }
+
+    @Test
+    @DisplayName("a process that could start no thread probes the storage when it can")
+    void probesBeginWhenThreadsCanBeStartedAgain() {
+        AtomicBoolean hasThreads = new AtomicBoolean();
+        ThreadFactory threads = task -> new Thread(task, "idempotence-probes") {
+            @Override
+            public void start() {
+                if (!hasThreads.get()) {
+                    throw new OutOfMemoryError("unable to create native thread");
+                }
+                super.start();
+            }
+        };
+        try (StorageGuard guard =
+                new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), System::nanoTime, threads)) {
+            for (int i = 0; i < 10; i++) {
+                assertThatThrownBy(() -> guard.call(() -> {
+                            throw new StorageUnavailableException("down", null);
+                        }))
+                        .isInstanceOf(StorageUnavailableException.class)
+                        .hasMessage("down");
+            }
+            assertThatThrownBy(() -> guard.call(() -> "refused")).isInstanceOf(StorageUnavailableException.class);
+            assertThat(guard.isOpen()).isTrue();
+            hasThreads.set(true);
+            assertThatThrownBy(() -> guard.call(() -> "refused")).isInstanceOf(StorageUnavailableException.class);
+            await().until(() -> !guard.isOpen());
+            assertThat(guard.call(() -> "again")).isEqualTo("again");
         }
     }
 
@@ -418,7 +455,7 @@ class StorageOutageTest {
     void callsAsSlowAsTheirStorageMayBeOpenNothing() {
         AtomicLong now = new AtomicLong();
         for (Duration slowCall : List.of(Duration.ofSeconds(6), Duration.ofSeconds(1))) {
-            try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, slowCall, now::get)) {
+            try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, slowCall, now::get, PROBES)) {
                 for (int i = 0; i < 10; i++) {
                     guard.call(() -> now.addAndGet(Duration.ofSeconds(5).toNanos()));
                 }
