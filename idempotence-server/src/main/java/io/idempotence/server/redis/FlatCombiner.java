@@ -254,6 +254,7 @@ final class FlatCombiner implements RedisServer {
             noteRoundTrip(System.nanoTime() - begin);
             return replies.get(0);
         } catch (RuntimeException e) {
+            failure = e;
             RuntimeException ofAll = batch.size() > 1 ? new BatchFailedException(e) : e;
             failure = ofAll;
             throw ofAll;
