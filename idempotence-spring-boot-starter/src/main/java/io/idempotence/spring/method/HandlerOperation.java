@@ -55,6 +55,10 @@ final class HandlerOperation {
     }
 
     String name() {
+        return name(handler);
+    }
+
+    static String name(HandlerMethod handler) {
         return handler.getBeanType().getSimpleName() + "." + handler.getMethod().getName();
     }
 

@@ -3,6 +3,7 @@ package io.idempotence.spring.method;
 import io.idempotence.Idempotent;
 import io.idempotence.server.servlet.RequestSettings;
 import jakarta.servlet.ServletContext;
+import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -11,6 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -19,9 +21,11 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.core.MethodClassKey;
 import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotationAwareOrderComparator;
+import org.springframework.web.ErrorResponse;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.context.WebApplicationContext;
 import org.springframework.web.method.HandlerMethod;
+import org.springframework.web.servlet.DispatcherServlet;
 import org.springframework.web.servlet.HandlerExecutionChain;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.mvc.condition.PathPatternsRequestCondition;
@@ -37,13 +41,18 @@ final class HandlerOperations {
 
     private final ApplicationContext context;
     private final OperationSources sources;
-    private volatile Known known = new Known(List.of(), List.of(), Map.of());
+    private volatile Known known = new Known(List.of(), List.of(), Map.of(), Map.of());
 
-    /** What was found at start. */
+    /**
+     * What was found at start.
+     *
+     * @param attributes those of a request that the DispatcherServlet sets before it looks the handler up
+     */
     private record Known(
             List<HandlerMapping> mappings,
             List<HandlerOperation> operations,
-            Map<MethodClassKey, HandlerOperation> byHandler) {}
+            Map<MethodClassKey, HandlerOperation> byHandler,
+            Map<String, Object> attributes) {}
 
     HandlerOperations(ApplicationContext context, OperationSources sources) {
         this.context = context;
@@ -78,10 +87,21 @@ final class HandlerOperations {
                 });
             }
         }
-        known = new Known(List.copyOf(mappings), List.copyOf(operations), Map.copyOf(byHandler));
+        known = new Known(List.copyOf(mappings), List.copyOf(operations), Map.copyOf(byHandler), attributes());
         coverage.warnOfDisabled();
         RequestSettings.choose(servletContext(), this::settings);
         return mapped;
+    }
+
+    private Map<String, Object> attributes() {
+        Map<String, Object> attributes = new HashMap<>();
+        attributes.put(DispatcherServlet.WEB_APPLICATION_CONTEXT_ATTRIBUTE, context);
+        if (context.containsBean(DispatcherServlet.LOCALE_RESOLVER_BEAN_NAME)) {
+            attributes.put(
+                    DispatcherServlet.LOCALE_RESOLVER_ATTRIBUTE,
+                    context.getBean(DispatcherServlet.LOCALE_RESOLVER_BEAN_NAME));
+        }
+        return Map.copyOf(attributes);
     }
 
     private ServletContext servletContext() {
@@ -162,18 +182,17 @@ final class HandlerOperations {
 
     /** The operation of a request. Few handlers have one, so a look-up of the handler is made only where it may be one of them. */
     private static @Nullable HandlerOperation operation(Known known, HttpServletRequest request) {
-        UntouchedRequest untouched = new UntouchedRequest(request);
+        UntouchedRequest untouched = new UntouchedRequest(request, known.attributes);
         ServletRequestPathUtils.parseAndCache(untouched);
         for (HandlerOperation candidate : known.operations) {
-            if (mayHandle(candidate, untouched)) {
-                return handlers(known, untouched, candidate);
+            if (mayHandle(candidate.mapping(), untouched)) {
+                return ofHandler(known, untouched);
             }
         }
         return null;
     }
 
-    private static boolean mayHandle(HandlerOperation operation, UntouchedRequest request) {
-        RequestMappingInfo mapping = operation.mapping();
+    private static boolean mayHandle(RequestMappingInfo mapping, UntouchedRequest request) {
         PathPatternsRequestCondition paths = mapping.getPathPatternsCondition();
         return mapping.getMethodsCondition().getMatchingCondition(request) != null
                 // Without parsed patterns, the application compares strings.
@@ -181,24 +200,73 @@ final class HandlerOperations {
     }
 
     /** Looks the handler up as the DispatcherServlet will. */
-    private static @Nullable HandlerOperation handlers(
-            Known known, UntouchedRequest request, HandlerOperation candidate) {
+    private static @Nullable HandlerOperation ofHandler(Known known, UntouchedRequest request) {
+        HandlerOperation found = null;
+        Exception failure = null;
         try {
-            for (HandlerMapping mapping : known.mappings) {
-                HandlerExecutionChain chain = mapping.getHandler(request);
-                if (chain != null) {
-                    return chain.getHandler() instanceof HandlerMethod handler
-                            ? known.byHandler.get(key(handler))
-                            : null;
-                }
+            found = lookUp(known, request);
+        } catch (Exception e) {
+            failure = e;
+        }
+        // A condition may swallow or wrap the exception, so the request itself knows what was asked of it.
+        if (request.isBodyWithheld()) {
+            return shared(known, request, failure);
+        }
+        if (request.isFormWithheld()) {
+            // The look-up of the DispatcherServlet will have the form parsed, too.
+            request.parseForm();
+            return ofHandler(known, request);
+        }
+        return failure == null || isNoMatch(failure) ? found : shared(known, request, failure);
+    }
+
+    private static @Nullable HandlerOperation lookUp(Known known, HttpServletRequest request) throws Exception {
+        for (HandlerMapping mapping : known.mappings) {
+            HandlerExecutionChain chain = mapping.getHandler(request);
+            if (chain != null) {
+                return chain.getHandler() instanceof HandlerMethod handler ? known.byHandler.get(key(handler)) : null;
             }
-        } catch (UntouchedRequest.NeedsBodyException e) {
-            // A mapping depends on a parameter of the form. Protecting too much is safe.
-            return candidate;
-        } catch (Exception noHandler) {
-            // The DispatcherServlet will get the same exception, and no handler will run.
-            return null;
         }
         return null;
+    }
+
+    /** Whether no handler matches, such as for another media type. The DispatcherServlet will get the same exception. */
+    private static boolean isNoMatch(Exception failure) {
+        return failure instanceof ServletException && failure instanceof ErrorResponse;
+    }
+
+    /**
+     * The operation of a request whose handler cannot be looked up: any one of those that may handle it, if all have the same settings.
+     *
+     * @param failure what the look-up threw, if it did. The DispatcherServlet gets it, too, unless it is thrown in filters only
+     * @throws IllegalStateException if they differ, so that no handler runs under the settings of another
+     */
+    private static @Nullable HandlerOperation shared(
+            Known known, UntouchedRequest request, @Nullable Exception failure) {
+        HandlerOperation any = null;
+        Map<Optional<OperationSettings>, String> names = new HashMap<>();
+        for (HandlerMapping mapping : known.mappings) {
+            if (mapping instanceof RequestMappingInfoHandlerMapping infos) {
+                for (Map.Entry<RequestMappingInfo, HandlerMethod> mapped :
+                        infos.getHandlerMethods().entrySet()) {
+                    if (mayHandle(mapped.getKey(), request)) {
+                        any = known.byHandler.get(key(mapped.getValue()));
+                        names.put(
+                                Optional.ofNullable(any).map(HandlerOperation::declared),
+                                HandlerOperation.name(mapped.getValue()));
+                    }
+                }
+            }
+        }
+        if (names.size() > 1) {
+            throw new IllegalStateException(
+                    "the handler of a request cannot be looked up before its ID is claimed, because a condition or a mapping "
+                            + (failure == null ? "reads the body" : "fails in a filter")
+                            + ", and the handlers that may run have different settings: "
+                            + names.values().stream().sorted().collect(Collectors.joining(", "))
+                            + "; map them to different paths, or give them the same @Idempotent",
+                    failure);
+        }
+        return any;
     }
 }

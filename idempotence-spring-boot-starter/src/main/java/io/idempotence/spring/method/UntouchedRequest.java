@@ -16,13 +16,39 @@ import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A view of a request that a look-up of its handler may use: it leaves the attributes and the body of the request as they are. */
+/**
+ * A view of a request that a look-up of its handler may use. It leaves the attributes and the body of the request as they are, unless the
+ * form is {@linkplain #parseForm parsed}.
+ */
 final class UntouchedRequest extends HttpServletRequestWrapper {
     /** An attribute without a value is removed. */
     private final Map<String, Optional<Object>> changed = new HashMap<>();
 
-    UntouchedRequest(HttpServletRequest request) {
+    private boolean formIsParsed;
+    private boolean formWithheld;
+    private boolean bodyWithheld;
+
+    /** @param attributes those that the look-up finds in addition */
+    UntouchedRequest(HttpServletRequest request, Map<String, Object> attributes) {
         super(request);
+        attributes.forEach(this::setAttribute);
+    }
+
+    /** Whether a look-up asked for parameters that may be in the body. */
+    boolean isFormWithheld() {
+        return formWithheld;
+    }
+
+    /** Whether a look-up asked for the body itself. */
+    boolean isBodyWithheld() {
+        return bodyWithheld;
+    }
+
+    /** Has the container parse the form, so that a look-up gets its parameters. Throws what the container throws. */
+    void parseForm() {
+        super.getParameterMap();
+        formIsParsed = true;
+        formWithheld = false;
     }
 
     /** Thrown where a look-up would read the body. */
@@ -65,9 +91,10 @@ final class UntouchedRequest extends HttpServletRequestWrapper {
 
     private void mayReadParameters() {
         String type = getContentType();
-        if (type != null) {
+        if (type != null && !formIsParsed) {
             String lower = type.toLowerCase(Locale.ROOT);
             if (lower.startsWith("application/x-www-form-urlencoded") || lower.startsWith("multipart/")) {
+                formWithheld = true;
                 throw new NeedsBodyException();
             }
         }
@@ -97,23 +124,28 @@ final class UntouchedRequest extends HttpServletRequestWrapper {
         return super.getParameterNames();
     }
 
+    private NeedsBodyException withheld() {
+        bodyWithheld = true;
+        return new NeedsBodyException();
+    }
+
     @Override
     public Collection<Part> getParts() {
-        throw new NeedsBodyException();
+        throw withheld();
     }
 
     @Override
     public Part getPart(String name) {
-        throw new NeedsBodyException();
+        throw withheld();
     }
 
     @Override
     public ServletInputStream getInputStream() {
-        throw new NeedsBodyException();
+        throw withheld();
     }
 
     @Override
     public BufferedReader getReader() {
-        throw new NeedsBodyException();
+        throw withheld();
     }
 }

@@ -1,0 +1,160 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.Idempotent;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestParam;
+import org.springframework.web.bind.annotation.RestController;
+
+/** Several handlers of one path, which the parameters of a form choose. */
+class FormButtonsTest {
+    private static final String BOUNDARY = "edge";
+
+    private final String id = UUID.randomUUID().toString();
+
+    /** A form with several buttons. */
+    @RestController
+    static class Buttons {
+        @Idempotent
+        @PostMapping(path = "/order", params = "pay")
+        String pay(@RequestParam("text") String text) {
+            return "paid " + text + " " + UUID.randomUUID();
+        }
+
+        @Idempotent(false)
+        @PostMapping(path = "/order", params = "preview")
+        String preview(@RequestParam("text") String text) {
+            return "preview " + text + " " + UUID.randomUUID();
+        }
+
+        @Idempotent(required = false)
+        @PostMapping(path = "/order", params = "draft")
+        String draft(@RequestParam("text") String text) {
+            return "draft " + text + " " + UUID.randomUUID();
+        }
+
+        @PostMapping(path = "/order", params = "check")
+        String check(@RequestParam("text") String text) {
+            return "checked " + text + " " + UUID.randomUUID();
+        }
+
+        @Idempotent
+        @PostMapping(path = "/json", consumes = "application/json")
+        String json() {
+            return "read";
+        }
+    }
+
+    private enum Servers {
+        PATH_PATTERNS("path_pattern_parser"),
+        ANT_PATHS("ant_path_matcher");
+
+        final TestServer server;
+
+        Servers(String matching) {
+            server = TestServer.start(Buttons.class, "--spring.mvc.pathmatch.matching-strategy=" + matching);
+        }
+    }
+
+    @AfterAll
+    static void stop() {
+        for (Servers each : Servers.values()) {
+            each.server.close();
+        }
+    }
+
+    private enum Form {
+        URL_ENCODED("/order", "application/x-www-form-urlencoded") {
+            @Override
+            String body(String button) {
+                return button + "=&text=gr%C3%BC%C3%9Fe";
+            }
+        },
+        WITH_QUERY("/order?text=gr%C3%BC%C3%9Fe&page=2", "application/x-www-form-urlencoded") {
+            @Override
+            String body(String button) {
+                return button + "=1";
+            }
+        },
+        MULTIPART("/order", "multipart/form-data; boundary=" + BOUNDARY) {
+            @Override
+            String body(String button) {
+                return part(button, "") + part("text", "grüße") + "--" + BOUNDARY + "--\r\n";
+            }
+        },
+        MULTIPART_WITH_QUERY("/order?text=gr%C3%BC%C3%9Fe", "multipart/form-data; boundary=" + BOUNDARY) {
+            @Override
+            String body(String button) {
+                return part(button, "1") + "--" + BOUNDARY + "--\r\n";
+            }
+        };
+
+        private final String path;
+        private final String type;
+
+        Form(String path, String type) {
+            this.path = path;
+            this.type = type;
+        }
+
+        private static String part(String name, String value) {
+            return "--" + BOUNDARY + "\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value
+                    + "\r\n";
+        }
+
+        abstract String body(String button);
+
+        TestServer.Answer post(TestServer server, String button, String id) {
+            return server.send("POST", path, id, body(button), "Content-Type", type);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void eachButtonOfAFormHasTheSettingsOfItsOwnHandler(Form form) {
+        for (Servers each : Servers.values()) {
+            assertThat(form.post(each.server, "pay", null).refusal()).isEqualTo("key-missing");
+            assertRunsOnce(form, each.server, "pay", "paid grüße");
+
+            assertThat(form.post(each.server, "preview", null).body()).startsWith("preview grüße");
+            TestServer.Answer preview = form.post(each.server, "preview", id + each);
+            assertThat(preview.body()).startsWith("preview grüße");
+            assertThat(form.post(each.server, "preview", id + each).body())
+                    .startsWith("preview grüße")
+                    .isNotEqualTo(preview.body());
+
+            assertThat(form.post(each.server, "draft", null).body()).startsWith("draft grüße");
+            assertRunsOnce(form, each.server, "draft", "draft grüße");
+            assertThat(form.post(each.server, "check", null).body()).startsWith("checked grüße");
+            assertRunsOnce(form, each.server, "check", "checked grüße");
+        }
+    }
+
+    private void assertRunsOnce(Form form, TestServer server, String button, String result) {
+        String own = UUID.randomUUID().toString();
+        TestServer.Answer first = form.post(server, button, own);
+        assertThat(first.body()).startsWith(result);
+        TestServer.Answer retry = form.post(server, button, own);
+        assertThat(retry.body()).isEqualTo(first.body());
+        assertThat(retry.isReplayed()).isTrue();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void whatNoHandlerTakesIsRefusedAsWithoutAnnotations(Form form) {
+        for (Servers each : Servers.values()) {
+            TestServer.Answer noButton = form.post(each.server, "other", null);
+            assertThat(noButton.status()).isEqualTo(400);
+            assertThat(noButton.refusal()).isNull();
+            assertThat(each.server
+                            .send("POST", "/json", null, "text", "Content-Type", "text/plain")
+                            .status())
+                    .isEqualTo(415);
+        }
+    }
+}
