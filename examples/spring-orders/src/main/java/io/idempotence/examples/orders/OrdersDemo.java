@@ -13,10 +13,13 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Collectors;
 import org.springframework.boot.Banner;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.logging.LoggingSystem;
@@ -136,20 +139,27 @@ public final class OrdersDemo implements AutoCloseable {
         }
     }
 
-    private static AutoCloseable redis(int port) throws IOException {
+    static AutoCloseable redis(int port) throws IOException {
         RedisServer redis = RedisServer.newRedisServer()
                 .port(port)
                 .bind("127.0.0.1")
                 .setting("save \"\"")
                 .setting("appendonly no")
                 .build();
+        Set<ProcessHandle> others = children();
         try {
             redis.start();
         } catch (Throwable e) {
-            ProcessHandle.current().children().forEach(ProcessHandle::destroy);
+            Set<ProcessHandle> ofRedis = children();
+            ofRedis.removeAll(others);
+            ofRedis.forEach(ProcessHandle::destroy);
             throw e;
         }
         return redis::stop;
+    }
+
+    private static Set<ProcessHandle> children() {
+        return ProcessHandle.current().children().collect(Collectors.toCollection(HashSet::new));
     }
 
     /** Returns a port that is free now. */

@@ -1,10 +1,14 @@
 package io.idempotence.examples.orders;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.examples.orders.network.Fault;
+import java.io.BufferedWriter;
 import java.io.IOException;
 import java.net.CookieManager;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -82,6 +86,22 @@ class OrdersDemoTest {
         HttpResponse<String> page = browser.send(console, BodyHandlers.ofString());
         assertThat(page.statusCode()).isEqualTo(200);
         assertThat(page.body()).containsIgnoringCase("unknown");
+    }
+
+    /** All children of the process were stopped, also those of somebody else. */
+    @Test
+    void redisThatDoesNotStartEndsNoOtherProcess() throws Exception {
+        Process other = new ProcessBuilder("cat").start();
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+            assertThatThrownBy(() -> OrdersDemo.redis(taken.getLocalPort())).isInstanceOf(IOException.class);
+
+            try (BufferedWriter in = other.outputWriter()) {
+                in.write("still here");
+            }
+            assertThat(other.inputReader().readLine()).isEqualTo("still here");
+        } finally {
+            other.destroy();
+        }
     }
 
     private static String credentials() {
