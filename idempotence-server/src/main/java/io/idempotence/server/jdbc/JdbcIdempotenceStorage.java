@@ -253,6 +253,9 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * <p>Every handler behind this storage must mark what it does. One that does not may run twice. All its effects must be in that one
          * transaction. The retention must be longer than the longest execution.
          *
+         * <p>The Spring Boot starter marks transactions by itself only if it finds this storage: as a bean, or behind proxies of Spring AOP.
+         * Behind another class that delegates to it, nothing is marked, and a committed operation runs again after a crash.
+         *
          * @return this
          */
         public Builder inTransaction() {

@@ -15,8 +15,6 @@ import org.springframework.web.bind.annotation.RestController;
 class FormButtonsTest {
     private static final String BOUNDARY = "edge";
 
-    private final String id = UUID.randomUUID().toString();
-
     /** A form with several buttons. */
     @RestController
     static class Buttons {
@@ -68,7 +66,7 @@ class FormButtonsTest {
         }
     }
 
-    private enum Form {
+    enum Form {
         URL_ENCODED("/order", "application/x-www-form-urlencoded") {
             @Override
             String body(String button) {
@@ -118,30 +116,37 @@ class FormButtonsTest {
     @EnumSource
     void eachButtonOfAFormHasTheSettingsOfItsOwnHandler(Form form) {
         for (Servers each : Servers.values()) {
-            assertThat(form.post(each.server, "pay", null).refusal()).isEqualTo("key-missing");
-            assertRunsOnce(form, each.server, "pay", "paid grüße");
-
-            assertThat(form.post(each.server, "preview", null).body()).startsWith("preview grüße");
-            TestServer.Answer preview = form.post(each.server, "preview", id + each);
-            assertThat(preview.body()).startsWith("preview grüße");
-            assertThat(form.post(each.server, "preview", id + each).body())
-                    .startsWith("preview grüße")
-                    .isNotEqualTo(preview.body());
-
-            assertThat(form.post(each.server, "draft", null).body()).startsWith("draft grüße");
-            assertRunsOnce(form, each.server, "draft", "draft grüße");
-            assertThat(form.post(each.server, "check", null).body()).startsWith("checked grüße");
-            assertRunsOnce(form, each.server, "check", "checked grüße");
+            assertOwnSettings(form, each.server);
         }
     }
 
-    private void assertRunsOnce(Form form, TestServer server, String button, String result) {
-        String own = UUID.randomUUID().toString();
-        TestServer.Answer first = form.post(server, button, own);
+    static void assertOwnSettings(Form form, TestServer server) {
+        assertThat(form.post(server, "pay", null).refusal()).isEqualTo("key-missing");
+        assertRunsOnce(form, server, "pay", "paid grüße");
+
+        String id = UUID.randomUUID().toString();
+        assertThat(form.post(server, "preview", null).body()).startsWith("preview grüße");
+        TestServer.Answer preview = form.post(server, "preview", id);
+        assertThat(preview.body()).startsWith("preview grüße");
+        assertThat(form.post(server, "preview", id).body())
+                .startsWith("preview grüße")
+                .isNotEqualTo(preview.body());
+
+        assertThat(form.post(server, "draft", null).body()).startsWith("draft grüße");
+        assertRunsOnce(form, server, "draft", "draft grüße");
+        assertThat(form.post(server, "check", null).body()).startsWith("checked grüße");
+        assertRunsOnce(form, server, "check", "checked grüße");
+    }
+
+    private static void assertRunsOnce(Form form, TestServer server, String button, String result) {
+        String id = UUID.randomUUID().toString();
+        TestServer.Answer first = form.post(server, button, id);
         assertThat(first.body()).startsWith(result);
-        TestServer.Answer retry = form.post(server, button, own);
+        TestServer.Answer retry = form.post(server, button, id);
         assertThat(retry.body()).isEqualTo(first.body());
         assertThat(retry.isReplayed()).isTrue();
+        String other = button.equals("pay") ? "check" : "pay";
+        assertThat(form.post(server, other, id).refusal()).isEqualTo("key-reused");
     }
 
     @ParameterizedTest
