@@ -11,10 +11,14 @@ import org.springframework.context.annotation.Import;
 
 /** Jetty and Undertow parse the fields of a form as early as Tomcat does. */
 class FormButtonsOnOtherServersTest {
+    /** It needs a Jetty that Spring Boot has configured. */
+    private static final String WITHOUT_WEB_SOCKETS = "--spring.autoconfigure.exclude="
+            + "org.springframework.boot.autoconfigure.websocket.servlet.WebSocketServletAutoConfiguration";
+
     @ParameterizedTest
     @ValueSource(classes = {OnJetty.class, OnUndertow.class})
     void eachButtonOfAFormHasTheSettingsOfItsOwnHandler(Class<?> application) {
-        try (TestServer server = TestServer.start(application)) {
+        try (TestServer server = TestServer.start(application, WITHOUT_WEB_SOCKETS)) {
             for (Form form : Form.values()) {
                 FormButtonsTest.assertOwnSettings(form, server);
             }
