@@ -3,8 +3,12 @@ package io.idempotence.spring.method;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.Idempotent;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -161,5 +165,50 @@ class FormButtonsTest {
                             .status())
                     .isEqualTo(415);
         }
+    }
+
+    @Test
+    void aFormThatCannotBeParsedIsABadRequest() {
+        String[] form = {"Content-Type", "application/x-www-form-urlencoded"};
+        for (Servers each : Servers.values()) {
+            for (String id : new String[] {null, UUID.randomUUID().toString()}) {
+                assertThat(each.server
+                                .send("POST", "/order", id, "pay=&text=%zz", form)
+                                .status())
+                        .isEqualTo(400);
+            }
+        }
+    }
+
+    /** The filter took the parsed body for an empty one, so that another form got the response of the first. */
+    @Test
+    void formsOfUnknownLengthAreComparedOverHttp2() throws Exception {
+        try (TestServer server = TestServer.start(Buttons.class, "--server.http2.enabled=true")) {
+            HttpClient client =
+                    HttpClient.newBuilder().version(HttpClient.Version.HTTP_2).build();
+            // The first request upgrades the connection.
+            client.send(HttpRequest.newBuilder(server.uri("/")).build(), HttpResponse.BodyHandlers.discarding());
+            String id = UUID.randomUUID().toString();
+
+            HttpResponse<String> first = client.send(streamed(server, id, "tea"), HttpResponse.BodyHandlers.ofString());
+            assertThat(first.version()).isEqualTo(HttpClient.Version.HTTP_2);
+            assertThat(first.body()).startsWith("paid tea");
+            assertThat(client.send(streamed(server, id, "tea"), HttpResponse.BodyHandlers.ofString())
+                            .body())
+                    .isEqualTo(first.body());
+            assertThat(client.send(streamed(server, id, "gold"), HttpResponse.BodyHandlers.ofString())
+                            .headers()
+                            .firstValue("Idempotency-Refusal"))
+                    .contains("key-reused");
+        }
+    }
+
+    private static HttpRequest streamed(TestServer server, String id, String text) {
+        return HttpRequest.newBuilder(server.uri("/order"))
+                .header("Idempotency-Key", id)
+                .header("Content-Type", "application/x-www-form-urlencoded")
+                .POST(HttpRequest.BodyPublishers.fromPublisher(
+                        HttpRequest.BodyPublishers.ofString("pay=&text=" + text)))
+                .build();
     }
 }
