@@ -16,6 +16,7 @@ import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.jdbc.ExecutionOvertakenException;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.RequestSettings;
 import io.idempotence.server.storage.FaultyStorage;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import jakarta.servlet.AsyncContext;
@@ -90,7 +91,14 @@ class OvertakenOwnersIT extends FilterTestBase {
                         respond(response, 201, "paid by the second");
                     }
                 },
-                filter -> filter);
+                filter -> filter.settings((request, settings) -> firstStarted.getCount() > 0
+                        ? settings
+                        // A duplicate that the machine delays must not overtake the second owner as well.
+                        : new RequestSettings(
+                                settings.isProtected(),
+                                settings.requiresId(),
+                                IdempotencePolicy.defaults(),
+                                settings.maxWait())));
     }
 
     private CompletableFuture<HttpResponse<byte[]>> send(ServletServer server) {
