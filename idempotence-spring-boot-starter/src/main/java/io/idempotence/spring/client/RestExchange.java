@@ -184,8 +184,8 @@ final class RestExchange implements ClientHttpRequest {
     }
 
     private ClientHttpResponse send(ClientHttpRequest request) throws IOException {
-        seen.started();
         call.logical().countRequest();
+        seen.started();
         watch.requestStarts();
         try {
             ClientHttpResponse response = WholeResponse.of(request.execute(), watch, ends.provesHeaders());

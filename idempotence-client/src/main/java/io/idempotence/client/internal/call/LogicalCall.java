@@ -18,6 +18,7 @@ import java.util.Collection;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -72,13 +73,16 @@ public final class LogicalCall {
         return requests.get();
     }
 
-    /** @throws CancellationException if a layer gave up the call before its first request, which must not leave any more */
+    /** @throws CancellationException if the call carries an ID, and a layer gave it up before its first request */
     public void countRequest() {
-        if (requests.incrementAndGet() == 1 && givenUp) {
-            requests.set(0);
+        // Before the count: one of several runs must not take another's refused request for a sent one. A run that
+        // passes this check
+        // just before the call is given up has entered the call, which isHiddenBy then sees.
+        if (givenUp && id() != null && requests.get() == 0) {
             throw new CancellationException(
-                    "a layer around this call, such as a time limiter, gave it up before anything was sent");
+                    "a layer around this call, such as a time limiter, ended it before anything was sent");
         }
+        requests.incrementAndGet();
         identity.history().sent();
     }
 
@@ -142,7 +146,7 @@ public final class LogicalCall {
         return leave[0];
     }
 
-    /** Called when a layer around the attempts does not wait any longer. If nothing was sent so far, nothing will be. */
+    /** Called when no layer around the attempts waits any longer. If the call has an ID and nothing was sent so far, nothing will be. */
     public void giveUp() {
         givenUp = true;
     }
@@ -175,12 +179,19 @@ public final class LogicalCall {
             return isInDoubt();
         }
         boolean inFlight = running.get() > 1 && !identity.history().hasResponded();
-        boolean resultIsLost =
-                givenUp && requests.get() > 0 && Causes.of(thrown).noneMatch(cause -> cause == lastFailure);
         return inFlight
-                || resultIsLost
+                || isLostBy(thrown)
                 || result == Result.UNKNOWN
                 || (refusal && (isInDoubt() || identity.history().hasResponded()));
+    }
+
+    /** Whether a layer that stopped waiting threw {@code thrown}, perhaps just after the call had ended with another result. */
+    public boolean isLostBy(Throwable thrown) {
+        boolean stoppedWaiting = Causes.of(thrown)
+                .anyMatch(cause -> cause instanceof TimeoutException
+                        || cause instanceof InterruptedException
+                        || cause instanceof CancellationException);
+        return stoppedWaiting && requests.get() > 0 && Causes.of(thrown).noneMatch(cause -> cause == lastFailure);
     }
 
     @Nullable
