@@ -1,6 +1,7 @@
 package io.idempotence.client.feign;
 
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.internal.call.LayerFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallScope;
@@ -11,7 +12,9 @@ import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.TimeoutException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Future;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** The handler that opens a logical call for each call of the application, and registers it under the array of its arguments. */
@@ -33,27 +36,46 @@ final class IdempotentInvocationHandler implements InvocationHandler {
     public @Nullable Object invoke(Object proxy, Method method, @Nullable Object @Nullable [] args) throws Throwable {
         ClientMethod own = opening.get(method);
         if (own == null) {
-            return isEquals(method) && args != null
-                    ? equalProxies(proxy, method, args[0])
+            if (isEquals(method) && args != null) {
+                return equalProxies(proxy, method, args[0]);
+            }
+            return method.isDefault()
+                    ? LayerFailures.<@Nullable Object, Throwable>duringDefaultMethod(
+                            () -> delegate.invoke(proxy, method, args))
                     : delegate.invoke(proxy, method, args);
         }
         Object[] key = args == null ? new Object[0] : args;
         FeignCall call = new FeignCall(own);
+        UnaryOperator<Throwable> end = thrown -> thrown instanceof Exception e ? endOf(call, e) : thrown;
+        if (!LayerFailures.begins(end)) {
+            call.logical().giveUp();
+        }
+        boolean goesOn = false;
         call.logical().enter();
         try {
             Object value = calls.whileOpen(
                     call,
                     own,
                     key,
-                    () -> CallScope.<@Nullable Object, Throwable>outside(() -> LayerFailures.during(
-                            thrown -> thrown instanceof Exception e ? endOf(call, e) : thrown,
-                            () -> delegate.invoke(proxy, method, key))));
+                    () -> CallScope.<@Nullable Object, Throwable>outside(
+                            () -> LayerFailures.during(end, () -> delegate.invoke(proxy, method, key))));
+            goesOn = own.returnsFuture() || value instanceof Future || value instanceof CompletionStage;
+            if (!goesOn) {
+                LayerFailures.ended(end, call.carriesId());
+            }
             return value instanceof CompletableFuture<?> layered && call.isOfALayer(layered)
                     ? endsAsTheCall(layered, call)
                     : value;
         } catch (Exception e) {
-            throw endOf(call, e);
+            Throwable thrown = endOf(call, e);
+            if (Causes.of(thrown).noneMatch(OutcomeUnknown.class::isInstance)) {
+                LayerFailures.ended(end, false);
+            }
+            throw thrown;
         } finally {
+            if (!goesOn) {
+                call.logical().giveUp();
+            }
             call.logical().exit();
             if (call.isOver()) {
                 calls.forget(key);
@@ -62,15 +84,13 @@ final class IdempotentInvocationHandler implements InvocationHandler {
     }
 
     /**
-     * Returns what the call throws. A handler below, such as a circuit breaker, may keep the call from the retry loop, or from another run
-     * of it. Its exception settles neither earlier runs nor an earlier call in doubt.
+     * Returns what the call throws, and gives the call up. A handler below, such as a circuit breaker, may keep the call from the retry
+     * loop, or from another run of it. Its exception settles neither earlier runs nor an earlier call in doubt.
      */
     private Throwable endOf(FeignCall call, Exception thrown) {
+        call.logical().giveUp();
         if (call.logical().attempts() == 0) {
             call.notMade();
-        }
-        if (Causes.has(thrown, TimeoutException.class)) {
-            call.logical().giveUp();
         }
         boolean refusal = Causes.of(thrown).anyMatch(ObservedRequest::isRefusal);
         if (!call.logical().isHiddenBy(thrown, refusal)) {
@@ -89,6 +109,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
         call.logical().enter();
         layered.whenComplete((value, thrown) -> {
+            call.logical().giveUp();
             Throwable failure = thrown == null ? null : endOfStage(call, thrown);
             call.logical().exit();
             if (failure == null) {

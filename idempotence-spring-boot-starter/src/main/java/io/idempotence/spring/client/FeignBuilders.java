@@ -9,10 +9,7 @@ import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import org.springframework.cloud.client.circuitbreaker.CircuitBreakerFactory;
-import org.springframework.cloud.openfeign.FeignCircuitBreaker;
 import org.springframework.util.ReflectionUtils;
 
 /** The settings of a Feign builder that have no accessor. */
@@ -36,18 +33,6 @@ final class FeignBuilders {
 
     static @Nullable Client client(Feign.Builder builder) {
         return (Client) ReflectionUtils.getField(CLIENT, builder);
-    }
-
-    /** Replaces the circuit breakers around the client, unless it has none. */
-    static void replaceBreakers(
-            Feign.Builder builder, Function<CircuitBreakerFactory<?, ?>, CircuitBreakerFactory<?, ?>> by) {
-        if (!(builder instanceof FeignCircuitBreaker.Builder)) {
-            return;
-        }
-        Field field = field(FeignCircuitBreaker.Builder.class, "circuitBreakerFactory");
-        if (ReflectionUtils.getField(field, builder) instanceof CircuitBreakerFactory<?, ?> breakers) {
-            ReflectionUtils.setField(field, builder, by.apply(breakers));
-        }
     }
 
     private static List<?> elements(Field field, Feign.Builder builder) {

@@ -8,6 +8,7 @@ import io.idempotence.client.feign.IdempotentFeign;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
+import org.springframework.cloud.openfeign.FeignCircuitBreaker;
 import org.springframework.core.Ordered;
 import org.springframework.util.ClassUtils;
 
@@ -36,15 +37,17 @@ final class FeignInstaller implements FeignBuilderCustomizer, Ordered {
 
     @Override
     public void customize(Feign.Builder builder) {
-        if (FeignBuilders.isInstalled(builder)) {
+        boolean installed = FeignBuilders.isInstalled(builder);
+        if (builder instanceof FeignCircuitBreaker.Builder) {
+            // The application's own installation may have other deadlines.
+            builder.addCapability(new CircuitBreakerCapability(installed ? null : limits, builder));
+        }
+        if (installed) {
             return;
         }
         Client client = FeignBuilders.client(builder);
         if (client != null && MAY_BE_BALANCED) {
             builder.client(OnceBalancedClient.of(client));
-        }
-        if (limits != null) {
-            builder.addCapability(new CircuitBreakerCapability(limits, builder));
         }
         List<RequestInterceptor> others = FeignBuilders.interceptors(builder);
         builder.requestInterceptors(List.of());

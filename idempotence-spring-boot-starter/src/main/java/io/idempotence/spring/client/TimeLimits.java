@@ -6,6 +6,7 @@ import io.idempotence.client.feign.IdempotentFeign;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -42,9 +43,9 @@ final class TimeLimits {
     }
 
     /** Warns, once for each client, about a limit that is shorter than the deadline. */
-    void check(Target<?> target, Method method, String httpMethod) {
+    void check(Target<?> target, Method method, List<String> httpMethods) {
         IdempotenceClientConfig own = config.forMethod(target.name(), method.getName());
-        if (!own.enabled() || !own.methods().contains(httpMethod)) {
+        if (!own.enabled() || httpMethods.stream().noneMatch(own.methods()::contains)) {
             return;
         }
         String id = names.resolveCircuitBreakerName(target.name(), target, method);

@@ -1,34 +1,125 @@
 package io.idempotence.client.internal.call;
 
+import io.idempotence.InboundRequest;
+import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.Causes;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a failure of a layer around the attempts, such as a circuit breaker, means for the call that a proxy runs in this thread. For layers
- * that handle the failure before the proxy sees it.
+ * What a failure of a layer, such as a circuit breaker, means for what a proxy runs below it: one call, or a default method and the calls
+ * that it makes. For layers that handle the failure before the proxy sees it. Thread-safe.
  */
 public final class LayerFailures {
-    private static final ThreadBound<UnaryOperator<Throwable>> CURRENT = new ThreadBound<>();
+    private static final ThreadBound<LayerFailures> CURRENT = new ThreadBound<>();
 
-    private LayerFailures() {}
+    private final boolean ofDefaultMethod;
+    private final @Nullable CallScope scope = CallScope.current();
+    private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
+
+    /** What a failure means for the calls that run, and for those that a default method ended with an unknown outcome. */
+    private final Set<UnaryOperator<Throwable>> calls;
+
+    private volatile @Nullable UnaryOperator<Throwable> lastReturned;
+    private volatile boolean failed;
+    private volatile @Nullable Throwable thrownBelow;
+
+    private LayerFailures(boolean ofDefaultMethod, Set<UnaryOperator<Throwable>> calls) {
+        this.ofDefaultMethod = ofDefaultMethod;
+        this.calls = calls;
+    }
 
     /**
      * Runs the layers and the attempts of a call.
      *
-     * @param ofCall returns the unknown outcome that a failure hides, or else the failure
+     * @param ofCall returns the unknown outcome that a failure hides, or else the failure; gives the call up
      */
     public static <T extends @Nullable Object, X extends Throwable> T during(
             UnaryOperator<Throwable> ofCall, ThreadBound.Task<T, X> layers) throws X {
-        return CURRENT.during(ofCall, layers);
+        return CURRENT.during(new LayerFailures(false, Set.of(ofCall)), layers);
+    }
+
+    /** Runs the layers around a default method, and the method. */
+    public static <T extends @Nullable Object, X extends Throwable> T duringDefaultMethod(ThreadBound.Task<T, X> layers)
+            throws X {
+        LayerFailures failures = new LayerFailures(true, ConcurrentHashMap.newKeySet());
+        failures.failed = !begins(failures::of);
+        return CURRENT.during(failures, layers);
+    }
+
+    /** Runs work that is not below the layers of this thread, such as their fallback. */
+    public static <T extends @Nullable Object> T outside(Supplier<T> work) {
+        return CURRENT.<T, RuntimeException>during(null, work::get);
+    }
+
+    /** The failures of the layers that this thread runs; null if it runs none. */
+    public static @Nullable LayerFailures current() {
+        return CURRENT.get();
+    }
+
+    /** Runs what is below the layers, perhaps in another thread, in the scope and inbound request of the thread above them. */
+    public <T extends @Nullable Object> T below(Supplier<T> work) {
+        Runnable leave = inbound == null ? () -> {} : inbound.enter();
+        try {
+            return CallScope.<T, RuntimeException>inside(scope, () -> CURRENT.during(this, work::get));
+        } catch (RuntimeException | Error e) {
+            thrownBelow = e;
+            throw e;
+        } finally {
+            leave.run();
+        }
     }
 
     /**
-     * Returns a function of failures of this thread's call. It returns the unknown outcome that a failure hides, or else the failure.
-     * Without a call it returns each failure.
+     * Ends everything below the layers: what was not sent so far is never sent.
+     *
+     * @return the unknown outcome of a call that {@code thrown} hides, or else {@code thrown}. What a default method itself throws hides
+     *     nothing
      */
-    public static UnaryOperator<Throwable> ofCurrentCall() {
-        UnaryOperator<Throwable> ofCall = CURRENT.get();
-        return ofCall == null ? UnaryOperator.identity() : ofCall;
+    public Throwable of(Throwable thrown) {
+        Throwable own = thrownBelow;
+        if (ofDefaultMethod && own != null && Causes.of(thrown).anyMatch(cause -> cause == own)) {
+            return thrown;
+        }
+        failed = true;
+        Throwable unknown = thrown;
+        for (UnaryOperator<Throwable> call : calls) {
+            Throwable end = call.apply(thrown);
+            unknown = end == thrown ? unknown : end;
+        }
+        UnaryOperator<Throwable> returned = lastReturned;
+        return unknown == thrown && returned != null ? returned.apply(thrown) : unknown;
+    }
+
+    /**
+     * Records a call that begins in this thread. A default method may make it.
+     *
+     * @param ofCall as for {@link #during}
+     * @return false if a layer around that default method has failed, so that nothing may be sent any more
+     */
+    public static boolean begins(UnaryOperator<Throwable> ofCall) {
+        LayerFailures around = CURRENT.get();
+        if (around == null || !around.ofDefaultMethod) {
+            return true;
+        }
+        around.calls.add(ofCall);
+        return !around.failed;
+    }
+
+    /**
+     * Records that a call of this thread has ended.
+     *
+     * @param ofCall as for {@link #begins}
+     * @param returned whether it carried an ID and returned a value, which a later failure of a default method hides
+     */
+    public static void ended(UnaryOperator<Throwable> ofCall, boolean returned) {
+        LayerFailures around = CURRENT.get();
+        if (around != null && around.ofDefaultMethod && around.calls.remove(ofCall) && returned) {
+            around.lastReturned = ofCall;
+        }
     }
 }

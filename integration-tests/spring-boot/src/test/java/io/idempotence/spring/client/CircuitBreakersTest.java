@@ -2,13 +2,16 @@ package io.idempotence.spring.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerRegistry;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
+import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.internal.Causes;
 import java.util.List;
 import java.util.UUID;
@@ -16,8 +19,11 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -34,6 +40,7 @@ import org.springframework.cloud.circuitbreaker.resilience4j.Resilience4JCircuit
 import org.springframework.cloud.client.circuitbreaker.NoFallbackAvailableException;
 import org.springframework.cloud.openfeign.EnableFeignClients;
 import org.springframework.cloud.openfeign.FallbackFactory;
+import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
 import org.springframework.cloud.openfeign.FeignClient;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -84,7 +91,24 @@ class CircuitBreakersTest {
     interface WithFallback {
         @PostMapping("/orders")
         String create(@RequestBody String order);
+
+        /** Spring Cloud puts a circuit breaker around this, too. Its limit begins first. */
+        default String createAll(String... orders) {
+            return Stream.of(orders).map(this::create).collect(Collectors.joining(", "));
+        }
+
+        default String createOrReport(String order) {
+            try {
+                return create(order);
+            } catch (RuntimeException e) {
+                throw new UnsupportedOperationException("reported");
+            }
+        }
     }
+
+    /** Only the limiters of its default methods have the default of a second. */
+    @FeignClient(name = "no-fallback", url = "${proxy}")
+    interface NoFallback extends WithFallback {}
 
     @FeignClient(name = "by-factory", url = "${proxy}", fallbackFactory = FallbackByFactory.class)
     interface ByFactory extends WithFallback {}
@@ -111,7 +135,15 @@ class CircuitBreakersTest {
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    @EnableFeignClients(clients = {Patient.class, Hasty.class, OfResilience4j.class, ByFactory.class, ByClass.class})
+    @EnableFeignClients(
+            clients = {
+                Patient.class,
+                Hasty.class,
+                OfResilience4j.class,
+                ByFactory.class,
+                ByClass.class,
+                NoFallback.class
+            })
     @Import({FallbackByFactory.class, FallbackByClass.class})
     static class Application {
         @Bean
@@ -131,17 +163,20 @@ class CircuitBreakersTest {
                         "spring.main.banner-mode=off",
                         "spring.cloud.openfeign.circuitbreaker.enabled=true",
                         "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=30s",
+                        "resilience4j.timelimiter.instances.NoFallbackcreateString.timeout-duration=30s",
                         "resilience4j.retry.instances.of-resilience4j.max-attempts=2",
                         "resilience4j.retry.instances.of-resilience4j.wait-duration=1ms",
                         "idempotence.client.retry.wait=1ms")
                 .run();
         application.getBean(Hasty.class);
         application.getBean(Patient.class);
+        application.getBean(NoFallback.class);
         assertThat(output)
                 .contains(
                         "circuit breaker HastycreateString gives up calls of Feign client hasty after PT1S, but they may"
                                 + " take PT10S (idempotence.client.deadline)")
                 .contains("resilience4j.timelimiter.instances.HastycreateString.timeout-duration")
+                .contains("circuit breaker NoFallbackcreateAllString gives up calls of Feign client no-fallback")
                 .doesNotContain("Feign client patient");
     }
 
@@ -265,12 +300,128 @@ class CircuitBreakersTest {
         assertThat(FeignFallback.unknownOutcome()).isEmpty();
     }
 
+    /** The limiter of the default method knew nothing of the call inside it. */
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void fallbackIsToldOfTheUnknownOutcomeOfACallInADefaultMethod(Class<? extends WithFallback> client) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            assertThat(application.getBean(client).createAll("tea")).isEqualTo(unknown());
+        } finally {
+            held.countDown();
+        }
+    }
+
+    /** The limiter runs the method in another thread, and the ID stayed in the thread of the caller. */
+    @Test
+    void callInADefaultMethodHasTheIdOfItsCallersScope() throws Exception {
+        IdempotenceId id = new IdempotenceId(UUID.randomUUID().toString());
+        IdempotenceScope.with(id, () -> application.getBean(NoFallback.class).createAll("tea"));
+        assertThat(proxy.headers("Idempotency-Key")).containsExactly("\"" + id + "\"");
+    }
+
+    @Test
+    void defaultMethodWithoutAFallbackThrowsTheUnknownOutcomeOfItsCall() {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            assertThatThrownBy(() -> application.getBean(NoFallback.class).createAll("tea"))
+                    .isInstanceOf(FeignOutcomeUnknownException.class)
+                    .satisfies(thrown -> assertThat(Causes.has(thrown, TimeoutException.class))
+                            .isTrue());
+        } finally {
+            held.countDown();
+        }
+    }
+
+    @Test
+    void ofSeveralCallsInADefaultMethodTheUnknownOneIsTold() {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersAfterTheFirstUntil(held);
+        try {
+            assertThatThrownBy(() -> application.getBean(NoFallback.class).createAll("tea", "coffee"))
+                    .isInstanceOfSatisfying(
+                            FeignOutcomeUnknownException.class,
+                            unknown -> assertThat("\"" + unknown.id() + "\"")
+                                    .isEqualTo(proxy.headers("Idempotency-Key").get(1)));
+            assertThat(proxy.requests()).hasSize(2);
+        } finally {
+            held.countDown();
+        }
+    }
+
+    /** The application has seen the unknown outcome, and chose what it throws. */
+    @Test
+    void exceptionOfADefaultMethodItselfIsNotReplaced() {
+        proxy.loseResponses(9);
+        assertThatThrownBy(() -> application.getBean(NoFallback.class).createOrReport("tea"))
+                .isInstanceOf(NoFallbackAvailableException.class)
+                .hasCauseInstanceOf(UnsupportedOperationException.class);
+    }
+
+    /** The fallback classes of such clients always saw a call that was not executed. */
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void fallbackIsToldOfTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled(
+            Class<? extends WithFallback> client) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try (ConfigurableApplicationContext own = new SpringApplicationBuilder(Application.class, OwnInstallation.class)
+                .web(WebApplicationType.NONE)
+                .properties(
+                        "proxy=" + proxy.url(),
+                        "spring.main.banner-mode=off",
+                        "spring.cloud.openfeign.circuitbreaker.enabled=true")
+                .run()) {
+            assertThat(own.getBean(client).create("tea")).isEqualTo(unknown());
+        } finally {
+            held.countDown();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnInstallation {
+        @Bean
+        FeignBuilderCustomizer ownInstallation() {
+            return builder -> IdempotentFeign.install(
+                    builder, IdempotenceClientConfig.builder().build());
+        }
+    }
+
+    /** Resilience4j's limiter leaves the call of an interrupted thread in its queue. */
+    @Test
+    void callOfAnInterruptedThreadInTheQueueOfItsThreadIsNeverSent() throws Exception {
+        queueing("30s", orders -> {
+            FutureTask<String> interrupted = new FutureTask<>(() -> orders.create("coffee"));
+            Thread caller = new Thread(interrupted, "interrupted caller");
+            caller.start();
+            await().until(() -> caller.getState() == Thread.State.TIMED_WAITING);
+            caller.interrupt();
+            assertThat(interrupted.get(30, TimeUnit.SECONDS)).isEqualTo("not executed");
+        });
+    }
+
     /** Its fallback said that it was not executed, and then it was. */
     @Test
     void callThatTheLimiterEndedInTheQueueOfItsThreadIsNeverSent() throws Exception {
+        queueing("500ms", orders -> assertThat(orders.create("coffee")).isEqualTo("not executed"));
+    }
+
+    @Test
+    void callInADefaultMethodThatTheLimiterEndedInTheQueueIsNeverSent() throws Exception {
+        queueing("500ms", orders -> assertThat(orders.createAll("coffee")).isEqualTo("not executed"));
+    }
+
+    private interface QueuedCall {
+        void of(ByFactory orders) throws Exception;
+    }
+
+    /** Makes a call while both threads are busy with others, and expects that it is never sent. */
+    private void queueing(String limit, QueuedCall call) throws Exception {
         CountDownLatch held = new CountDownLatch(1);
         provider.holdOrdersUntil(held);
-        ExecutorService one = Executors.newSingleThreadExecutor();
+        ExecutorService two = Executors.newFixedThreadPool(2);
         try (ConfigurableApplicationContext queueing = new SpringApplicationBuilder(Application.class)
                 .web(WebApplicationType.NONE)
                 .properties(
@@ -278,19 +429,26 @@ class CircuitBreakersTest {
                         "spring.main.banner-mode=off",
                         "spring.cloud.openfeign.circuitbreaker.enabled=true",
                         "resilience4j.timelimiter.configs.default.cancel-running-future=false",
-                        "resilience4j.timelimiter.configs.default.timeout-duration=500ms")
+                        "resilience4j.timelimiter.configs.default.timeout-duration=" + limit)
                 .run()) {
-            queueing.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(one);
+            queueing.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(two);
             ByFactory orders = queueing.getBean(ByFactory.class);
-            assertThat(orders.create("tea")).isEqualTo(unknown());
-            assertThat(orders.create("coffee")).isEqualTo("not executed");
+            List<FutureTask<String>> running = Stream.of("tea", "milk")
+                    .map(order -> new FutureTask<>(() -> orders.create(order)))
+                    .toList();
+            running.forEach(task -> new Thread(task, "caller of a running call").start());
+            await().until(() -> proxy.requests().size() == 2);
+            call.of(orders);
             held.countDown();
-            one.shutdown();
-            assertThat(one.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
-            assertThat(proxy.requests()).hasSize(1);
+            for (FutureTask<String> task : running) {
+                task.get(30, TimeUnit.SECONDS);
+            }
+            two.shutdown();
+            assertThat(two.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(proxy.requests()).hasSize(2);
         } finally {
             held.countDown();
-            one.shutdownNow();
+            two.shutdownNow();
         }
     }
 }

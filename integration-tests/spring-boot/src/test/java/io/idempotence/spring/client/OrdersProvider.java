@@ -58,6 +58,16 @@ final class OrdersProvider {
 
     /** Orders wait for this, if it is set, before they end. */
     void holdOrdersUntil(CountDownLatch latch) {
+        hold(1, latch);
+    }
+
+    /** The first order since the executions were set to 0 does not wait, the others do. */
+    void holdOrdersAfterTheFirstUntil(CountDownLatch latch) {
+        hold(2, latch);
+    }
+
+    private void hold(int from, CountDownLatch latch) {
+        context.getBean(Orders.class).heldFrom = from;
         context.getBean(Orders.class).latch = latch;
     }
 
@@ -81,11 +91,14 @@ final class OrdersProvider {
     static class Orders {
         final AtomicInteger executions = new AtomicInteger();
         volatile CountDownLatch latch = new CountDownLatch(0);
+        volatile int heldFrom = 1;
 
         @PostMapping(path = "/orders", produces = "text/plain")
         String create(@RequestBody String order) throws InterruptedException {
             int number = executions.incrementAndGet();
-            latch.await(20, TimeUnit.SECONDS);
+            if (number >= heldFrom) {
+                latch.await(20, TimeUnit.SECONDS);
+            }
             return "order " + number + ": " + order;
         }
 
