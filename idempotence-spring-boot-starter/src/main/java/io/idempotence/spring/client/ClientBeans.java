@@ -14,7 +14,7 @@ import org.springframework.web.service.annotation.HttpExchange;
 
 /**
  * Installs the client half in beans that Boot's customizers do not reach: builders and templates that the application makes itself, such as
- * load-balanced ones, and the proxies of HTTP service clients, whose methods have names and annotations.
+ * load-balanced ones, and the proxies of HTTP service clients, whose methods have names and annotations, with their circuit breakers.
  */
 final class ClientBeans implements BeanPostProcessor {
     private static final String DEFAULT_GROUP = "default";
@@ -31,6 +31,8 @@ final class ClientBeans implements BeanPostProcessor {
             installer.getObject().install(builder);
         } else if (bean instanceof RestTemplate template) {
             installer.getObject().install(template);
+        } else if (bean.getClass().getName().equals(HttpServiceGroups.BREAKERS)) {
+            FallbackBreakers.replaceIn(bean);
         } else if (bean instanceof Advised outermost) {
             Advised proxy = innermost(outermost);
             if (isClient(proxy)) {

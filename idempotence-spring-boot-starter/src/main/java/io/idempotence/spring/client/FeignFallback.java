@@ -8,8 +8,12 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the {@code fallback} class of a {@code @FeignClient}, which sees no cause, can know about the call that it stands in for. A {@code
- * fallbackFactory} needs none of this: its cause is an {@link OutcomeUnknown}, if the call may have been executed.
+ * What a fallback that sees no cause can know about the call that it stands in for: the {@code fallback} class of a {@code @FeignClient},
+ * or a method of an {@code @HttpServiceFallback} class without a {@code Throwable}. Other fallbacks need none of this: their cause is an
+ * {@link OutcomeUnknown}, if the call may have been executed.
+ *
+ * <p>For all clients of Spring Cloud in an application with this auto-configuration, those included in which the application called {@code
+ * IdempotentFeign.install} itself.
  */
 public final class FeignFallback {
     private static final ThreadBound<OutcomeUnknown> UNKNOWN = new ThreadBound<>();
@@ -18,7 +22,8 @@ public final class FeignFallback {
 
     /**
      * The unknown outcome of the call whose fallback runs in this thread, whatever ended the call: its last attempt, its deadline or the
-     * circuit breaker's time limiter.
+     * circuit breaker's time limiter. For the fallback of a default method, that of a call that the method made in the circuit breaker's
+     * thread.
      *
      * @return the unknown outcome, with the ID; empty outside of a fallback, or if the call was not sent, was refused, ended with a
      *     response, or carried no ID

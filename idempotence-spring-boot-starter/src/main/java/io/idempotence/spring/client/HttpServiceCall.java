@@ -3,13 +3,14 @@ package io.idempotence.spring.client;
 import io.idempotence.Idempotent;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.internal.call.LayerFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
 import java.lang.reflect.Method;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.UnaryOperator;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,6 +38,7 @@ final class HttpServiceCall {
     private volatile @Nullable RestCall last;
     private volatile boolean running;
     private volatile boolean marked;
+    private volatile boolean givenUp;
 
     private HttpServiceCall(String method, @Nullable Boolean annotated, @Nullable String group) {
         this.method = method;
@@ -80,10 +82,14 @@ final class HttpServiceCall {
         return invocation -> {
             Method method = invocation.getMethod();
             HttpServiceCall call = new HttpServiceCall(method.getName(), annotated(method), group);
+            UnaryOperator<Throwable> end = thrown -> thrown instanceof Exception e ? call.endOf(e, warned) : thrown;
             try {
-                return CURRENT.<@Nullable Object, Throwable>during(call, invocation::proceed);
+                return LayerFailures.<@Nullable Object, Throwable>during(
+                        end, () -> CURRENT.<@Nullable Object, Throwable>during(call, invocation::proceed));
             } catch (Exception e) {
                 throw call.endOf(e, warned);
+            } finally {
+                call.giveUp();
             }
         };
     }
@@ -97,16 +103,16 @@ final class HttpServiceCall {
     }
 
     /**
-     * What the call throws. A layer that gave it up while its request was in flight cannot tell what became of it. A time limiter may have
-     * given it up just before it ended.
+     * What the call throws. It is given up. A layer that gave it up while its request was in flight cannot tell what became of it, and may
+     * have given it up just before it ended.
      */
     private Throwable endOf(Exception thrown, AtomicBoolean warned) {
+        giveUp();
         RestCall call = last;
-        boolean givenUp = running || Causes.has(thrown, TimeoutException.class);
-        if (!givenUp
-                || call == null
+        if (call == null
                 || call.logical().id() == null
-                || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
+                || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)
+                || !(running || call.logical().isLostBy(thrown))) {
             return thrown;
         }
         if (warned.compareAndSet(false, true)) {
@@ -123,10 +129,22 @@ final class HttpServiceCall {
         return call.unknown(new Observation(), thrown);
     }
 
+    /** If no request of the call was sent so far, none will be. It may wait for a thread, and begin only later. */
+    private void giveUp() {
+        givenUp = true;
+        RestCall call = last;
+        if (call != null) {
+            call.logical().giveUp();
+        }
+    }
+
     /** Records that a request of the call runs. */
     void began(RestCall call) {
         last = call;
         running = true;
+        if (givenUp) {
+            call.logical().giveUp();
+        }
     }
 
     /** Records that it has ended. */

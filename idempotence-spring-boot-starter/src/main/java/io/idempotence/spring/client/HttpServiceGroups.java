@@ -22,6 +22,11 @@ import org.springframework.web.service.invoker.HttpServiceProxyFactory;
  */
 final class HttpServiceGroups implements FactoryBean<Object> {
     static final String CONFIGURER = "org.springframework.web.client.support.RestClientHttpServiceGroupConfigurer";
+
+    /** Spring Cloud's configurer that puts circuit breakers around the clients of groups. */
+    static final String BREAKERS =
+            "org.springframework.cloud.client.circuitbreaker.httpservice.CircuitBreakerRestClientHttpServiceGroupConfigurer";
+
     private static final String PROCESSOR = "org.springframework.web.service.invoker.HttpRequestValues$Processor";
 
     private final ClassLoader classes;

@@ -2,21 +2,29 @@ package io.idempotence.spring.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.internal.Causes;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.cloud.circuitbreaker.resilience4j.Resilience4JCircuitBreakerFactory;
+import org.springframework.cloud.client.circuitbreaker.Customizer;
 import org.springframework.cloud.client.circuitbreaker.NoFallbackAvailableException;
 import org.springframework.cloud.client.circuitbreaker.httpservice.HttpServiceFallback;
 import org.springframework.context.ConfigurableApplicationContext;
@@ -51,8 +59,33 @@ class HttpServiceGroupsTest {
         }
     }
 
+    interface PickingExchange {
+        @PostExchange("/orders")
+        String create(@RequestBody String order);
+
+        @PostExchange("/orders")
+        String createWithoutCause(@RequestBody String order);
+    }
+
+    /** One of its fallbacks gets the cause. */
+    public static class NoPicking {
+        public String create(Throwable cause, String order) {
+            return cause instanceof OutcomeUnknown unknown ? unknown(unknown) : "not executed";
+        }
+
+        public String createWithoutCause(String order) {
+            return FeignFallback.unknownOutcome().map(NoPicking::unknown).orElse("not executed");
+        }
+
+        private static String unknown(OutcomeUnknown outcome) {
+            return "unknown, ID \"" + outcome.id() + "\"";
+        }
+    }
+
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
+    @ImportHttpServices(group = "picking", types = PickingExchange.class)
+    @HttpServiceFallback(value = NoPicking.class, group = "picking")
     @ImportHttpServices(group = "billing", types = BillingExchange.class)
     @ImportHttpServices(group = "shipping", types = ShippingExchange.class)
     @HttpServiceFallback(value = OtherShipping.class, group = "shipping")
@@ -136,6 +169,71 @@ class HttpServiceGroupsTest {
             assertThat(proxy.headers("Idempotency-Key")).hasSize(3);
             assertThat(proxy.headers("Idempotency-Key").subList(0, 2)).doesNotContain("-");
             assertThat(proxy.headers("Idempotency-Key").get(2)).isEqualTo("-");
+        }
+    }
+
+    /** The circuit breakers of groups are made at the start, with the thread pool of that time. */
+    @Configuration(proxyBeanMethods = false)
+    static class OneThread {
+        @Bean(destroyMethod = "shutdownNow")
+        ExecutorService one() {
+            return Executors.newSingleThreadExecutor();
+        }
+
+        @Bean
+        Customizer<Resilience4JCircuitBreakerFactory> ofCircuitBreakers(ExecutorService one) {
+            return factory -> factory.configureExecutorService(one);
+        }
+    }
+
+    private static ConfigurableApplicationContext picking(LossyProxy proxy, String... properties) {
+        return new SpringApplicationBuilder(Application.class, OneThread.class)
+                .web(WebApplicationType.NONE)
+                .properties(properties)
+                .run("--spring.main.banner-mode=off", "--spring.http.serviceclient.picking.base-url=" + proxy.url());
+    }
+
+    /** The fallback always got a plain TimeoutException, as after a call that had not been executed. */
+    @Test
+    void fallbackIsToldThatTheOutcomeIsUnknownWhenTheLimiterEndsTheCall() throws Exception {
+        CountDownLatch held = new CountDownLatch(1);
+        OrdersProvider.shared().holdOrdersUntil(held);
+        try (LossyProxy proxy = LossyProxy.before(OrdersProvider.shared().port());
+                ConfigurableApplicationContext application = picking(proxy)) {
+            PickingExchange picking = application.getBean(PickingExchange.class);
+            assertThat(picking.create("tea"))
+                    .isEqualTo("unknown, ID " + proxy.headers("Idempotency-Key").get(0));
+            proxy.forget();
+            assertThat(picking.createWithoutCause("tea"))
+                    .isEqualTo("unknown, ID " + proxy.headers("Idempotency-Key").get(0));
+        } finally {
+            held.countDown();
+        }
+    }
+
+    @Test
+    void callThatTheLimiterEndedInTheQueueOfItsThreadIsNeverSent() throws Exception {
+        CountDownLatch held = new CountDownLatch(1);
+        OrdersProvider.shared().holdOrdersUntil(held);
+        try (LossyProxy proxy = LossyProxy.before(OrdersProvider.shared().port());
+                ConfigurableApplicationContext application = picking(
+                        proxy,
+                        "resilience4j.timelimiter.configs.default.cancel-running-future=false",
+                        "resilience4j.timelimiter.configs.default.timeout-duration=500ms")) {
+            ExecutorService one = application.getBean(ExecutorService.class);
+            PickingExchange picking = application.getBean(PickingExchange.class);
+            FutureTask<String> first = new FutureTask<>(() -> picking.create("tea"));
+            new Thread(first, "first caller").start();
+            await().until(() -> proxy.requests().size() == 1);
+            assertThat(picking.create("coffee")).isEqualTo("not executed");
+            assertThat(picking.createWithoutCause("coffee")).isEqualTo("not executed");
+            held.countDown();
+            first.get(30, TimeUnit.SECONDS);
+            one.shutdown();
+            assertThat(one.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(proxy.requests()).hasSize(1);
+        } finally {
+            held.countDown();
         }
     }
 }
