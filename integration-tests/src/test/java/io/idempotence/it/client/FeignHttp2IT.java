@@ -9,21 +9,26 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Feign;
+import feign.Request;
 import feign.RetryableException;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.it.wire.Http2Server;
+import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
 import org.eclipse.jetty.http2.ErrorCode;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Feign over OkHttp, whose streams are reset: a request that is refused, and one that was read to its end. */
 class FeignHttp2IT extends WireMockTestBase {
     private final OkHttpClient http2 = new OkHttpClient.Builder()
             .protocols(List.of(Protocol.H2_PRIOR_KNOWLEDGE))
+            .readTimeout(Duration.ofMinutes(4))
             .build();
     private boolean async;
 
@@ -68,6 +73,26 @@ class FeignHttp2IT extends WireMockTestBase {
             assertThat(server.values("Idempotency-Key")).hasSize(1).doesNotContain("null");
             assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2", "3");
             assertEnd(UNKNOWN, 3);
+        }
+    }
+
+    /** The client itself would wait for minutes. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void silentStreamEndsAtTheReadTimeoutAndIsAskedForAgain(boolean later) {
+        try (Http2Server server = Http2Server.start(headers ->
+                headers.get("Idempotency-Attempt").equals("1") ? Http2Server.STAY_SILENT : Http2Server.RESPOND)) {
+            async = later;
+            Orders orders = target(
+                    install(
+                            feign().options(new Request.Options(
+                                    60, TimeUnit.SECONDS, 500, TimeUnit.MILLISECONDS, true)),
+                            fast().deadline(Duration.ofMinutes(5)).build()),
+                    server.url());
+            orders.create("x");
+            assertThat(server.values("Idempotency-Key")).hasSize(1).doesNotContain("null");
+            assertThat(server.values("Idempotency-Attempt")).containsExactly("1", "2");
+            assertEnd(SUCCEEDED, 2);
         }
     }
 

@@ -17,12 +17,15 @@ import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 
 /**
- * A loopback server of HTTP/2 without TLS. It reads each request to its end, and then responds with 200 or resets its stream, as its
- * plan says.
+ * A loopback server of HTTP/2 without TLS. It reads each request to its end, and then does what its plan says:
+ * it responds with 200, resets the stream or stays silent.
  */
 public final class Http2Server implements AutoCloseable {
-    /** Of a plan: respond. Everything else is the error code of a reset. */
+    /** Respond. */
     public static final int RESPOND = -1;
+
+    /** Leave the stream open, without a response. */
+    public static final int STAY_SILENT = -2;
 
     private final Server server = new Server();
     private final List<HttpFields> requests = new CopyOnWriteArrayList<>();
@@ -42,7 +45,7 @@ public final class Http2Server implements AutoCloseable {
         server.addConnector(connector);
     }
 
-    /** @param plan the error code of the reset for a request with these headers, or {@link #RESPOND} */
+    /** @param plan the error code of the reset for a request with these headers, {@link #RESPOND} or {@link #STAY_SILENT} */
     public static Http2Server start(ToIntFunction<HttpFields> plan) {
         Http2Server http2 = new Http2Server(plan);
         try {
@@ -97,6 +100,9 @@ public final class Http2Server implements AutoCloseable {
 
     private void end(Stream stream, HttpFields headers) {
         int error = plan.applyAsInt(headers);
+        if (error == STAY_SILENT) {
+            return;
+        }
         if (error != RESPOND) {
             stream.reset(new ResetFrame(stream.getId(), error), Callback.NOOP);
             return;
