@@ -7,11 +7,14 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.jar.JarFile;
 import org.junit.jupiter.api.Test;
 
 /** The runnable jar holds everything its commands need. */
@@ -69,6 +72,25 @@ class OperatorJarIT {
         assertThat(run("stats", "--redis", "127.0.0.1:1"))
                 .contains("127.0.0.1:1 cannot be used")
                 .endsWith("exit 3");
+    }
+
+    @Test
+    void carriesTheLicencesOfWhatIsInside() throws Exception {
+        try (JarFile jar = new JarFile("target/idempotence.jar")) {
+            assertThat(text(jar, "META-INF/LICENSE")).contains("Apache License", "PostgreSQL Global Development Group");
+            assertThat(text(jar, "META-INF/licenses/mariadb-java-client.txt"))
+                    .contains("GNU LESSER GENERAL PUBLIC LICENSE");
+            assertThat(text(jar, "META-INF/licenses/jedis.txt")).contains("Redis, inc.");
+            assertThat(text(jar, "META-INF/THIRD-PARTY.txt"))
+                    .contains(
+                            "redis.clients:jedis:", "org.postgresql:postgresql:", "org.mariadb.jdbc:", "info.picocli:");
+        }
+    }
+
+    private static String text(JarFile jar, String name) throws IOException {
+        try (InputStream in = jar.getInputStream(jar.getEntry(name))) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
     }
 
     @Test
