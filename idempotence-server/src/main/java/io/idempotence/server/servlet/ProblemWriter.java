@@ -56,7 +56,9 @@ final class ProblemWriter {
         response.setStatus(status);
         response.setContentType("application/problem+json");
         response.setHeader("Cache-Control", "no-store");
-        response.setContentLength(body.length);
+        // Without a length, so that the response is not committed yet: if the request's body has not come, the
+        // container can still say
+        // that it closes the connection.
         response.getOutputStream().write(body);
     }
 

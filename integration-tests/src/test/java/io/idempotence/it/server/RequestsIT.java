@@ -12,9 +12,16 @@ import io.idempotence.http.HeaderVector;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.Socket;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -67,6 +74,50 @@ class RequestsIT extends FilterTestBase {
                 .startsWith("{\"type\":\"urn:idempotence:problem:key-missing\",")
                 .contains("\"status\":400", "\"retryable\":false", "\"safeNewId\":true", "new UUID");
         assertThat(runs).hasValue(0);
+    }
+
+    /** Jetty closes the connection then. Another request of the caller must not be on its way already. */
+    @Test
+    void aRefusalBeforeTheBodyHasComeLeavesTheConnectionUsableOrSaysThatItCloses() throws IOException {
+        ServletServer server = serve((request, response) -> respond(response, 200, "ran"));
+        try (Socket socket = new Socket("127.0.0.1", server.port())) {
+            socket.setSoTimeout(20_000);
+            BufferedReader responses =
+                    new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.ISO_8859_1));
+            write(socket, "POST /pay HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n");
+            List<String> refused = head(responses);
+            assertThat(refused.get(0)).startsWith("HTTP/1.1 400");
+            if (refused.contains("connection: close")) {
+                return;
+            }
+            responses.skip(contentLength(refused));
+            write(socket, "{}GET /pay HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+            assertThat(head(responses))
+                    .as("the response to the next request")
+                    .first()
+                    .asString()
+                    .startsWith("HTTP/1.1 200");
+        }
+    }
+
+    private static void write(Socket socket, String text) throws IOException {
+        socket.getOutputStream().write(text.getBytes(StandardCharsets.ISO_8859_1));
+    }
+
+    /** The lines up to the first empty one, in lower case but for the first. */
+    private static List<String> head(BufferedReader responses) throws IOException {
+        List<String> lines = new ArrayList<>();
+        for (String line = responses.readLine(); line != null && !line.isEmpty(); line = responses.readLine()) {
+            lines.add(lines.isEmpty() ? line : line.toLowerCase(Locale.ROOT));
+        }
+        return lines;
+    }
+
+    private static int contentLength(List<String> head) {
+        return head.stream()
+                .filter(line -> line.startsWith("content-length: "))
+                .mapToInt(line -> Integer.parseInt(line.substring("content-length: ".length())))
+                .sum();
     }
 
     @Test
