@@ -7,6 +7,7 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CompletionRequest;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.util.Optional;
 
@@ -127,7 +128,8 @@ final class EndRecorder {
             lease.damaged(e);
         } catch (Throwable e) {
             if (inTime && end.verdict == Verdict.RELEASE) {
-                lease.releasedInTime();
+                boolean nothingWritten = e instanceof StorageUnavailableException failure && failure.nothingWritten();
+                lease.releaseFailedInTime(!nothingWritten);
             }
             writeLater(end, e);
         }
@@ -185,7 +187,8 @@ final class EndRecorder {
      */
     private Optional<Decision> ended(End end, WriteResult written) {
         parts.leases().ended(lease);
-        if (end.verdict == Verdict.RELEASE && !end.abandons && written instanceof WriteResult.Done) {
+        boolean isDone = written instanceof WriteResult.Done || lease.wasReleasedBefore(written);
+        if (end.verdict == Verdict.RELEASE && !end.abandons && isDone) {
             parts.events().released(id, handler.releaseReason());
         }
         Optional<Decision> canonical = lease.judge(written).map(Decisions::ended);

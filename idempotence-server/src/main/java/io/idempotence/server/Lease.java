@@ -30,6 +30,7 @@ final class Lease {
     private volatile boolean ending;
     private volatile boolean abandoned;
     private volatile boolean releasedInTime;
+    private volatile boolean releaseMayBeExecuted;
     private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean alarmed = new AtomicBoolean();
 
@@ -131,10 +132,24 @@ final class Lease {
     }
 
     /**
-     * Marks a release within the lease whose write failed. Any execution that the retried write then meets began after this one had ended.
+     * Marks a release within the lease whose write failed. Any later claim of this record that the retried write then meets began after this
+     * execution had ended.
+     *
+     * @param mayBeExecuted whether the failed write may have been executed
      */
-    void releasedInTime() {
+    void releaseFailedInTime(boolean mayBeExecuted) {
         releasedInTime = true;
+        releaseMayBeExecuted = mayBeExecuted;
+    }
+
+    /** Whether the write of a release met a later claim because an earlier one, whose reply was lost, had been executed. */
+    boolean wasReleasedBefore(WriteResult written) {
+        return releaseMayBeExecuted && written instanceof WriteResult.Fenced fenced && isLater(fenced);
+    }
+
+    /** Whether a claim followed this one. A fence that is not greater is that of a record that vanished: the executions may overlap. */
+    private boolean isLater(WriteResult.Fenced fenced) {
+        return fenced.fence() > claim.fence();
     }
 
     /**
@@ -143,7 +158,7 @@ final class Lease {
      */
     Optional<byte[]> judge(WriteResult written) {
         if (written instanceof WriteResult.Fenced fenced) {
-            if (!releasedInTime) {
+            if (!releasedInTime || !isLater(fenced)) {
                 alarm(IdempotenceEvent.FENCED, "a late owner tried to finish and was stopped");
             }
             return Optional.ofNullable(fenced.result());

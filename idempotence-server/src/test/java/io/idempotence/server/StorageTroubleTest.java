@@ -2,6 +2,7 @@ package io.idempotence.server;
 
 import static io.idempotence.server.Refusals.refusalOf;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
@@ -9,6 +10,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
@@ -319,6 +321,55 @@ class StorageTroubleTest {
 
         assertThat(late).isEqualTo("run 1");
         assertThat(events).contains(IdempotenceEvent.FENCED);
+    }
+
+    // ---- releases
+
+    private static String failing() {
+        throw new IllegalStateException("the card service is down");
+    }
+
+    /** The next release is executed, and its reply is lost after others have acted. */
+    private void loseTheReplyToARelease(Runnable others) {
+        AtomicBoolean lost = new AtomicBoolean();
+        storage.after((call, which) -> {
+            if (call == Call.RELEASE && lost.compareAndSet(false, true)) {
+                others.run();
+                throw unavailable();
+            }
+        });
+    }
+
+    @Test
+    void aReleaseWhoseReplyWasLostIsReportedAsOneAlthoughTheNextAttemptHasRun() throws Exception {
+        Idempotence other = over(memory, IdempotencePolicy.defaults());
+        loseTheReplyToARelease(
+                () -> assertThatCode(() -> other.execute(id, this::work)).doesNotThrowAnyException());
+
+        assertThatThrownBy(() -> idempotence().execute(id, StorageTroubleTest::failing))
+                .hasMessage("the card service is down");
+
+        await().until(() -> events.contains(IdempotenceEvent.RELEASED));
+        assertThat(events).doesNotContain(IdempotenceEvent.FENCED, IdempotenceEvent.LOST);
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void aReleaseThatMeetsTheNewClaimOfAVanishedRecordIsAnAlarmWhateverRepliesWereLost() {
+        AtomicBoolean lost = new AtomicBoolean();
+        storage.before((call, which) -> {
+            if (call == Call.RELEASE && lost.compareAndSet(false, true)) {
+                memory.delete(which);
+                Claims.claim(memory, which);
+                throw unavailable();
+            }
+        });
+
+        assertThatThrownBy(() -> idempotence().execute(id, StorageTroubleTest::failing))
+                .hasMessage("the card service is down");
+
+        await().until(() -> events.contains(IdempotenceEvent.FENCED));
+        assertThat(events).doesNotContain(IdempotenceEvent.RELEASED);
     }
 
     // ---- claims

@@ -272,7 +272,7 @@ class RedisRecords implements IdempotenceStorage {
             case 1 -> new WriteResult.Done();
             case 2 -> new WriteResult.StoredAfterLoss();
             case 3 -> new WriteResult.Lost();
-            case 4 -> new WriteResult.Fenced(reply.size() == 1 ? null : (byte[]) reply.get(1));
+            case 4 -> new WriteResult.Fenced((Long) reply.get(1), reply.size() == 2 ? null : (byte[]) reply.get(2));
             default -> throw unreadable(reply);
         };
     }

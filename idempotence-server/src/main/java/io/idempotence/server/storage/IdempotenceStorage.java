@@ -16,8 +16,9 @@ import java.util.stream.Stream;
  * ID, exactly one returns {@link ClaimResult.Claimed}.
  *
  * <p><b>Repetition.</b> If its reply was lost, a method may be called again with the same arguments, and returns what it returned the
- * first time. There are two exceptions: {@code StoredAfterLoss} becomes {@code Done}, and a {@link #delete} or {@link #resolve} finds
- * nothing left to do.
+ * first time. There are three exceptions: {@code StoredAfterLoss} becomes {@code Done}; a {@link #release} after which the ID was
+ * claimed again becomes {@code Fenced}, with a greater fence; and a {@link #delete} or {@link #resolve} finds nothing left to do, or
+ * meets a later claim.
  *
  * <p><b>Failures.</b> Every method throws {@link StorageUnavailableException} if the storage fails, within a bounded time. The write may
  * then have happened or not. Every method throws {@link CorruptRecordException} if the record cannot be read. Then nothing was written.

@@ -197,7 +197,7 @@ public record StoredRecord(
     private static Step<WriteResult> fenced(StoredRecord before, Claim claim) {
         // After a delete the ID may belong to another request: this caller must not see its result.
         boolean sameRequest = before.fingerprint.equals(claim.fingerprint());
-        return new Step<>(new WriteResult.Fenced(sameRequest ? before.result : null), before);
+        return new Step<>(new WriteResult.Fenced(before.fence, sameRequest ? before.result : null), before);
     }
 
     private static Step<ClaimResult> claimed(ClaimRequest request, long fence, boolean takenOver, long now) {

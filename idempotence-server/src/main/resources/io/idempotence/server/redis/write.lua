@@ -1,8 +1,8 @@
 -- Completes (C), completes provisionally (D), releases (R), marks unknown (U) or renews (L) a claim (T9 to T16, T23, T24).
 -- KEYS[1] the record
 -- ARGV    the record to be, its state 'C', 'D', 'R', 'U' or 'L', where L stands for the state it has and lacks the lease; retention, or for L the lease, in ms
--- Returns 1 if it was done, 2 if it was stored although the claim was lost, 3 if the claim is lost, 4 if it was overtaken; then a list of 4
--- and the result if there is one.
+-- Returns 1 if it was done, 2 if it was stored although the claim was lost, 3 if the claim is lost, or if it was overtaken a list: 4, the
+-- record's fence, and the result if there is one.
 local key, value, millis = KEYS[1], ARGV[1], ARGV[2]
 local op = string.sub(value, 2, 2)
 
@@ -56,7 +56,8 @@ end
 if own and (state == op or (state == 'C' and op == 'D')) then
   return 1
 end
+local fence = struct.unpack('>I4', record, 3)
 if (state == 'C' or state == 'D') and string.sub(record, 23, 54) == string.sub(value, 23, 54) then
-  return {4, string.sub(record, 55)}
+  return {4, fence, string.sub(record, 55)}
 end
-return 4
+return {4, fence}

@@ -461,6 +461,30 @@ public abstract class IdempotenceStorageContract {
     }
 
     @Test
+    void releaseSentAgainShowsThatALaterClaimFollowed() {
+        Claim first = claim(LONG);
+        storage.release(first, RETENTION);
+        Claim second = claim(LONG);
+        assertThat(fence(storage.release(first, RETENTION))).isEqualTo(2);
+
+        storage.complete(second, RESULT, RETENTION);
+        assertThat(fence(storage.release(first, RETENTION))).isEqualTo(2);
+    }
+
+    @Test
+    void releaseOfAVanishedRecordShowsThatNoLaterClaimFollowed() {
+        Claim lost = claim(LONG);
+        storage.delete(key);
+        claim(LONG);
+
+        assertThat(fence(storage.release(lost, RETENTION))).isEqualTo(lost.fence());
+    }
+
+    private static long fence(WriteResult result) {
+        return ((WriteResult.Fenced) result).fence();
+    }
+
+    @Test
     void sameOwnersOtherFenceIsFencedOff() {
         storage.release(claim(LONG), RETENTION);
         Claim second = claim(LONG);

@@ -90,7 +90,7 @@ public @Tag("interleavings") class InMemoryInterleavingsTest {
 
     private static String said(WriteResult result) {
         return result instanceof WriteResult.Fenced fenced
-                ? "fenced " + Arrays.toString(fenced.result())
+                ? "fenced " + fenced.fence() + " " + Arrays.toString(fenced.result())
                 : result.toString();
     }
 

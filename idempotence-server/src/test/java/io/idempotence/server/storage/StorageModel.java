@@ -99,7 +99,7 @@ class StorageModel {
     }
 
     private String fenced(int of) {
-        return "fenced " + (of == fingerprint ? Arrays.toString(result) : "null");
+        return "fenced " + fence + " " + (of == fingerprint ? Arrays.toString(result) : "null");
     }
 
     boolean delete() {

@@ -378,7 +378,7 @@ public abstract class StorageProperties {
 
     private static String said(WriteResult result) {
         if (result instanceof WriteResult.Fenced fenced) {
-            return "fenced " + Arrays.toString(fenced.result());
+            return "fenced " + fenced.fence() + " " + Arrays.toString(fenced.result());
         }
         if (result instanceof WriteResult.StoredAfterLoss) {
             return "stored after loss";
