@@ -165,7 +165,7 @@ public final class Idempotence implements AutoCloseable {
      *
      * @param id the ID
      * @return whether the ID was there
-     * @throws StorageUnavailableException if the storage fails
+     * @throws StorageUnavailableException if the storage fails; the ID may be deleted or not
      */
     public boolean delete(IdempotenceId id) {
         StorageKey key = savedKey(id);

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
@@ -32,9 +33,10 @@ import java.util.stream.Stream;
  * Idempotence#saveIfAbsent}: {@link #requestKey}, {@link #executeKey}, {@link #savedKey}. A key is a hash and cannot be turned back into
  * an ID.
  *
- * <p>Every method that calls the storage throws {@link StorageUnavailableException} if the storage fails. A change may then have happened
- * or not. Every method that takes a {@link StorageKey} throws {@link IllegalArgumentException} for a key of another namespace. Immutable
- * and thread-safe. Default retention of a resolved record: 24 hours.
+ * <p>Every method that calls the storage throws {@link StorageUnavailableException} if the storage fails. Unless {@link
+ * StorageUnavailableException#nothingWritten()} is true, a change may then have happened or not: look the record up again. Every method
+ * that takes a {@link StorageKey} throws {@link IllegalArgumentException} for a key of another namespace. Immutable and thread-safe.
+ * Default retention of a resolved record: 24 hours.
  */
 public final class IdempotenceAdmin {
     private final IdempotenceStorage storage;
@@ -218,7 +220,7 @@ public final class IdempotenceAdmin {
         if (!isUncertain(seen)) {
             return Resolved.NOT_UNCERTAIN;
         }
-        if (storage.resolve(key, seen.fence(), resolution, retention)) {
+        if (changing(() -> storage.resolve(key, seen.fence(), resolution, retention))) {
             return Resolved.DONE;
         }
         // A driver that got no reply may have sent it twice, and this is the second reply.
@@ -238,7 +240,20 @@ public final class IdempotenceAdmin {
      * @return whether there was a record
      */
     public boolean delete(StorageKey key) {
-        return storage.delete(checked(key));
+        StorageKey own = checked(key);
+        return changing(() -> storage.delete(own));
+    }
+
+    private static boolean changing(BooleanSupplier change) {
+        try {
+            return change.getAsBoolean();
+        } catch (StorageUnavailableException e) {
+            if (e.nothingWritten()) {
+                throw e;
+            }
+            throw new StorageUnavailableException(
+                    e.getMessage() + "; the result is unknown: look the record up again before you repeat this", e);
+        }
     }
 
     /**

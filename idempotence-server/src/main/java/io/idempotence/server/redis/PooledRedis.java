@@ -98,7 +98,7 @@ final class PooledRedis implements Redis {
     /**
      * Sends a call to the server that has a key. In a Cluster a call follows its slot to another server, and is repeated after a broken
      * connection: a script may run twice for the same owner. Elsewhere a call is repeated once, after a failure that it shared with
-     * others: one broken connection must not look like an outage.
+     * others: one broken connection must not look like an outage. An unrepeatable call that may have been executed is never repeated.
      */
     private List<Object> send(byte[] key, RedisCall call, boolean replicated) {
         long begin = System.nanoTime();
@@ -125,10 +125,10 @@ final class PooledRedis implements Redis {
                 continue;
             }
             attempts++;
-            boolean repeats = (attempts == 1 && call.isRepeatable() && isOnlyOfItsConnection(failure))
+            boolean repeats = (attempts == 1 && isOnlyOfItsConnection(failure))
                     || (failure instanceof JedisException e
                             && topology.anotherWay(e, attempts, System.nanoTime() - begin));
-            if (!repeats) {
+            if (!repeats || (inDoubt && !call.isRepeatable())) {
                 throw inDoubt ? failure : new NothingWrittenException(failure);
             }
             redirection = failure instanceof JedisRedirectionException other ? other : null;

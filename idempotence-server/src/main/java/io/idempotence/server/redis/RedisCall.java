@@ -62,8 +62,9 @@ final class RedisCall {
         return new RedisCall(Protocol.Command.EVAL, other, script);
     }
 
+    /** Whether it may be executed again. The commands that are no scripts write nothing. */
     boolean isRepeatable() {
-        return script != null && script.isRepeatable();
+        return script == null || script.isRepeatable();
     }
 
     /**

@@ -29,6 +29,9 @@ import java.util.stream.Stream;
 class RedisRecords implements IdempotenceStorage {
     private static final LuaScript CLAIM = LuaScript.load("claim.lua", Long.class, byte[].class);
     private static final LuaScript WRITE = LuaScript.load("write.lua", Long.class);
+    /** Not repeated here: if the next claim came in between, the owner would seem overtaken. The caller knows that a reply was lost. */
+    private static final LuaScript RELEASE = LuaScript.loadUnrepeatable("write.lua", Long.class);
+
     private static final LuaScript FIND = LuaScript.load("find.lua", byte[].class);
     private static final LuaScript RESOLVE = LuaScript.loadUnrepeatable("resolve.lua", Long.class);
     private static final LuaScript DELETE = LuaScript.loadUnrepeatable("delete.lua", Long.class);
@@ -165,7 +168,8 @@ class RedisRecords implements IdempotenceStorage {
     @Override
     public WriteResult release(Claim claim, Duration retention) {
         byte[] record = RecordHeader.head('R', claim, 0).array();
-        return write("release", claim, record, Millis.checked("retention", retention));
+        byte[] millis = number(Millis.checked("retention", retention));
+        return written(runReplicated("release", RELEASE, claim.key(), record, millis));
     }
 
     @Override

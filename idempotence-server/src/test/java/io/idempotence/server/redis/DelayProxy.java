@@ -27,10 +27,10 @@ public final class DelayProxy implements AutoCloseable {
     private volatile boolean closed;
     private final Supplier<Tap> taps;
 
-    /** Sees what passes on one connection before it is passed on, and may change the bytes. */
+    /** Sees what passes on one connection before it is passed on. It may change the bytes, or throw to close the connection. */
     @FunctionalInterface
     public interface Tap {
-        void passes(boolean requests, byte[] bytes, int length);
+        void passes(boolean requests, byte[] bytes, int length) throws IOException;
     }
 
     public DelayProxy(int target) {
