@@ -6,6 +6,7 @@ import io.idempotence.server.IdempotencePolicy;
 import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
@@ -47,14 +48,22 @@ record FilterConfiguration(
         return chosen.isProtected() ? chosen : null;
     }
 
-    /** Returns the policy of the first operation that covers a request, or else that of the filter. */
+    /** Returns the settings of all requests of a method and path; empty if they are chosen request by request. */
+    Optional<RequestSettings> settingsOf(String method, String path) {
+        return choice == null
+                ? Optional.of(new RequestSettings(
+                        true, methods.contains(method) && keyRequired, policyFor(method, path), maxWait))
+                : Optional.empty();
+    }
+
     private IdempotencePolicy policyFor(HttpServletRequest request) {
-        if (operations.isEmpty()) {
-            return policy;
-        }
-        String path = OriginalPath.inContext(request);
+        return operations.isEmpty() ? policy : policyFor(request.getMethod(), OriginalPath.inContext(request));
+    }
+
+    /** Returns the policy of the first operation that covers a request, or else that of the filter. */
+    private IdempotencePolicy policyFor(String method, String path) {
         for (OperationPolicy operation : operations) {
-            if (operation.covers(request.getMethod(), path)) {
+            if (operation.covers(method, path)) {
                 return operation.policy();
             }
         }

@@ -166,6 +166,10 @@ public final class IdempotenceFilter implements Filter {
         return Optional.ofNullable(ProtectedRequest.of(request)).map(ProtectedRequest::execution);
     }
 
+    FilterConfiguration config() {
+        return config;
+    }
+
     /**
      * Prepares the filter. A filter that the application mapped itself is also mapped to ERROR dispatches, so that error pages are recorded
      * as callers see them.

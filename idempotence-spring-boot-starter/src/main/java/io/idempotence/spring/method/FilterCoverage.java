@@ -1,71 +1,152 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.RequestSettings;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.boot.web.servlet.ServletRegistrationBean;
 import org.springframework.context.ApplicationContext;
+import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.servlet.DispatcherServlet;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
 
 /** The handlers that the idempotence filters of an application cover, whoever registers them. */
 final class FilterCoverage {
     private static final Logger LOG = LoggerFactory.getLogger(FilterCoverage.class);
-    private static final Set<String> OURS = Set.of("idempotenceFilterRegistration");
+    private static final String OURS = "idempotenceFilterRegistration";
 
-    /** By the names of the beans. */
-    private final Map<String, FilterRegistrationBean<?>> registrations = new TreeMap<>();
+    /** In the order in which they decide. */
+    private final List<Registered> filters;
+    /** The requests that reach the handlers. */
+    private final List<Served> served;
     /** Handlers that only disabled registrations cover. */
     private final Set<String> unprotected = new TreeSet<>();
 
-    private final String servletPath;
+    /** A filter. One whose registration is disabled may be part of another chain. */
+    private record Registered(String bean, FilterRegistrationBean<?> registration, IdempotenceFilter filter) {
+        static Stream<Registered> of(String bean, FilterRegistrationBean<?> registration) {
+            return registration.getFilter() instanceof IdempotenceFilter filter
+                    ? Stream.of(new Registered(bean, registration, filter))
+                    : Stream.of();
+        }
 
-    FilterCoverage(ApplicationContext context) {
-        context.getBeansOfType(FilterRegistrationBean.class).forEach((name, registration) -> {
-            if (registration.getFilter() instanceof IdempotenceFilter) {
-                registrations.put(name, registration);
-            }
-        });
-        String path = context.getEnvironment().getProperty("spring.mvc.servlet.path", "/");
-        servletPath = path.equals("/") ? "" : path;
+        boolean covers(Served by, String path) {
+            Collection<String> patterns = registration.getUrlPatterns();
+            boolean isOfServlets = !registration.getServletNames().isEmpty()
+                    || !registration.getServletRegistrationBeans().isEmpty();
+            return isOf(by.servlet)
+                    // Without either, Spring Boot maps a filter to everything.
+                    || (patterns.isEmpty() && !isOfServlets)
+                    || patterns.stream().anyMatch(pattern -> FilterCoverage.covers(pattern, by.prefix + path));
+        }
+
+        private boolean isOf(String servlet) {
+            return registration.getServletNames().contains(servlet)
+                    || registration.getServletRegistrationBeans().stream()
+                            .anyMatch(bean -> bean.getServletName().equals(servlet));
+        }
+
+        @Override
+        public String toString() {
+            return "'" + bean + "' is on "
+                    + Stream.concat(registration.getUrlPatterns().stream(), registration.getServletNames().stream())
+                            .collect(Collectors.joining(", "));
+        }
     }
 
-    /** Checks that a filter covers the paths of a handler. */
-    void check(HandlerOperation operation, OperationFaults faults) {
-        for (String path : operation.paths()) {
-            List<FilterRegistrationBean<?>> covering = registrations.values().stream()
-                    .filter(registration -> covers(registration, servletPath + path))
-                    .toList();
-            if (covering.isEmpty()) {
-                addFault(path, faults);
-            } else if (covering.stream().noneMatch(FilterRegistrationBean::isEnabled)) {
-                unprotected.add(operation.name());
+    /** The requests below a prefix, which a DispatcherServlet serves. */
+    private record Served(String servlet, String prefix) {
+        /** A DispatcherServlet with another context serves other handlers. */
+        static Stream<Served> of(ServletRegistrationBean<?> registration, ApplicationContext context) {
+            return registration.isEnabled()
+                            && registration.getServlet() instanceof DispatcherServlet servlet
+                            && servlet.getWebApplicationContext() == context
+                    ? registration.getUrlMappings().stream()
+                            .filter(mapping -> mapping.equals("/") || mapping.endsWith("/*"))
+                            .map(mapping -> new Served(
+                                    registration.getServletName(), mapping.substring(0, mapping.lastIndexOf('/'))))
+                    : Stream.of();
+        }
+    }
+
+    /**
+     * The settings that a filter has for requests of a handler.
+     *
+     * @param registration the bean that registers the filter
+     */
+    record Configured(String registration, String requests, RequestSettings settings) {}
+
+    FilterCoverage(ApplicationContext context) {
+        filters = context.getBeansOfType(FilterRegistrationBean.class).entrySet().stream()
+                .flatMap(bean -> Registered.of(bean.getKey(), bean.getValue()))
+                .sorted(Comparator.comparing((Registered one) -> !one.registration.isEnabled())
+                        .thenComparing(one -> one.registration.getOrder())
+                        .thenComparing(Registered::bean))
+                .toList();
+        List<Served> all = context.getBeansOfType(ServletRegistrationBean.class).values().stream()
+                .flatMap(registration -> Served.of(registration, context))
+                .toList();
+        served = all.isEmpty() ? List.of(new Served("dispatcherServlet", "")) : all;
+    }
+
+    /**
+     * Checks that a filter covers the paths of a handler, behind every servlet that serves it.
+     *
+     * @return what the filters that decide have for its requests; nothing of a filter that chooses it request by request
+     */
+    List<Configured> check(String handler, RequestMappingInfo mapping, OperationFaults faults) {
+        List<Configured> configured = new ArrayList<>();
+        for (Served by : served) {
+            for (String path : mapping.getPatternValues()) {
+                Optional<Registered> deciding =
+                        filters.stream().filter(one -> one.covers(by, path)).findFirst();
+                if (deciding.isEmpty()) {
+                    addFault(by.prefix + path, faults);
+                } else {
+                    if (!deciding.get().registration.isEnabled()) {
+                        unprotected.add(handler);
+                    }
+                    addConfigured(deciding.get(), mapping, by.prefix + path, configured);
+                }
+            }
+        }
+        return configured;
+    }
+
+    private static void addConfigured(
+            Registered deciding, RequestMappingInfo mapping, String path, List<Configured> configured) {
+        Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
+        for (RequestMethod method : methods.isEmpty() ? Set.of(RequestMethod.POST) : methods) {
+            if (!HandlerOperations.SAFE.contains(method)) {
+                RequestSettings.of(deciding.filter, method.name(), path)
+                        .ifPresent(settings ->
+                                configured.add(new Configured(deciding.bean, method + " " + path, settings)));
             }
         }
     }
 
     private void addFault(String path, OperationFaults faults) {
-        if (registrations.keySet().equals(OURS)) {
+        List<String> beans = filters.stream().map(Registered::bean).sorted().toList();
+        if (beans.equals(List.of(OURS))) {
             faults.add(
                     "idempotence.server.paths does not cover " + path,
                     "Add a pattern for " + path + " to idempotence.server.paths.");
             return;
         }
-        List<String> found = new ArrayList<>();
-        registrations.forEach((name, registration) -> found.add("'" + name + "' is on "
-                + Stream.concat(registration.getUrlPatterns().stream(), registration.getServletNames().stream())
-                        .collect(Collectors.joining(", "))));
         faults.add(
-                "no idempotence filter covers " + path + ": " + String.join("; ", found),
-                "Add a URL pattern for " + path + " to '" + String.join("' or '", registrations.keySet())
+                "no idempotence filter covers " + path + ": "
+                        + filters.stream().map(Registered::toString).sorted().collect(Collectors.joining("; ")),
+                "Add a URL pattern for " + path + " to '" + String.join("' or '", beans)
                         + "', or register another IdempotenceFilterRegistrationBean.");
     }
 
@@ -77,22 +158,6 @@ final class FilterCoverage {
                             + " elsewhere, such as in the chain of Spring Security. Enable the registration, or ignore this warning if it is",
                     unprotected);
         }
-    }
-
-    private static boolean covers(FilterRegistrationBean<?> registration, String path) {
-        Collection<String> patterns = registration.getUrlPatterns();
-        boolean isOfServlets = !registration.getServletNames().isEmpty()
-                || !registration.getServletRegistrationBeans().isEmpty();
-        return isOfDispatcherServlet(registration)
-                // Without either, Spring Boot maps a filter to everything.
-                || (patterns.isEmpty() && !isOfServlets)
-                || patterns.stream().anyMatch(pattern -> covers(pattern, path));
-    }
-
-    private static boolean isOfDispatcherServlet(FilterRegistrationBean<?> registration) {
-        return registration.getServletNames().contains("dispatcherServlet")
-                || registration.getServletRegistrationBeans().stream()
-                        .anyMatch(servlet -> servlet.getServlet() instanceof DispatcherServlet);
     }
 
     private static boolean covers(String pattern, String path) {

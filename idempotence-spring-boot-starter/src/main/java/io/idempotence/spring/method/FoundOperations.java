@@ -58,7 +58,7 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         settings.put("value", new Setting(String.valueOf(declared.isIdempotent()), Origin.ANNOTATION));
         if (declared.isIdempotent()) {
             settings.put("required", new Setting(String.valueOf(declared.required()), Origin.ANNOTATION));
-            addPolicy(settings, declared, declared.policy(sources.policy(), sources.recovery()));
+            addPolicy(settings, declared, operation.policy());
         }
         return new IdempotentOperation(
                 Kind.HANDLER,
@@ -113,7 +113,7 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
     }
 
     private Origin configured(String name, String value, Function<IdempotencePolicy, String> text) {
-        if (sources.isSet("policy." + name)) {
+        if (sources.isSet("policy." + name) && value.equals(text.apply(sources.policy()))) {
             return Origin.PROPERTY;
         }
         return value.equals(text.apply(IdempotencePolicy.defaults())) ? Origin.DEFAULT : Origin.BEAN;

@@ -14,6 +14,7 @@ final class HandlerOperation {
     private final HandlerMethod handler;
     private final OperationSettings settings;
     private final IdempotencePolicy.@Nullable Recovery recovery;
+    private final IdempotencePolicy configured;
     /** The settings for those that the filter has, which are the same for nearly every request. */
     private volatile @Nullable Derived last;
 
@@ -23,27 +24,31 @@ final class HandlerOperation {
         }
     }
 
+    /** @param configured the policy of its requests that set nothing, as far as it is known at start */
     HandlerOperation(
             RequestMappingInfo mapping,
             HandlerMethod handler,
             OperationSettings settings,
-            IdempotencePolicy.@Nullable Recovery recovery) {
+            IdempotencePolicy.@Nullable Recovery recovery,
+            IdempotencePolicy configured) {
         this.mapping = mapping;
         this.handler = handler;
         this.settings = settings;
         this.recovery = recovery;
+        this.configured = configured;
     }
 
     RequestMappingInfo mapping() {
         return mapping;
     }
 
-    HandlerMethod handler() {
-        return handler;
-    }
-
     OperationSettings declared() {
         return settings;
+    }
+
+    /** The policy of its requests, as far as it is known at start. */
+    IdempotencePolicy policy() {
+        return settings.policy(configured, recovery);
     }
 
     Set<RequestMethod> methods() {

@@ -36,7 +36,7 @@ import org.springframework.web.util.ServletRequestPathUtils;
 
 /** The handlers with {@code @Idempotent}. Chooses the settings of each request, behind every filter of the application. Thread-safe. */
 final class HandlerOperations {
-    private static final Set<RequestMethod> SAFE =
+    static final Set<RequestMethod> SAFE =
             Set.of(RequestMethod.GET, RequestMethod.HEAD, RequestMethod.OPTIONS, RequestMethod.TRACE);
 
     private final ApplicationContext context;
@@ -126,18 +126,34 @@ final class HandlerOperations {
         OperationFaults here = sources.faultsAt(handler.getBeanType(), handler.getMethod(), faults);
         int before = faults.size();
         OperationSettings settings = OperationSettings.of(found.annotation(), here);
-        HandlerOperation operation = new HandlerOperation(mapping, handler, settings, sources.recovery());
+        List<FilterCoverage.Configured> configured = List.of();
         if (settings.isIdempotent()) {
-            check(operation, found.annotation(), isSafe, here);
-            coverage.check(operation, here);
+            check(handler, methods, found.annotation(), isSafe, here);
+            configured = coverage.check(HandlerOperation.name(handler), mapping, here);
+        }
+        HandlerOperation operation = new HandlerOperation(
+                mapping,
+                handler,
+                settings,
+                sources.recovery(),
+                configured.isEmpty()
+                        ? sources.policy()
+                        : configured.get(0).settings().policy());
+        if (settings.isIdempotent()) {
+            checkSettings(operation, configured, here);
         }
         return faults.size() == before ? operation : null;
     }
 
-    private void check(HandlerOperation operation, Idempotent annotation, boolean isSafe, OperationFaults faults) {
+    private static void check(
+            HandlerMethod handler,
+            Set<RequestMethod> methods,
+            Idempotent annotation,
+            boolean isSafe,
+            OperationFaults faults) {
         if (isSafe) {
             faults.add(
-                    "it handles only " + joined(operation.methods()) + ", which is never protected",
+                    "it handles only " + joined(methods) + ", which is never protected",
                     "Remove @Idempotent, or map the method to POST, PUT, PATCH or DELETE.");
         }
         if (!annotation.id().isEmpty() || !annotation.operation().isEmpty()) {
@@ -146,16 +162,42 @@ final class HandlerOperations {
                             + " the header Idempotency-Key",
                     "Remove id and operation from handlers, or move @Idempotent to a method of a service.");
         }
-        if (streams(operation.handler())) {
+        if (streams(handler)) {
             faults.add(
                     "it returns a " + ResponseBodyEmitter.class.getSimpleName()
                             + ", and a stream of events cannot be stored and replayed",
                     "Return the result as a whole, or remove @Idempotent.");
         }
+    }
+
+    /** Checks that the annotation fits what its filters have, or else what the application configures for all. */
+    private void checkSettings(
+            HandlerOperation operation, List<FilterCoverage.Configured> configured, OperationFaults faults) {
+        RequestSettings ofApplication = new RequestSettings(true, true, sources.policy(), Duration.ZERO);
+        String usual = fault(operation, ofApplication);
+        for (FilterCoverage.Configured one :
+                configured.isEmpty() ? List.of(new FilterCoverage.Configured("", "", ofApplication)) : configured) {
+            String fault = fault(operation, one.settings());
+            if (fault != null && fault.equals(usual)) {
+                faults.add(fault, "Change the attributes of @Idempotent.");
+                return;
+            }
+            if (fault != null) {
+                faults.add(
+                        "it does not fit the policy that the filter of '" + one.registration() + "' has for "
+                                + one.requests() + ": " + fault,
+                        "Change the attributes of @Idempotent, or that policy.");
+                return;
+            }
+        }
+    }
+
+    private static @Nullable String fault(HandlerOperation operation, RequestSettings configured) {
         try {
-            operation.settings(new RequestSettings(true, true, sources.policy(), Duration.ZERO));
+            operation.settings(configured);
+            return null;
         } catch (IllegalArgumentException e) {
-            faults.add(String.valueOf(e.getMessage()), "Change the attributes of @Idempotent.");
+            return String.valueOf(e.getMessage());
         }
     }
 

@@ -1,0 +1,97 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.Idempotent;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import java.util.Set;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.boot.web.servlet.ServletRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.context.WebApplicationContext;
+import org.springframework.web.servlet.DispatcherServlet;
+
+/** An application with a second DispatcherServlet, which serves the same handlers under another prefix. */
+@ExtendWith(OutputCaptureExtension.class)
+class DispatcherServletsTest {
+    @RestController
+    static class Payments {
+        @Idempotent
+        @PostMapping("/payments")
+        String pay() {
+            return "paid " + UUID.randomUUID();
+        }
+    }
+
+    @Import(Payments.class)
+    static class TwoServlets {
+        @Bean
+        ServletRegistrationBean<DispatcherServlet> second(
+                WebApplicationContext context,
+                @Qualifier("dispatcherServletRegistration") ServletRegistrationBean<?> first,
+                @Value("${first-enabled}") boolean enabled) {
+            first.setEnabled(enabled);
+            ServletRegistrationBean<DispatcherServlet> second =
+                    new ServletRegistrationBean<>(new DispatcherServlet(context), "/api/*");
+            second.setName("api");
+            return second;
+        }
+
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> own(
+                Idempotence idempotence,
+                @Value("${servlets}") Set<String> servlets,
+                @Value("${patterns:}") Set<String> patterns) {
+            FilterRegistrationBean<IdempotenceFilter> own = new FilterRegistrationBean<>(
+                    IdempotenceFilter.builder(idempotence).build());
+            own.setServletNames(servlets);
+            own.setUrlPatterns(patterns);
+            return own;
+        }
+    }
+
+    /** It counted as a filter that covers nothing, and the start failed. */
+    @Test
+    void aFilterOnTheNameOfTheServletThatServesAHandlerCoversIt() {
+        try (TestServer server = TestServer.start(TwoServlets.class, "--first-enabled=false", "--servlets=api")) {
+            String id = UUID.randomUUID().toString();
+            assertThat(server.post("/api/payments", null).refusal()).isEqualTo("key-missing");
+            TestServer.Answer first = server.post("/api/payments", id);
+            assertThat(first.body()).startsWith("paid");
+            assertThat(server.post("/api/payments", id).same()).isEqualTo(first.same());
+            assertThat(server.post("/payments", id).status()).isEqualTo(404);
+        }
+    }
+
+    /** A handler ran unprotected under the prefix of the other servlet. */
+    @Test
+    void aHandlerThatIsCoveredBehindOneOfItsServletsOnlyFailsTheStart(CapturedOutput output) {
+        assertThatThrownBy(() ->
+                        TestServer.start(TwoServlets.class, "--first-enabled=true", "--servlets=dispatcherServlet"))
+                .isNotNull();
+        assertThat(output)
+                .contains("Payments.pay: no idempotence filter covers /api/payments: 'own' is on dispatcherServlet.")
+                .contains("Add a URL pattern for /api/payments to 'own'");
+    }
+
+    @Test
+    void aFilterMayCoverOneServletByNameAndTheOtherByPattern() {
+        try (TestServer server = TestServer.start(
+                TwoServlets.class, "--first-enabled=true", "--servlets=dispatcherServlet", "--patterns=/api/*")) {
+            assertThat(server.post("/payments", null).refusal()).isEqualTo("key-missing");
+            assertThat(server.post("/api/payments", null).refusal()).isEqualTo("key-missing");
+        }
+    }
+}
