@@ -1,0 +1,348 @@
+package io.idempotence.spring.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.circuitbreaker.CircuitBreakerRegistry;
+import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.feign.IdempotentFeign;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.cloud.circuitbreaker.resilience4j.Resilience4JCircuitBreakerFactory;
+import org.springframework.cloud.openfeign.EnableFeignClients;
+import org.springframework.cloud.openfeign.FallbackFactory;
+import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
+import org.springframework.cloud.openfeign.FeignClient;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestBody;
+
+/** The fallbacks of Feign clients are told whether the call was executed, or that its outcome is unknown. */
+class FallbacksTest {
+    private static OrdersProvider provider;
+    private static LossyProxy proxy;
+    private static ConfigurableApplicationContext application;
+
+    /** A client whose limiter has the default of a second, and what its fallback answers. */
+    interface WithFallback {
+        @PostMapping("/orders")
+        String create(@RequestBody String order);
+
+        /** Spring Cloud puts a circuit breaker around this, too. Its limit begins first. */
+        default String createAll(String... orders) {
+            return Stream.of(orders).map(this::create).collect(Collectors.joining(", "));
+        }
+
+        default String createOrReport(String order) {
+            try {
+                return create(order);
+            } catch (RuntimeException e) {
+                throw new UnsupportedOperationException("reported");
+            }
+        }
+    }
+
+    @FeignClient(name = "by-factory", url = "${proxy}", fallbackFactory = FallbackByFactory.class)
+    interface ByFactory extends WithFallback {}
+
+    @FeignClient(name = "by-class", url = "${proxy}", fallback = FallbackByClass.class)
+    interface ByClass extends WithFallback {}
+
+    static class FallbackByFactory implements FallbackFactory<ByFactory> {
+        @Override
+        public ByFactory create(Throwable cause) {
+            return order ->
+                    cause instanceof OutcomeUnknown unknown ? "unknown, ID \"" + unknown.id() + "\"" : "not executed";
+        }
+    }
+
+    static class FallbackByClass implements ByClass {
+        @Override
+        public String create(String order) {
+            return FeignFallback.unknownOutcome()
+                    .map(unknown -> "unknown, ID \"" + unknown.id() + "\"")
+                    .orElse("not executed");
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    @EnableFeignClients(clients = {ByFactory.class, ByClass.class})
+    @Import({FallbackByFactory.class, FallbackByClass.class})
+    static class Application {}
+
+    @BeforeAll
+    static void start() {
+        provider = OrdersProvider.shared();
+        proxy = LossyProxy.before(provider.port());
+        application = started(Application.class);
+        // The first call loads classes. On a busy machine that takes longer than its limit.
+        await().until(() -> application.getBean(ByClass.class).create("tea").startsWith("order"));
+    }
+
+    private static ConfigurableApplicationContext started(Class<?> application, String... properties) {
+        return new SpringApplicationBuilder(Application.class, application)
+                .web(WebApplicationType.NONE)
+                .properties(
+                        "proxy=" + proxy.url(),
+                        "spring.main.banner-mode=off",
+                        "spring.cloud.openfeign.circuitbreaker.enabled=true",
+                        "idempotence.client.retry.wait=1ms")
+                .properties(properties)
+                .run();
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        application.close();
+        proxy.close();
+    }
+
+    @BeforeEach
+    void forget() {
+        proxy.forget();
+        provider.executions().set(0);
+    }
+
+    private String unknown() {
+        return "unknown, ID " + proxy.headers("Idempotency-Key").get(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void fallbackIsToldThatTheOutcomeIsUnknownAfterTheLastAttempt(Class<? extends WithFallback> client) {
+        proxy.loseResponses(9);
+        assertThat(application.getBean(client).create("tea")).isEqualTo(unknown());
+    }
+
+    /** A plain TimeoutException looked like a call that had not been executed. */
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void fallbackIsToldThatTheOutcomeIsUnknownWhenTheLimiterEndsTheCall(Class<? extends WithFallback> client) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            assertThat(application.getBean(client).create("tea")).isEqualTo(unknown());
+        } finally {
+            held.countDown();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void refusedCallIsNotUnknownToAFallback(Class<? extends WithFallback> client) throws Exception {
+        WithFallback orders = application.getBean(client);
+        IdempotenceId id = new IdempotenceId(UUID.randomUUID().toString());
+        assertThat(IdempotenceScope.with(id, () -> orders.create("tea"))).isEqualTo("order 1: tea");
+        assertThat(IdempotenceScope.with(id, () -> orders.create("coffee"))).isEqualTo("not executed");
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void callThatAnOpenBreakerStopsIsNotUnknownToAFallback(Class<? extends WithFallback> client) {
+        CircuitBreaker breaker = application
+                .getBean(CircuitBreakerRegistry.class)
+                .circuitBreaker(client.getSimpleName() + "createString");
+        breaker.transitionToForcedOpenState();
+        try {
+            assertThat(application.getBean(client).create("tea")).isEqualTo("not executed");
+            assertThat(proxy.requests()).isEmpty();
+        } finally {
+            breaker.transitionToClosedState();
+        }
+    }
+
+    @Test
+    void nothingIsUnknownOutsideOfAFallback() {
+        proxy.loseResponses(9);
+        assertThat(application.getBean(ByClass.class).create("tea")).startsWith("unknown");
+        assertThat(FeignFallback.unknownOutcome()).isEmpty();
+    }
+
+    /** The limiter of the default method knew nothing of the call inside it. */
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void fallbackIsToldOfTheUnknownOutcomeOfACallInADefaultMethod(Class<? extends WithFallback> client) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            assertThat(application.getBean(client).createAll("tea")).isEqualTo(unknown());
+        } finally {
+            held.countDown();
+        }
+    }
+
+    /** The thread of a circuit breaker serves other callers later. */
+    @Test
+    void inboundRequestOfACallInADefaultMethodEndsWithIt() throws Exception {
+        ExecutorService one = Executors.newSingleThreadExecutor();
+        try (ConfigurableApplicationContext own = started(Application.class)) {
+            own.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(one);
+            Runnable leave = InboundRequest.of("request").enter();
+            try {
+                own.getBean(ByFactory.class).createAll();
+            } finally {
+                leave.run();
+            }
+            one.submit(() -> assertThat(InboundRequest.current()).isEmpty()).get(30, TimeUnit.SECONDS);
+        } finally {
+            one.shutdown();
+        }
+    }
+
+    private static final class WithoutComparison implements BeanDefinitionRegistryPostProcessor {
+        @Override
+        public void postProcessBeanDefinitionRegistry(BeanDefinitionRegistry registry) {
+            registry.removeBeanDefinition("idempotenceTimeLimits");
+        }
+    }
+
+    /** Nothing compares deadlines with time limits there. */
+    @Configuration(proxyBeanMethods = false)
+    static class NoTimeLimits {
+        @Bean
+        static BeanDefinitionRegistryPostProcessor withoutComparison() {
+            return new WithoutComparison();
+        }
+    }
+
+    @Test
+    void fallbackIsToldOfTheUnknownOutcomeWhereDeadlinesAreNotComparedWithLimits() {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try (ConfigurableApplicationContext own =
+                started(NoTimeLimits.class, "resilience4j.timelimiter.configs.default.timeout-duration=2s")) {
+            assertThat(own.getBeanProvider(TimeLimits.class).getIfAvailable()).isNull();
+            assertThat(own.getBean(ByClass.class).create("tea")).isEqualTo(unknown());
+            proxy.forget();
+            assertThat(own.getBean(ByFactory.class).createAll("tea")).isEqualTo(unknown());
+        } finally {
+            held.countDown();
+        }
+    }
+
+    /** Without a thread pool, the circuit breaker runs the call in the thread of the caller. */
+    @ParameterizedTest
+    @ValueSource(strings = {"disable-time-limiter", "disable-thread-pool"})
+    void fallbackIsToldOfTheUnknownOutcomeWithoutATimeLimiter(String property) {
+        try (ConfigurableApplicationContext own =
+                started(Application.class, "spring.cloud.circuitbreaker.resilience4j." + property + "=true")) {
+            for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {
+                proxy.forget();
+                proxy.loseResponses(9);
+                assertThat(own.getBean(client).create("tea")).isEqualTo(unknown());
+                proxy.forget();
+                proxy.loseResponses(9);
+                assertThat(own.getBean(client).createAll("tea")).isEqualTo(unknown());
+            }
+        }
+    }
+
+    /** The fallback classes of such clients always saw a call that was not executed. */
+    @ParameterizedTest
+    @ValueSource(classes = {ByFactory.class, ByClass.class})
+    void fallbackIsToldOfTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled(
+            Class<? extends WithFallback> client) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try (ConfigurableApplicationContext own = started(OwnInstallation.class)) {
+            assertThat(own.getBean(client).create("tea")).isEqualTo(unknown());
+        } finally {
+            held.countDown();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnInstallation {
+        @Bean
+        FeignBuilderCustomizer ownInstallation() {
+            return builder -> IdempotentFeign.install(
+                    builder, IdempotenceClientConfig.builder().build());
+        }
+    }
+
+    /** Resilience4j's limiter leaves the call of an interrupted thread in its queue. */
+    @Test
+    void callOfAnInterruptedThreadInTheQueueOfItsThreadIsNeverSent() throws Exception {
+        queueing("30s", orders -> {
+            FutureTask<String> interrupted = new FutureTask<>(() -> orders.create("coffee"));
+            Thread caller = new Thread(interrupted, "interrupted caller");
+            caller.start();
+            await().until(() -> caller.getState() == Thread.State.TIMED_WAITING);
+            caller.interrupt();
+            assertThat(interrupted.get(30, TimeUnit.SECONDS)).isEqualTo("not executed");
+        });
+    }
+
+    /** Its fallback said that it was not executed, and then it was. */
+    @Test
+    void callThatTheLimiterEndedInTheQueueOfItsThreadIsNeverSent() throws Exception {
+        queueing("500ms", orders -> assertThat(orders.create("coffee")).isEqualTo("not executed"));
+    }
+
+    @Test
+    void callInADefaultMethodThatTheLimiterEndedInTheQueueIsNeverSent() throws Exception {
+        queueing("500ms", orders -> assertThat(orders.createAll("coffee")).isEqualTo("not executed"));
+    }
+
+    private interface QueuedCall {
+        void of(ByFactory orders) throws Exception;
+    }
+
+    /** Makes a call while both threads are busy with others, and expects that it is never sent. */
+    private void queueing(String limit, QueuedCall call) throws Exception {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        ExecutorService two = Executors.newFixedThreadPool(2);
+        try (ConfigurableApplicationContext queueing = started(
+                Application.class,
+                "resilience4j.timelimiter.configs.default.cancel-running-future=false",
+                "resilience4j.timelimiter.configs.default.timeout-duration=" + limit)) {
+            queueing.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(two);
+            ByFactory orders = queueing.getBean(ByFactory.class);
+            List<FutureTask<String>> running = Stream.of("tea", "milk")
+                    .map(order -> new FutureTask<>(() -> orders.create(order)))
+                    .toList();
+            running.forEach(task -> new Thread(task, "caller of a running call").start());
+            await().until(() -> proxy.requests().size() == 2);
+            call.of(orders);
+            held.countDown();
+            for (FutureTask<String> task : running) {
+                task.get(30, TimeUnit.SECONDS);
+            }
+            two.shutdown();
+            assertThat(two.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(proxy.requests()).hasSize(2);
+        } finally {
+            held.countDown();
+            two.shutdownNow();
+        }
+    }
+}
