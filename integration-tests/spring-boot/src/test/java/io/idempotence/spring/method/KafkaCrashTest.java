@@ -18,7 +18,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.serialization.StringDeserializer;
@@ -46,7 +48,7 @@ import org.springframework.kafka.test.EmbeddedKafkaKraftBroker;
 import org.springframework.messaging.handler.annotation.Payload;
 
 /** A consumer's process is killed in the middle of its listeners. The broker gives its messages to another process. Both share a Redis. */
-@Timeout(120)
+@Timeout(200)
 class KafkaCrashTest {
     private static final List<String> TOPICS = List.of("completed", "refused", "taken-over");
 
@@ -106,6 +108,8 @@ class KafkaCrashTest {
                             "--at-the-end=" + end)
                     .redirectErrorStream(true)
                     .start();
+            // Reading its output cannot be interrupted.
+            CompletableFuture.delayedExecutor(90, TimeUnit.SECONDS).execute(process::destroyForcibly);
             return new ConsumerProcess(process, process.inputReader());
         }
 
@@ -118,6 +122,9 @@ class KafkaCrashTest {
                 if (missing.isEmpty()) {
                     return;
                 }
+                assertThat(line.contains(" delivered: ") && !List.of(expected).contains(line))
+                        .as("the consumer printed \"%s\", expected %s:%n%s", line, missing, seen)
+                        .isFalse();
             }
             throw new AssertionError("the consumer ended without " + missing + ":\n" + seen);
         }
