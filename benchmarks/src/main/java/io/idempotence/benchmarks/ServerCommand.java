@@ -82,12 +82,13 @@ final class ServerCommand implements Callable<Integer> {
                     slow.put(micros, resources.add(SlowNetwork.before(redis.port(), delay)));
                 }
             }
-            StringJoiner pings = new StringJoiner(", ", "A lone PING takes in µs: ", ".");
-            pings.add("directly %.0f".formatted(pingMicros(redis.port())));
+            StringJoiner pings = new StringJoiner(", ", "A single PING takes ", ".");
+            pings.add("%.0f µs directly".formatted(pingMicros(redis.port())));
             for (Map.Entry<String, SlowNetwork> network : slow.entrySet()) {
-                pings.add("network of %s %.0f"
+                pings.add("%,.0f µs over the network of %,d µs"
                         .formatted(
-                                network.getKey(), pingMicros(network.getValue().port())));
+                                pingMicros(network.getValue().port()),
+                                Long.parseLong(network.getKey())));
             }
             EmbeddedPostgres database =
                     variants.stream().anyMatch(ServerVariant::needsDatabase) ? resources.add(startPostgreSql()) : null;

@@ -53,7 +53,7 @@ final class StorageChoice {
     private ChosenStorage first() {
         for (StorageSource<?> source : sources) {
             if (source.kind() != Storage.JDBC) {
-                ChosenStorage found = source.find("the first choice of what this application has");
+                ChosenStorage found = source.find("chosen automatically");
                 if (found != null) {
                     return found;
                 }

@@ -59,12 +59,12 @@ final class FiltersPage {
                 findings.stream()
                         .filter(finding -> finding.registration() == Registration.INSTALLED)
                         .toList());
-        add(lines, "Lost without our filter as well:", findings, finding -> finding.lost());
+        add(lines, "Lost without the idempotence filter as well:", findings, finding -> finding.lost());
         for (Sight sight : List.of(Sight.REFUSED, Sight.UNFILTERED)) {
             add(
                     lines,
                     "Replays that are " + sight.title()
-                            + " where the application maps our filter to REQUEST dispatches only:",
+                            + " where the application maps the idempotence filter to REQUEST dispatches only:",
                     findings,
                     finding -> finding.retry().contains(sight));
         }
@@ -91,7 +91,7 @@ final class FiltersPage {
         }
     }
 
-    /** A response that is lost without our filter may come whole with it, or not, from run to run. */
+    /** A response that is lost without the idempotence filter may come whole with it, or not, from run to run. */
     private static Set<Sight> first(Finding finding) {
         return finding.lost() ? EnumSet.of(Sight.LOST) : finding.first();
     }

@@ -66,7 +66,7 @@ class ServerBeansTest {
                 .withBean("client", UnifiedJedis.class, () -> new JedisPooled("127.0.0.1", 1))
                 .run(context -> {
                     assertThat(context.getBean(ChosenStorage.class).reason())
-                            .isEqualTo("the UnifiedJedis 'client', the first choice of what this application has");
+                            .isEqualTo("the UnifiedJedis 'client', chosen automatically");
                     assertThat(context.getBean(ChosenStorage.class).kind()).isEqualTo("jedis");
                 });
     }

@@ -41,8 +41,8 @@ class ServerOnRedisTest {
         operator = Caller.ofManagement(application);
         assertThat(output)
                 .contains(
-                        "Idempotence: filter on /*, an ID is optional; records in the RedisConnectionFactory 'redisConnectionFactory', the first choice of"
-                                + " what this application has; namespace 'orders' (spring.application.name)");
+                        "Idempotence: filter on /*, an ID is optional; records in the RedisConnectionFactory 'redisConnectionFactory', chosen"
+                                + " automatically; namespace 'orders' (spring.application.name)");
     }
 
     @AfterAll
