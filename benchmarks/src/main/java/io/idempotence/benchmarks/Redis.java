@@ -80,7 +80,7 @@ final class Redis implements AutoCloseable {
                 }
             }
         }
-        throw new IllegalStateException("Redis says nothing about " + field);
+        throw new IllegalStateException("INFO of Redis has no field " + field + "; use Redis 6.2 or later");
     }
 
     String version() {

@@ -5,7 +5,7 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The unknown outcome of a logical call: the operation may have been executed (promise P7). The exceptions of both clients implement it.
+ * The unknown outcome of a logical call: the operation may have been executed (promise P7). The exceptions of all clients implement it.
  *
  * <p>Keep the {@link #id()}. Make the same call again under it, with {@link IdempotenceScope#resume} or the header argument. It then gets
  * the first call's result, or is executed once. That holds as long as the server half remembers the ID (its retention, 24 hours by

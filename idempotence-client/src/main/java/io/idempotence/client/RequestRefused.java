@@ -5,7 +5,7 @@ import io.idempotence.http.Refusal;
 import java.util.Optional;
 
 /**
- * A refusal by the server half, in place of the operation's response. Retrying does not change it. The exceptions of both clients
+ * A refusal by the server half, in place of the operation's response. Retrying does not change it. The exceptions of all clients
  * implement it.
  *
  * <p>{@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and only its response is not stored. {@link

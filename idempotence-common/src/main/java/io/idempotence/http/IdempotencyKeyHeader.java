@@ -95,7 +95,7 @@ public final class IdempotencyKeyHeader {
             return Optional.empty();
         }
         if (lines.size() > 1) {
-            throw new InvalidIdempotencyKeyException("the field stands on " + lines.size() + " lines, send it once");
+            throw new InvalidIdempotencyKeyException("the field occurs on " + lines.size() + " lines; send it once");
         }
         String line = lines.get(0);
         if (line.length() > MAX_LINE) {

@@ -16,7 +16,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
             List.of("feign.okhttp.", "feign.micrometer.", "feign.metrics4.", "feign.metrics5.");
 
     private final AsyncClient<C> delegate;
-    /** The delegate, which also tells a client half below of the attempt when it sends in another thread. */
+    /** The delegate, which also passes the attempt to a client half below when it sends in another thread. */
     private final AsyncClient<C> telling;
 
     private final AsyncClient<C> endable;

@@ -28,8 +28,7 @@ final class LuaScript {
     }
 
     /**
-     * Loads a script. Shared code replaces {@code --#include}, which stands after the most frequent path, so that it does not slow that
-     * path.
+     * Loads a script. Shared code replaces {@code --#include}, which comes after the most frequent path, so that it does not slow it.
      *
      * @param replies the types that a reply can have, or its first element if it is a list
      */

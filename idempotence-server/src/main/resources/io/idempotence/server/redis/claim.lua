@@ -1,7 +1,7 @@
 -- Claims an ID (T1 to T8, T18).
 -- KEYS[1] the record
 -- ARGV    the claim as a record of format 2, state P, fence 1; retention in ms; '1' if an abandoned claim may be taken over
--- Returns 1 for a claim of an ID that was free; otherwise a list: what was found, and what there is to say about it.
+-- Returns 1 for a claim of an ID that was free; otherwise a list: the kind of the record found, then its details.
 --
 -- Every first request comes through here: commands, numbers given to commands and lists in replies cost the server most.
 local key, value, retention, take_over = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
@@ -13,7 +13,7 @@ end
 
 --#include record.lua
 
--- There is a record, or Redis does not write: out of memory, say. Then a record may still tell what became of its request.
+-- There is a record, or Redis does not write: out of memory, say. Then a record may still show what became of its request.
 local function claim(state, fence)
   local set = redis.pcall('SET', key, '\2' .. state .. struct.pack('>I4', fence) .. string.sub(value, 7), 'PX', retention)
   if set.err then
@@ -51,7 +51,7 @@ end
 local own = string.sub(record, 7, 22) == string.sub(value, 7, 22)
 if state == 'R' then
   if own then
-    -- A packet that was under way for long: whoever sent it waits for nothing any more.
+    -- A packet that was under way for long: its sender no longer waits for a reply.
     return {'in-progress', 0}
   end
   return claim('P', fence + 1)

@@ -1,7 +1,8 @@
 -- A record: a string, big-endian.
 --
 --   format u8 = 2 | state u8 | fence u32 | owner 16 bytes | fingerprint 32 bytes | for some states more
--- States: P claimed, T claimed by take-over, C completed, D completed provisionally: its owner may replace the result once, R released, U unknown. The time to live is the clock:
+-- States: P claimed, T claimed by take-over, C completed, D completed provisionally (its owner may replace the result once), R released,
+-- U unknown. The time to live is the clock:
 --   P, T  u64: the lease is over when no more than these ms are left to live
 --   U     u64: how many ms were left to live when it became unknown
 --   C, D  the result

@@ -1,6 +1,6 @@
 -- Completes (C), completes provisionally (D), releases (R), marks unknown (U) or renews (L) a claim (T9 to T16, T23, T24).
 -- KEYS[1] the record
--- ARGV    the record to be, its state 'C', 'D', 'R', 'U' or 'L', where L stands for the state it has and lacks the lease; retention, or for L the lease, in ms
+-- ARGV    the new record; state L (renew) keeps the current state and has no lease; retention, or for L the lease, in ms
 -- Returns 1 if it was done, 2 if it was stored although the claim was lost, 3 if the claim is lost, or if it was overtaken a list: 4, the
 -- record's fence, and the result if there is one.
 local key, value, millis = KEYS[1], ARGV[1], ARGV[2]

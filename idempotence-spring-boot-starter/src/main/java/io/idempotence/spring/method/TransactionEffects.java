@@ -18,14 +18,14 @@ import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /**
- * Tells the executions of a thread that a transaction of this thread was committed. Their IDs are then never released. Read-only
+ * The commits of a thread's transactions, as effects of the thread's executions. The IDs of these are then never released. Read-only
  * transactions and savepoints are no effects. Thread-safe.
  */
 final class TransactionEffects {
     private final AppliedMarks marks;
     private final UnattributedCommits unattributed;
     private final Supplier<Boolean> declaresEffects;
-    /** The transactions whose commit was sent to the database, and whose end is not known yet. */
+    /** The transactions whose commit was sent to the database, and whose outcome is not known yet. */
     private final Set<TransactionExecution> committing =
             Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 

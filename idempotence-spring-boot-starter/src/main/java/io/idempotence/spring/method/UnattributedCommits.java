@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class UnattributedCommits {
     private final AtomicLong ended = new AtomicLong();
-    /** The transactions whose commit was sent to the database, and whose end is not known yet. */
+    /** The transactions whose commit was sent to the database, and whose outcome is not known yet. */
     private final Set<Object> committing = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     /** How many have ended. */

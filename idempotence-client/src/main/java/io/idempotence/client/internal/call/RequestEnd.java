@@ -54,7 +54,7 @@ record RequestEnd(
      * 2xx, threw for another reason                                FINAL
      * Idempotent-Replayed: true                                    FINAL
      * 409, and an earlier attempt is in doubt                      UNDETERMINED
-     * a status to try again                                        RETRYABLE
+     * a status that is retried                                     RETRYABLE
      * any other status                                             FINAL
      * </pre>
      *

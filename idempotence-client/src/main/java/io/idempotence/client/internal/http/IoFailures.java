@@ -52,7 +52,7 @@ public final class IoFailures {
         return true;
     }
 
-    /** A timeout of connecting has the class of any other, and a socket that is closed meanwhile says nothing but that. */
+    /** A connect timeout has the class of any other timeout, and the exception of a closed socket does not show which phase it ended. */
     private static boolean isThrownIn(Set<String> methods, IOException e) {
         for (StackTraceElement frame : e.getStackTrace()) {
             if (methods.contains(frame.getClassName() + "#" + frame.getMethodName())) {
