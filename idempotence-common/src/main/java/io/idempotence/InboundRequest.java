@@ -55,8 +55,8 @@ public final class InboundRequest {
     public Runnable enter() {
         InboundRequest before = CURRENT.get();
         CURRENT.set(this);
-        // Set, not removed: the thread's next request uses the entry again, and removing it would search the thread's
-        // other entries.
+        // Set, not removed: the thread's next request uses the entry again,
+        // and removing it would search the thread's other entries.
         return () -> CURRENT.set(before);
     }
 

@@ -1,6 +1,6 @@
 package io.idempotence;
 
-/** What happens to an ID whose execution was abandoned: claimed, the lease is over, nothing was recorded. */
+/** The treatment of an ID whose execution was abandoned: it was claimed, its lease is over, and nothing was recorded. */
 public enum OnAbandoned {
     /** Later attempts are refused as outcome-unknown until a person decides (T6). The default. */
     REFUSE,

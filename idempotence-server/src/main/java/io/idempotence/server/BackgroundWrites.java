@@ -125,8 +125,7 @@ final class BackgroundWrites implements AutoCloseable {
             done(write);
             events.storageFailed(write.id, "a write was given up", e);
         } catch (Throwable e) {
-            // Any exception of a storage counts: a completion that is not written would be a false "outcome unknown"
-            // (T22).
+            // Any exception of a storage counts: without its completion, the outcome would look unknown (T22).
             if (last || (closed && System.nanoTime() - end >= 0)) {
                 giveUp(write.id, "closed", e);
             } else if (isTime) {

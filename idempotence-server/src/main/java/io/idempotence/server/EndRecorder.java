@@ -12,8 +12,8 @@ import io.idempotence.server.storage.WriteResult;
 import java.util.Optional;
 
 /**
- * Records how one execution ended, now or in the background. The lease is renewed until that succeeds: a pending completion must not look
- * abandoned. Thread-safe.
+ * The recorder of how one execution ended, now or in the background. The lease is renewed until that succeeds: a pending completion must
+ * not look abandoned. Thread-safe.
  */
 final class EndRecorder {
     private final EngineParts parts;

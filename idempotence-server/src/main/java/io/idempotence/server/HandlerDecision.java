@@ -3,7 +3,7 @@ package io.idempotence.server;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** What a handler decided about its ID and declared about its effects, while it ran. Thread-safe. */
+/** The decision of a handler about its ID, and its declarations about effects, while it ran. Thread-safe. */
 final class HandlerDecision {
     private enum Effect {
         UNDECLARED,

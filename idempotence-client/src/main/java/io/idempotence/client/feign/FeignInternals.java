@@ -119,8 +119,8 @@ final class FeignInternals {
     @SuppressWarnings("deprecation") // The oldest Feign has both only under these names.
     AsyncClient<Object> defaultAsyncClient() {
         ExecutorService given = givenExecutor();
-        // Responses are decoded there, with the class loader of the thread that builds the client, not of the first
-        // caller.
+        // Responses are decoded there, with the class loader of the thread that builds the client,
+        // not of the first caller.
         ClassLoader context = Thread.currentThread().getContextClassLoader();
         ExecutorService executor = given != null
                 ? given

@@ -53,8 +53,7 @@ final class ExpiredRows implements AutoCloseable {
                 next = PAUSE.toMillis();
             }
         } catch (RuntimeException | Error e) {
-            // Any Throwable, because drivers also throw a LinkageError. After closing, the DataSource may be closed,
-            // too.
+            // Any Throwable, because drivers also throw a LinkageError. The DataSource may be closed, too.
             if (!executor.isShutdown()) {
                 LOG.warn("expired records could not be deleted; the next cleanup retries", e);
             }

@@ -6,7 +6,7 @@ import java.sql.SQLException;
 import java.sql.SQLTimeoutException;
 import java.sql.SQLTransientConnectionException;
 
-/** What the exceptions of a JDBC driver mean, by their SQLSTATE and code. */
+/** The meaning of a database's errors for the storage, by their SQLSTATE and code. */
 final class JdbcErrors {
     private static final String SAFE_STATE = "[0-9A-Z]{5}";
 

@@ -69,8 +69,8 @@ final class ClusterTopology extends RedisTopology {
         if (attempts == ATTEMPTS || nanos > PATIENCE_NANOS) {
             return false;
         }
-        // A connection that broke may have been idle for long. If a second one breaks too, the slot may have a new
-        // primary.
+        // A connection that broke may have been idle for long.
+        // If a second one breaks too, the slot may have a new primary.
         boolean broken = failure instanceof JedisConnectionException;
         if (failure instanceof JedisMovedDataException || (broken && attempts > 1)) {
             provider.renewSlotCache();

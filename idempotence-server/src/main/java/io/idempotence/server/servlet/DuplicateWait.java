@@ -122,8 +122,7 @@ final class DuplicateWait {
             HttpServletResponse response,
             CompletableFuture<Decision> decision) {
         AsyncContext async = request.startAsync(request, response);
-        // The wait has its own time limit. At a timeout, a container would send an empty response, which looks like a
-        // success.
+        // The wait has its own time limit. A container's timeout would send an empty response, as if it were a success.
         async.setTimeout(0);
         Leaving leaving = new Leaving(decision);
         async.addListener(leaving);

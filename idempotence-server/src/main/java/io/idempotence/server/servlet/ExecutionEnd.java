@@ -92,8 +92,8 @@ final class ExecutionEnd {
                 buffer.deliver();
             }
         } catch (Throwable e) {
-            // Perhaps the container recycled the response before its status was read. An ended execution must not
-            // stay claimed.
+            // Perhaps the container recycled the response before its status was read.
+            // An ended execution must not stay claimed.
             execution.finishWithoutResult(byPolicy);
             throw e;
         } finally {
@@ -140,8 +140,8 @@ final class ExecutionEnd {
     boolean hasResponseDespite(Throwable thrown) {
         try {
             if (hasResponded()) {
-                // The handler had finished its response before something failed. The container would drop the
-                // response.
+                // The handler had finished its response before something failed.
+                // The container would drop the response.
                 LOG.error(
                         "An exception was thrown after the handler had closed its response; the response is kept",
                         thrown);

@@ -39,8 +39,7 @@ record FilterConfiguration(
             return null;
         }
         boolean isListed = methods.contains(method);
-        // A caller that sends an ID with a PUT or DELETE relies on it: letting it through would run it unprotected
-        // (promise P6).
+        // A caller that sends an ID with a PUT or DELETE relies on it: it must not run unprotected (P6).
         boolean isProtected = isListed || request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null;
         RequestSettings settings =
                 new RequestSettings(isProtected, isListed && keyRequired, policyFor(request), maxWait);

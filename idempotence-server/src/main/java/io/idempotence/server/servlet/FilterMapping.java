@@ -66,8 +66,8 @@ final class FilterMapping {
         try {
             FilterRegistration registration = filter.getServletContext().getFilterRegistration(filter.getFilterName());
             registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.ERROR), true, "/*");
-            // Undertow does not start listeners that are added after filters are initialised. Every request would
-            // then fail.
+            // Undertow does not start listeners that are added after filters are initialised.
+            // Every request would then fail.
             if (!filter.getServletContext().getClass().getName().startsWith("io.undertow.")) {
                 addListener(filter.getServletContext());
             }

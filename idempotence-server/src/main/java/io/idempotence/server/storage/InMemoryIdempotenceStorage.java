@@ -23,6 +23,9 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     /** The estimated size of a record without its result: keys, tokens, map and queue entries, rounded up. */
     static final int BYTES_PER_RECORD = 512;
 
+    /** How much a claim grows when its completion is recorded without a result. */
+    private static final int BYTES_OF_NO_RESULT = ClaimResult.noResult().length;
+
     private final ConcurrentHashMap<StorageKey, Entry> entries = new ConcurrentHashMap<>();
     private final Queue<Slot> slots = new ConcurrentLinkedQueue<>();
     private final AtomicInteger count = new AtomicInteger();
@@ -191,8 +194,8 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             StorageKey key, BiFunction<@Nullable StoredRecord, Long, Step<A>> transition, boolean withoutResult) {
         Holder<A> holder = new Holder<>();
         entries.compute(key, (k, entry) -> {
-            // The clock is read while the record is locked: a thread that waited for the lock must not decide by a time
-            // before its wait.
+            // The clock is read while the record is locked:
+            // a thread that waited for the lock must not decide by a time before its wait.
             long now = clock.millis();
             StoredRecord before = entry == null || entry.content.expiresAt() <= now ? null : entry.content;
             Step<A> step = transition.apply(before, now);
@@ -229,8 +232,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             return new Entry(after, slot);
         });
         if (holder.isNew) {
-            // Two checks for each new record: the queue is emptied faster than it is filled, without a thread or a
-            // scan.
+            // Two checks for each new record empty the queue faster than it is filled, without a thread or a scan.
             lookAtOldest();
             lookAtOldest();
         }
@@ -241,7 +243,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     private boolean hasTakenRoom(@Nullable Entry before, StoredRecord after) {
         long more = weigh(after) - (before == null ? 0 : before.weight());
         long limit = after.phase() == StoredRecord.Phase.CLAIMED ? maxBytesForClaims : maxBytes;
-        if (bytes.addAndGet(more) > limit && more > 1) {
+        if (bytes.addAndGet(more) > limit && more > BYTES_OF_NO_RESULT) {
             bytes.addAndGet(-more);
             return false;
         }

@@ -68,8 +68,8 @@ public record StoredRecord(
         return switch (before.phase) {
             case COMPLETED, PROVISIONAL -> new Step<>(new ClaimResult.Completed(resultOf(before)), before);
             case UNKNOWN -> new Step<>(new ClaimResult.Unknown(), before);
-            // A repetition by the same owner is a packet that was under way for long (T2): its sender no longer waits
-            // for a reply.
+            // A repetition by the same owner is a packet that was under way for long (T2):
+            // its sender no longer waits for a reply.
             case RELEASED ->
                 before.owner.equals(request.owner())
                         ? new Step<>(new ClaimResult.InProgress(Duration.ZERO), before)

@@ -8,8 +8,8 @@ import io.micrometer.observation.ObservationRegistry;
 import java.util.Locale;
 
 /**
- * Observes each logical call of the client half, from its first attempt to its end. Its attempts are events. What an HTTP client observes
- * of its requests is within the call. A trace never gets the ID.
+ * The listener that observes each logical call of the client half, from its first attempt to its end. Its attempts are events. What an
+ * HTTP client observes of its requests is within the call. A trace never gets the ID.
  */
 final class ClientObservations implements IdempotenceClientListener {
     static final String NAME = "idempotence.client.call";

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What one walk over the records shows.
+ * The overview that one walk over the records gives.
  *
  * @param counts the records of each state
  * @param urgent the uncertain records that are forgotten first

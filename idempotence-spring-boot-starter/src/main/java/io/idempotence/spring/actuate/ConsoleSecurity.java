@@ -6,7 +6,7 @@ import org.springframework.security.access.AccessDeniedException;
 import org.springframework.security.web.csrf.CsrfToken;
 import org.springframework.util.ClassUtils;
 
-/** What the console needs of Spring Security, whose classes need not be there. */
+/** The access check of the console through Spring Security, whose classes need not be there. */
 final class ConsoleSecurity implements ConsoleHandler.ConsoleAccess {
     private static final boolean IS_PRESENT = ClassUtils.isPresent(
             "org.springframework.security.web.csrf.CsrfToken", ConsoleSecurity.class.getClassLoader());

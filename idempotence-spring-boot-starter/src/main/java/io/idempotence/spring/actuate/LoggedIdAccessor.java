@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.MDC;
 
 /**
- * Carries the MDC's {@code idempotenceId} wherever Micrometer's context propagation carries the trace, such as to the threads of {@code
- * @Async} methods behind Spring's {@code ContextPropagatingTaskDecorator}. Found by the library itself.
+ * The accessor that carries the MDC's {@code idempotenceId} wherever Micrometer's context propagation carries the trace, such as to the
+ * threads of {@code @Async} methods behind Spring's {@code ContextPropagatingTaskDecorator}. Found by the library itself.
  */
 public final class LoggedIdAccessor implements ThreadLocalAccessor<String> {
     private static final String KEY = "idempotenceId";

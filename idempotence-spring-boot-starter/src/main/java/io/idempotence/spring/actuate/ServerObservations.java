@@ -9,8 +9,8 @@ import io.micrometer.observation.ObservationRegistry;
 import java.util.Locale;
 
 /**
- * Observes each attempt of the server half, from before its claim until its completion is recorded. A trace gets the key of the record, with
- * which operators find it, and never the ID.
+ * The listener that observes each attempt of the server half, from before its claim until its completion is recorded. A trace gets the
+ * key of the record, with which operators find it, and never the ID.
  */
 final class ServerObservations implements IdempotenceListener {
     static final String NAME = "idempotence.server.attempt";

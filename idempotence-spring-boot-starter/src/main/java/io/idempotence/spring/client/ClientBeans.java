@@ -13,8 +13,9 @@ import org.springframework.web.client.RestTemplate;
 import org.springframework.web.service.annotation.HttpExchange;
 
 /**
- * Installs the client half in beans that Boot's customizers do not reach: builders and templates that the application makes itself, such as
- * load-balanced ones, and the proxies of HTTP service clients, whose methods have names and annotations, with their circuit breakers.
+ * The post-processor that installs the client half in beans that Boot's customizers do not reach: builders and templates that the
+ * application makes itself, such as load-balanced ones, and the proxies of HTTP service clients, whose methods have names and annotations,
+ * with their circuit breakers.
  */
 final class ClientBeans implements BeanPostProcessor {
     private static final String DEFAULT_GROUP = "default";

@@ -8,9 +8,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a fallback that sees no cause can know about the call that it stands in for: the {@code fallback} class of a {@code @FeignClient},
- * or a method of an {@code @HttpServiceFallback} class without a {@code Throwable}. Other fallbacks need none of this: their cause is an
- * {@link OutcomeUnknown}, if the call may have been executed.
+ * The view of a fallback that sees no cause on the outcome of its call: of the {@code fallback} class of a {@code @FeignClient}, or of a
+ * method without a {@code Throwable} of an {@code @HttpServiceFallback} class. Other fallbacks do not need it: their cause is an {@link
+ * OutcomeUnknown}, if the call may have been executed.
  *
  * <p>For all clients of Spring Cloud in an application with this auto-configuration, those included in which the application called {@code
  * IdempotentFeign.install} itself.

@@ -7,7 +7,7 @@ import org.springframework.context.annotation.ConditionContext;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 
-/** True unless {@code idempotence.client.enabled} is false, and for every client of its own as well. */
+/** The condition that {@code idempotence.client.enabled} is not false, or that a client is enabled by settings of its own. */
 final class OnClientEnabled extends SpringBootCondition {
     @Override
     public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {

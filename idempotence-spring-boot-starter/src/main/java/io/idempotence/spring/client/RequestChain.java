@@ -24,8 +24,8 @@ import org.springframework.http.client.support.HttpRequestWrapper;
 import org.springframework.util.ReflectionUtils;
 
 /**
- * What is behind an interceptor: the other interceptors and the request factory. It can be run for each attempt. The execution of Spring 6
- * cannot: a second run of it leaves the other interceptors out.
+ * The chain behind an interceptor: the other interceptors and the request factory. It can be run for each attempt. The execution of
+ * Spring 6 cannot: a second run of it leaves the other interceptors out.
  */
 final class RequestChain {
     private static final String REQUEST = "org.springframework.http.client.InterceptingClientHttpRequest";

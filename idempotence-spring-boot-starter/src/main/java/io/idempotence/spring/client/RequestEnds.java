@@ -15,7 +15,7 @@ import org.springframework.http.client.SimpleClientHttpRequestFactory;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
 
-/** What is known of a request factory: how its requests end, and what its HTTP client does by itself. One class for each kind. */
+/** The behaviour of a request factory: how its requests end, and what its HTTP client does by itself. One class for each kind. */
 abstract class RequestEnds {
     private static final String HTTP_COMPONENTS =
             "org.springframework.http.client.HttpComponentsClientHttpRequestFactory";

@@ -15,7 +15,7 @@ final class RestClientInstaller {
     private final IdempotenceClientConfig config;
     private final boolean all;
 
-    /** Which calls carry an ID, of those that no declared interface makes. They may go to third parties. */
+    /** The calls that carry an ID, of those that no declared interface makes. They may go to third parties. */
     private enum Calls {
         NAMED,
         ALL

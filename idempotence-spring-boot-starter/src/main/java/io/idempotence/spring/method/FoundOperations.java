@@ -21,7 +21,7 @@ import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.core.MethodClassKey;
 
-/** Finds all operations at start, and fails on their faults. */
+/** The operations that are found at start, whose faults fail it. */
 final class FoundOperations implements IdempotentOperations, SmartInitializingSingleton {
     private final BeanOperations methods;
     private final @Nullable HandlerOperations handlers;

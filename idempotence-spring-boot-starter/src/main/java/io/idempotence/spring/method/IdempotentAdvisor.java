@@ -9,7 +9,7 @@ import org.springframework.aop.support.StaticMethodMatcherPointcut;
 import org.springframework.core.Ordered;
 
 /**
- * Applies {@code @Idempotent} to bean methods. It is outside of transactions: the result is recorded after the commit, and a duplicate
+ * The advisor that applies {@code @Idempotent} to bean methods. It is outside of transactions: the result is recorded after the commit, and a duplicate
  * begins no transaction.
  */
 final class IdempotentAdvisor extends DefaultPointcutAdvisor {

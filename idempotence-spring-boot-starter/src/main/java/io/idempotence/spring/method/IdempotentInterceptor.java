@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.util.ClassUtils;
 
-/** Runs a bean method once for each ID. Thread-safe. */
+/** The interceptor that runs a bean method once for each ID. Thread-safe. */
 @SuppressWarnings("NullAway") // a result that is null is stored as such
 final class IdempotentInterceptor implements MethodInterceptor {
     private final BeanOperations operations;

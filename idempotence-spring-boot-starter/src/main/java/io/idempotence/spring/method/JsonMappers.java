@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.util.ClassUtils;
 
-/** Finds the application's JSON mapper: of Jackson 3 if there is one, else of Jackson 2. */
+/** The look-up of the application's JSON mapper: of Jackson 3 if there is one, else of Jackson 2. */
 final class JsonMappers {
     private final BeanFactory beans;
 

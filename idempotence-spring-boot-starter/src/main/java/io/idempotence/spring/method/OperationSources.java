@@ -15,7 +15,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.StringValueResolver;
 
-/** What operations get from the application. Beans are looked up when they are needed. */
+/** The sources of what operations need from the application. Beans are looked up when they are needed. */
 final class OperationSources {
     private final ConfigurableListableBeanFactory beans;
     private final Environment environment;

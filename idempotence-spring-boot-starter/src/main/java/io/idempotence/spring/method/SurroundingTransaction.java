@@ -10,7 +10,7 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
 
 /** The transaction in which a bean method is called, if there is one. */
 interface SurroundingTransaction {
-    /** What a method returned or threw. */
+    /** The outcome of a method: what it returned or threw. */
     record Outcome(@Nullable Object returned, @Nullable Throwable thrown) {
         @Nullable
         Object get() throws Throwable {

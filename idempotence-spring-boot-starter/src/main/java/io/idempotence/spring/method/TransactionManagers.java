@@ -9,7 +9,7 @@ import org.springframework.transaction.ConfigurableTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionExecutionListener;
 
-/** Adds a listener to every transaction manager of the application. */
+/** The post-processor that adds a listener to every transaction manager of the application. */
 final class TransactionManagers implements BeanPostProcessor {
     private static final Logger LOG = LoggerFactory.getLogger(TransactionManagers.class);
 

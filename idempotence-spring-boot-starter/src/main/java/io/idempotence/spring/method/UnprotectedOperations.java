@@ -12,7 +12,7 @@ import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.stereotype.Controller;
 import org.springframework.util.ClassUtils;
 
-/** Warns of methods with {@code @Idempotent} in an application whose provider half is switched off. Thread-safe. */
+/** The warning of methods with {@code @Idempotent} in an application whose provider half is switched off. Thread-safe. */
 final class UnprotectedOperations implements BeanPostProcessor, SmartInitializingSingleton {
     private static final Logger LOG = LoggerFactory.getLogger(UnprotectedOperations.class);
 

@@ -21,7 +21,7 @@ import org.springframework.core.Ordered;
 @AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
 @ConditionalOnBean(StorageHealth.class)
 public class IdempotenceServerHealthAutoConfiguration {
-    /** Of Spring Boot 4. */
+    /** The health indicator on Spring Boot 4. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(name = "org.springframework.boot.health.contributor.HealthIndicator")
     @org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEnabledHealthIndicator("idempotence")
@@ -41,7 +41,7 @@ public class IdempotenceServerHealthAutoConfiguration {
         }
     }
 
-    /** Of Spring Boot 3. */
+    /** The health indicator on Spring Boot 3. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(name = "org.springframework.boot.actuate.health.HealthIndicator")
     @ConditionalOnEnabledHealthIndicator("idempotence")

@@ -8,7 +8,7 @@ import org.springframework.context.annotation.ConfigurationCondition;
 import org.springframework.core.ResolvableType;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 
-/** Whether the application registers no {@link IdempotenceFilter} itself. */
+/** The condition that the application registers no {@link IdempotenceFilter} itself. */
 final class NoFilterRegistration implements ConfigurationCondition {
     @Override
     public ConfigurationPhase getConfigurationPhase() {

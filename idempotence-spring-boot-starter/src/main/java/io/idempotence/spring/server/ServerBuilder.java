@@ -17,7 +17,7 @@ import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.util.ClassUtils;
 
-/** Builds storage, policy and decisions from properties. A value that one of them refuses is reported with the name of its property. */
+/** The builder of storage, policy and decisions from properties. If one of them refuses a value, the error names its property. */
 final class ServerBuilder {
     private final IdempotenceServerProperties properties;
 

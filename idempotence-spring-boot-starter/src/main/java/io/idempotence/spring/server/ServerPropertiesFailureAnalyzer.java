@@ -21,7 +21,7 @@ import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.util.unit.DataSize;
 
-/** Explains an unknown property below {@code idempotence.server}, or a value that cannot be read. */
+/** The analyzer that explains an unknown property below {@code idempotence.server}, or a value that cannot be read. */
 @Order(Ordered.HIGHEST_PRECEDENCE)
 final class ServerPropertiesFailureAnalyzer extends AbstractFailureAnalyzer<BindException> {
     private static final ConfigurationPropertyName PREFIX =

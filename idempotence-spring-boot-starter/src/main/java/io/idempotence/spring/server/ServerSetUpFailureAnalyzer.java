@@ -9,7 +9,7 @@ import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.core.env.Environment;
 
-/** Explains a {@link ServerSetUpException}. */
+/** The analyzer that explains a {@link ServerSetUpException}. */
 final class ServerSetUpFailureAnalyzer extends AbstractFailureAnalyzer<ServerSetUpException> {
     private final Environment environment;
 

@@ -7,8 +7,9 @@ import org.springframework.context.SmartLifecycle;
 import org.springframework.context.event.ContextClosedEvent;
 
 /**
- * Closes each {@link Idempotence} after the web server and before the connections to Redis, which Spring Data stops before any bean is
- * destroyed. Completions that still wait for the storage are then written. A context that is only paused or stopped keeps it open.
+ * The lifecycle bean that closes each {@link Idempotence} after the web server and before the connections to Redis, which Spring Data
+ * stops before any bean is destroyed. Completions that still wait for the storage are then written. A context that is only paused or
+ * stopped keeps it open.
  */
 final class ServerShutdown implements SmartLifecycle, ApplicationListener<ContextClosedEvent> {
     /** Above that of connection factories (0), below those of web servers and message listeners. */

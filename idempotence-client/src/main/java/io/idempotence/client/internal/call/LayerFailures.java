@@ -11,8 +11,8 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a failure of a layer, such as a circuit breaker, means for what a proxy runs below it: one call, or a default method and the calls
- * that it makes. For layers that handle the failure before the proxy sees it. Thread-safe.
+ * The meaning of a layer's failure, such as a circuit breaker's, for what a proxy runs below it: one call, or a default method and the
+ * calls that it makes. For layers that handle the failure before the proxy sees it. Thread-safe.
  */
 public final class LayerFailures {
     private static final ThreadBound<LayerFailures> CURRENT = new ThreadBound<>();

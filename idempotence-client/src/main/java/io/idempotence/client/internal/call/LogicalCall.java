@@ -76,8 +76,7 @@ public final class LogicalCall {
     /** @throws CancellationException if the call carries an ID, and a layer gave it up before its first request */
     public void countRequest() {
         // Before the count: one of several runs must not take another's refused request for a sent one. A run that
-        // passes this check
-        // just before the call is given up has entered the call, which isHiddenBy then sees.
+        // passes this check just before the call is given up has entered the call, which isHiddenBy then sees.
         if (givenUp && id() != null && requests.get() == 0) {
             throw new CancellationException(
                     "a layer around this call, such as a time limiter, ended it before anything was sent");

@@ -1,6 +1,6 @@
 package io.idempotence.client.internal.http;
 
-/** Whether a request has left, or may have. It is shared by all calls that an HTTP client makes of the request, such as a clone. */
+/** The evidence whether a request left this process. It is shared by all calls that an HTTP client makes of the request, such as a clone. */
 public final class Departure {
     private volatile boolean observed;
     private volatile boolean mayBeMissed;

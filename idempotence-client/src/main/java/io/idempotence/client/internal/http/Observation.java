@@ -11,8 +11,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the innermost HTTP client observed of one exchange. The layers above it (decoders, error decoders, propagation policies) may hide
- * it, so decisions use only this.
+ * The observations that the innermost HTTP client made of one exchange. The layers above it (decoders, error decoders, propagation
+ * policies) may hide them, so decisions use only these.
  *
  * <p>The thread of the exchange writes it, and the thread that decides reads it; they may differ.
  */
