@@ -86,9 +86,7 @@ final class ServerCommand implements Callable<Integer> {
             pings.add("%.0f µs directly".formatted(pingMicros(redis.port())));
             for (Map.Entry<String, SlowNetwork> network : slow.entrySet()) {
                 pings.add("%,.0f µs over the network of %,d µs"
-                        .formatted(
-                                pingMicros(network.getValue().port()),
-                                Long.parseLong(network.getKey())));
+                        .formatted(pingMicros(network.getValue().port()), Long.parseLong(network.getKey())));
             }
             EmbeddedPostgres database =
                     variants.stream().anyMatch(ServerVariant::needsDatabase) ? resources.add(startPostgreSql()) : null;

@@ -203,7 +203,7 @@ final class SlowNetwork implements AutoCloseable {
                 }
             }
         } catch (ClosedChannelException e) {
-            // Whoever closed it does not wait for these bytes.
+            // The side that closed it does not wait for these bytes.
             bytes.clear();
         }
     }

@@ -123,7 +123,7 @@ final class CompletionQueue {
             } finally {
                 end();
             }
-            // Whoever added a completion after the last look may have counted on this writer.
+            // A thread that added a completion after the last look may have counted on this writer.
             if (!queue.isEmpty()) {
                 startWriter();
             }

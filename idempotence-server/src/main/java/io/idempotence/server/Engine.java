@@ -185,7 +185,7 @@ public final class Engine {
         }
         parts.guard()
                 .call(() -> parts.storage().resolve(request.key(), abandoned.fence(), resolution, policy.retention()));
-        // Whoever resolved it first: the claim now shows what to do.
+        // Another process may have resolved it first: the claim now shows what to do.
         return takenOver(claims.claim(call.id(), request));
     }
 

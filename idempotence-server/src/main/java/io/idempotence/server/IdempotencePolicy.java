@@ -77,7 +77,7 @@ public final class IdempotencePolicy {
 
     /** When the result of a handler is recorded. Releases, unknown outcomes and error pages are always recorded before the response leaves. */
     public enum Completion {
-        /** Before the response leaves: whoever has seen it gets it again. */
+        /** Before the response leaves: a caller that has seen it gets it again. */
         BEFORE_RESPONSE,
         /**
          * After the response has left, usually within milliseconds: a crash in that time shows as an abandoned execution instead of a

@@ -10,7 +10,7 @@ import org.springframework.cloud.client.circuitbreaker.ConfigBuilder;
 import org.springframework.cloud.client.circuitbreaker.NoFallbackAvailableException;
 import org.springframework.util.ReflectionUtils;
 
-/** The circuit breakers around clients. They are those of the application, except that fallbacks are told of unknown outcomes. */
+/** The circuit breakers around clients. They are those of the application, except that fallbacks see unknown outcomes. */
 final class FallbackBreakers extends CircuitBreakerFactory<Object, ConfigBuilder<Object>> {
     private final CircuitBreakerFactory<?, ?> ofApplication;
 

@@ -13,7 +13,7 @@ import org.springframework.core.Ordered;
 record FormFilterPlace(ListableBeanFactory beans) {
     private static final String SECURITY = "springSecurityFilterChain";
 
-    /** Puts the form filter directly in front of the first idempotence filter, whoever registers that. */
+    /** Puts the form filter directly in front of the first idempotence filter, however that is registered. */
     void give(FilterRegistrationBean<?> form) {
         form.setOrder(Ordered.LOWEST_PRECEDENCE - 1);
         form.setMatchAfter(true);

@@ -3,7 +3,7 @@ package io.idempotence.spring.form;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A form that was not processed, as its sender is told.
+ * The reason why a form was not processed, as its sender sees it.
  *
  * @param code {@code expired} or {@code not-valid} for a token, {@code not-protected} if no idempotence filter covers the form's path, otherwise the
  *     code of the refusal, such as {@code key-reused}

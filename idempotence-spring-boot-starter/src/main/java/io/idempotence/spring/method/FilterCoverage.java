@@ -20,7 +20,7 @@ import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.servlet.DispatcherServlet;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
 
-/** The handlers that the idempotence filters of an application cover, whoever registers them. */
+/** The handlers that the idempotence filters of an application cover, however they are registered. */
 final class FilterCoverage {
     private static final Logger LOG = LoggerFactory.getLogger(FilterCoverage.class);
     private static final String OURS = "idempotenceFilterRegistration";

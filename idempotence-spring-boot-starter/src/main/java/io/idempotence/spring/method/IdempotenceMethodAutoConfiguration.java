@@ -84,7 +84,7 @@ public class IdempotenceMethodAutoConfiguration {
                         operations, sources, transactions.getIfAvailable(SurroundingTransaction.None::new), commits));
     }
 
-    /** Makes sure that beans are proxied, as Spring Boot does unless it is told otherwise. */
+    /** Makes sure that beans are proxied, as Spring Boot does unless it is configured otherwise. */
     static final class ProxyCreator implements ImportBeanDefinitionRegistrar {
         private final Environment environment;
 

@@ -103,7 +103,7 @@ final class TransactionEffects {
 
         @Override
         public void beforeCommit(TransactionExecution transaction) {
-            // A transaction that is marked for rollback is not committed, whoever asks for it.
+            // A transaction that is marked for rollback is not committed, even if a commit is requested.
             if (counts(transaction) && !transaction.isRollbackOnly() && declaresEffects.get()) {
                 if (isInExecution()) {
                     committing.add(transaction);
