@@ -16,7 +16,7 @@ class ArchitectureTest {
             .resideInAnyPackage("io.idempotence.internal..", "io.idempotence.client.internal..");
 
     @ArchTest
-    static final ArchRule consumerKnowsNoServer = noClasses()
+    static final ArchRule consumerDependsOnNoServer = noClasses()
             .that()
             .resideInAnyPackage("io.idempotence.examples.payments.consumer..", "io.idempotence.examples.job..")
             .should()
@@ -24,7 +24,7 @@ class ArchitectureTest {
             .resideInAnyPackage("io.idempotence.server..", "io.idempotence.examples.payments.provider..");
 
     @ArchTest
-    static final ArchRule providerKnowsNoClient = noClasses()
+    static final ArchRule providerDependsOnNoClient = noClasses()
             .that()
             .resideInAPackage("io.idempotence.examples.payments.provider..")
             .should()

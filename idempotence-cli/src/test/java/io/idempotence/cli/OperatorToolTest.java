@@ -282,7 +282,7 @@ class OperatorToolTest {
     }
 
     @Test
-    void whoeverActsWhileAPersonThinksWins() throws IOException {
+    void changeDuringAPersonsDecisionWins() throws IOException {
         Claim late = abandon();
         person.answers = question -> {
             storage.complete(late, new byte[] {1, 2}, RETENTION);

@@ -23,7 +23,7 @@ import java.util.concurrent.CompletionStage;
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ImportOption.DoNotIncludeTests.class)
 class ArchitectureTest {
     @ArchTest
-    static final ArchRule clientKnowsNoHttpLibraryAndOfTheMachineryOnlyTheScope = noClasses()
+    static final ArchRule clientDependsOnNoHttpLibraryAndOnInternalsOnlyForTheScope = noClasses()
             .that()
             .resideInAPackage("io.idempotence.client")
             .should()
@@ -31,7 +31,7 @@ class ArchitectureTest {
                     .and(not(resideInAPackage("io.idempotence.client.internal.scope"))));
 
     @ArchTest
-    static final ArchRule scopesAndExchangesKnowNoCalls = noClasses()
+    static final ArchRule scopesAndExchangesDependOnNoCalls = noClasses()
             .that()
             .resideInAnyPackage("io.idempotence.client.internal.scope", "io.idempotence.client.internal.http")
             .should()
@@ -40,7 +40,7 @@ class ArchitectureTest {
                     "io.idempotence.client", "io.idempotence.client.internal.call", "io.github.resilience4j..");
 
     @ArchTest
-    static final ArchRule machineryKnowsNoHttpLibrary = noClasses()
+    static final ArchRule internalsDependOnNoHttpLibrary = noClasses()
             .that()
             .resideInAPackage("io.idempotence.client.internal..")
             .should()

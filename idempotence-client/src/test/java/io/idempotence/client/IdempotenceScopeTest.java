@@ -144,7 +144,7 @@ class IdempotenceScopeTest {
         }
     }
 
-    /** Whoever starts threads by hand. */
+    /** For threads that are started by hand. */
     @Test
     void carriedRunnableWorksOnAnyThread() throws Exception {
         AtomicReference<Object> seen = new AtomicReference<>();
@@ -197,7 +197,7 @@ class IdempotenceScopeTest {
         assertThat(offered).containsExactly(A, A);
     }
 
-    /** Whoever resumes it later finds one ID. */
+    /** A later resume finds one ID. */
     @Test
     void savingScopeSavesNoSecondId() {
         List<IdempotenceId> saved = new ArrayList<>();
@@ -258,7 +258,7 @@ class IdempotenceScopeTest {
 
     /** The deadline counts: the last attempt must still find the record. */
     @Test
-    void resumedIdIsGivenOutAsLongAsTheServerHalfKnowsItUntilTheDeadline() {
+    void resumedIdIsGivenOutAsLongAsTheServerHalfRemembersItUntilTheDeadline() {
         Instant forgotten = Instant.now().minus(Duration.ofHours(24));
         assertThat(IdempotenceScope.resume(A, forgotten.plusSeconds(60), IdempotenceScopeTest::idOfACall))
                 .isEqualTo(A);

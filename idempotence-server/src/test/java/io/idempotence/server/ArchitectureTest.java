@@ -15,7 +15,7 @@ import java.util.Date;
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ImportOption.DoNotIncludeTests.class)
 class ArchitectureTest {
     @ArchTest
-    static final ArchRule onlyRedisStorageKnowsTheRedisDriver = noClasses()
+    static final ArchRule onlyRedisStorageUsesTheRedisDriver = noClasses()
             .that()
             .resideOutsideOfPackage("io.idempotence.server.redis..")
             .should()
@@ -23,7 +23,7 @@ class ArchitectureTest {
             .resideInAnyPackage("redis.clients..", "org.apache.commons.pool2..");
 
     @ArchTest
-    static final ArchRule onlyServletPackageKnowsServlets = noClasses()
+    static final ArchRule onlyServletPackageUsesServlets = noClasses()
             .that()
             .resideOutsideOfPackage("io.idempotence.server.servlet..")
             .should()
@@ -31,7 +31,7 @@ class ArchitectureTest {
             .resideInAPackage("jakarta.servlet..");
 
     @ArchTest
-    static final ArchRule onlyMetricsKnowMicrometer = noClasses()
+    static final ArchRule onlyMetricsUseMicrometer = noClasses()
             .that()
             .resideOutsideOfPackage("io.idempotence.server.metrics..")
             .should()
@@ -55,7 +55,7 @@ class ArchitectureTest {
             .resideInAPackage("io.idempotence.server.servlet..");
 
     @ArchTest
-    static final ArchRule storageKnowsNothingElseOfTheServer = classes()
+    static final ArchRule storageDependsOnNothingElseOfTheServer = classes()
             .that()
             .resideInAPackage("io.idempotence.server.storage..")
             .should()
@@ -69,7 +69,7 @@ class ArchitectureTest {
 
     /** The storage's clock decides: a host whose clock is an hour off must behave as any other. {@code System.nanoTime} only measures. */
     @ArchTest
-    static final ArchRule nobodyAsksTheClockOfTheHost = noClasses()
+    static final ArchRule serverNeverReadsTheHostClock = noClasses()
             .that()
             .resideInAPackage("io.idempotence.server..")
             .and()
@@ -85,7 +85,7 @@ class ArchitectureTest {
             .orShould()
             .callConstructor(Date.class);
 
-    /** The JDK's scheduler thread outlives a web application, and its context class loader is that of whoever was first. */
+    /** The JDK's scheduler thread outlives a web application, and its context class loader is that of its first user. */
     @ArchTest
     static final ArchRule nobodyStartsThreadsOfTheJdk = noClasses()
             .that()

@@ -63,7 +63,7 @@ class BackgroundWritesTest {
     }
 
     private static StorageUnavailableException unavailable() {
-        return new StorageUnavailableException("the cable is out", null);
+        return new StorageUnavailableException("the storage does not respond", null);
     }
 
     private void retry(IdempotenceId which, int size) {
@@ -86,7 +86,7 @@ class BackgroundWritesTest {
     // ---- room
 
     @Test
-    @DisplayName("what does not fit is given up at once: the listener is told, and it is never tried")
+    @DisplayName("a write that does not fit is given up at once: the listener gets an event, and it is never tried")
     void whatDoesNotFitIsGivenUpLoudly() {
         retry(id, WHOLE_ROOM);
         assertThat(told).isEmpty();
@@ -186,8 +186,7 @@ class BackgroundWritesTest {
     // ---- time
 
     @Test
-    @DisplayName(
-            "T22: a write is tried until retention is over, and once more; then it is given up and the listener is told")
+    @DisplayName("T22: a write is tried until its retention is over, and once more; then it is given up with an event")
     void aWriteIsGivenUpWhenItsTimeIsOver() {
         retry(id, WHOLE_ROOM);
         awaitTriesAfter(0);
@@ -276,8 +275,8 @@ class BackgroundWritesTest {
     }
 
     @Test
-    @DisplayName("T22: the listener is told each write that is given up because this is closed")
-    void whatIsGivenUpWhenItIsClosedIsTold() {
+    @DisplayName("T22: each write that is given up at close is an event")
+    void whatIsGivenUpAtCloseIsReported() {
         BackgroundWrites giveBacks = new BackgroundWrites(
                 events, guard, "idempotence-test", 1, IdempotenceEvent.STORAGE_ERROR, now::get, CLOSING);
         List<BackgroundWrites> both = List.of(background, giveBacks);
@@ -325,7 +324,7 @@ class BackgroundWritesTest {
         background.close();
         assertThat(Thread.interrupted()).isTrue();
         assertThat(tries).hasValue(1);
-        // The task that hangs is told to end.
+        // The task that hangs is interrupted.
         await().until(() -> ends.get() == 1);
     }
 }

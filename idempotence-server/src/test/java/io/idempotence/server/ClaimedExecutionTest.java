@@ -30,7 +30,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** How an execution ends, and what its caller and the listener are told, by a clock that stands still. */
+/** How an execution ends, and what its caller and the listener get, by a clock that does not move. */
 class ClaimedExecutionTest {
     private static final byte[] OWN = StoredResult.value(new byte[] {1});
     private static final byte[] PAGE = StoredResult.value(new byte[] {3});
@@ -98,7 +98,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    void knowsWhatItIs() {
+    void describesItself() {
         ClaimedExecution execution = run();
         assertThat(execution.id()).isEqualTo(id);
         assertThat(execution.key()).isEqualTo(key);
@@ -138,8 +138,8 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("every release is told with its reason, and nothing else is told as one")
-    void everyReleaseIsToldWithItsReason() {
+    @DisplayName("every release is an event with its reason, and nothing else is")
+    void everyReleaseIsReportedWithItsReason() {
         ClaimedExecution byStatus = run();
         byStatus.finish(byStatus.byStatus(503), OWN);
         ClaimedExecution byException = run();
@@ -162,8 +162,8 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    void aReleaseThatIsWrittenLaterIsToldWhenItIs() {
-        fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
+    void aReleaseThatIsWrittenLaterIsReportedThen() {
+        fail(Call.RELEASE, new StorageUnavailableException("the storage does not respond", null));
         ClaimedExecution execution = run();
         execution.finish(execution.byStatus(503), OWN);
         assertThat(reasons).isEmpty();
@@ -302,7 +302,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("P4: a failure is given to nobody while its error page may still come")
+    @DisplayName("P4: no caller gets a failure while its error page may still follow")
     void aFailureIsGivenToNobodyWhileItsErrorPageMayStillCome() {
         ClaimedExecution execution = run();
         List<Decision> during = new CopyOnWriteArrayList<>();
@@ -364,11 +364,11 @@ class ClaimedExecutionTest {
     @DisplayName("T22: an error page replaces a failure whose record is still pending, whichever is written first")
     void anErrorPageReplacesAFailureWhoseRecordIsStillPending() {
         for (Call lost : List.of(Call.COMPLETE_PROVISIONALLY, Call.COMPLETE)) {
-            fail(Call.COMPLETE_PROVISIONALLY, new StorageUnavailableException("the cable is out", null));
+            fail(Call.COMPLETE_PROVISIONALLY, new StorageUnavailableException("the storage does not respond", null));
             ClaimedExecution execution = run();
             execution.finishProvisionally(Verdict.KEEP, OWN);
             assertThat(state()).isEqualTo(RecordState.IN_PROGRESS);
-            fail(lost, new StorageUnavailableException("the cable is out", null));
+            fail(lost, new StorageUnavailableException("the storage does not respond", null));
             execution.replace(PAGE);
             // Now the one of them that is not lost is made, and then the other.
             long made = storage.count(Call.COMPLETE) + storage.count(Call.COMPLETE_PROVISIONALLY);
@@ -443,7 +443,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T16: a record that vanished is told once, however often it is noticed")
+    @DisplayName("T16: a lost record is reported once")
     void aLostRecordAlarmsOnce() {
         ClaimedExecution execution = run();
         memory.delete(key);
@@ -456,8 +456,8 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T20: a record that was damaged is told when it is renewed, and when it should be finished")
-    void aDamagedRecordIsToldAndNotWritten() {
+    @DisplayName("T20: a damaged record is reported when it is renewed and when it is completed")
+    void aDamagedRecordIsReportedAndNotWritten() {
         ClaimedExecution execution = run();
         told.clear();
         fail(Call.RENEW, new CorruptRecordException("somebody wrote over it"));
@@ -510,7 +510,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    void aHandlerThatKnowsThatNothingTookEffectReleasesATakeOver() {
+    void aHandlerThatDeclaresThatNothingTookEffectReleasesATakeOver() {
         ClaimedExecution second = takenOver();
         second.release();
         second.finish(Verdict.KEEP, OWN);
@@ -527,13 +527,13 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T21: a take-over whose replies get lost is given back as it was found")
+    @DisplayName("T21: a take-over whose replies are lost is given back as it was found")
     void aTakeOverInVainIsFollowedByATakeOver() {
         run();
         clock.advance(LEASE);
         storage.after((call, which) -> {
             if (call == Call.CLAIM) {
-                throw new StorageUnavailableException("the cable is out", null);
+                throw new StorageUnavailableException("the storage does not respond", null);
             }
         });
         assertThat(refusal(Optional.of(claim()))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
@@ -571,7 +571,7 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T14: a failure of a late owner gives way to what its successor came to, a success only to a result")
+    @DisplayName("T14: a late owner's failure is replaced by its successor's outcome, its success only by a result")
     void aLateFailureGivesWay() {
         ClaimedExecution late = overtaken();
         ClaimedExecution successor = run();
@@ -595,10 +595,10 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("whoever says that it was overtaken is told to ask again, even if the storage cannot be told")
-    void whoSaysThatItWasOvertakenAsksAgain() {
+    @DisplayName("an overtaken execution is refused as in progress even if the storage fails")
+    void anOvertakenExecutionIsRefusedAsInProgress() {
         ClaimedExecution execution = run();
-        fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
+        fail(Call.RELEASE, new StorageUnavailableException("the storage does not respond", null));
         execution.overtaken();
         assertThat(refusal(execution.finish(Verdict.KEEP, OWN))).isEqualTo(Refusal.IN_PROGRESS);
         assertThat(execution.finish(Verdict.KEEP, OWN))
@@ -629,12 +629,12 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T12: a release whose reply gets lost is no overlap: whoever runs since began after it")
+    @DisplayName("T12: a release whose reply is lost is no overlap: any execution since then began after it")
     void aReleaseWhoseReplyGetsLostAlarmsNobody() {
         ClaimedExecution first = run();
         storage.after((call, which) -> {
             if (call == Call.RELEASE && storage.count(Call.RELEASE) == 1) {
-                throw new StorageUnavailableException("the cable is out", null);
+                throw new StorageUnavailableException("the storage does not respond", null);
             }
         });
         first.finish(Verdict.RELEASE, OWN);
@@ -648,18 +648,18 @@ class ClaimedExecutionTest {
     }
 
     @Test
-    @DisplayName("T14: a release whose reply gets lost is an overlap if the lease was over when the handler ended")
+    @DisplayName("T14: a release whose reply is lost is an overlap if the lease was over when the handler ended")
     void aLateReleaseWhoseCallGetsLostAlarms() {
         IdempotencePolicy brief = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(10))
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
-        fail(Call.RENEW, new StorageUnavailableException("the cable is out", null));
+        fail(Call.RENEW, new StorageUnavailableException("the storage does not respond", null));
         ClaimedExecution late = ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), brief)).execution();
         await().until(() -> late.lease().mayBeOver());
         clock.advance(LEASE);
         run();
-        fail(Call.RELEASE, new StorageUnavailableException("the cable is out", null));
+        fail(Call.RELEASE, new StorageUnavailableException("the storage does not respond", null));
         late.finish(Verdict.RELEASE, OWN);
         storage.before((call, which) -> {});
         await().until(() -> told.contains("FENCED"));
@@ -668,7 +668,7 @@ class ClaimedExecutionTest {
     // ---- refusals
 
     @Test
-    @DisplayName("a duplicate is told to ask again after half of what the first attempt has taken, 20 to 500 ms")
+    @DisplayName("a duplicate may retry after half of the time that the first attempt has run, 20 to 500 ms")
     void whenToAskAgain() {
         run();
         for (long[] each : new long[][] {{0, 20}, {40, 20}, {42, 21}, {1_000, 500}, {1_002, 500}, {100_000, 500}}) {

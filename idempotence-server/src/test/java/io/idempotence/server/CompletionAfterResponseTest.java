@@ -145,7 +145,7 @@ class CompletionAfterResponseTest {
         AtomicBoolean failed = new AtomicBoolean();
         storage.before((call, which) -> {
             if (call == Call.COMPLETE && failed.compareAndSet(false, true)) {
-                throw new StorageUnavailableException("the cable is out", null);
+                throw new StorageUnavailableException("the storage does not respond", null);
             }
         });
         assertThat(run("order-1")).isEqualTo("run 1");
@@ -190,7 +190,7 @@ class CompletionAfterResponseTest {
         storage.completionsPerRoundTrip(BATCH);
         FaultyStorage.Fault loses = (call, which) -> {
             if (call == Call.COMPLETE && ThreadLocalRandom.current().nextInt(20) == 0) {
-                throw new StorageUnavailableException("the cable is out", null);
+                throw new StorageUnavailableException("the storage does not respond", null);
             }
         };
         storage.after(loses).before((call, which) -> {
@@ -331,7 +331,7 @@ class CompletionAfterResponseTest {
                 POLICY.toBuilder().lease(Duration.ofMillis(10)).build();
         storage.before((call, which) -> {
             if (call == Call.RENEW) {
-                throw new StorageUnavailableException("the cable is out", null);
+                throw new StorageUnavailableException("the storage does not respond", null);
             }
         });
         String result = idempotence.execute(

@@ -141,7 +141,7 @@ class ConsumerCrashTest {
     }
 
     @Test
-    void aMessageOfWhichNobodyKnowsIsRefused() {
+    void aMessageOfUnknownOutcomeIsRefused() {
         consumeAsking(Applied.UNKNOWN);
 
         assertThat(refusalOf(() -> delivered(UNCERTAIN))).isEqualTo(Refusal.OUTCOME_UNKNOWN);

@@ -147,7 +147,7 @@ class IdempotenceAdminTest {
     /** As by a driver that got no reply. */
     @ParameterizedTest
     @EnumSource
-    void whatWasSentTwiceIsToldAsResolved(Resolution resolution) {
+    void whatWasSentTwiceIsReportedAsResolved(Resolution resolution) {
         FaultyStorage twice = new FaultyStorage(storage);
         IdempotenceAdmin operator = IdempotenceAdmin.of(twice, namespace);
         IdempotenceRecord seen = admin.find(abandon(newId()).key()).orElseThrow();

@@ -27,8 +27,8 @@ class IdempotencePolicyTest {
     }
 
     @Test
-    @DisplayName("who sets no recovery has one that does not know: nothing runs by accident")
-    void theRecoveryThatNobodySetDoesNotKnow() throws Exception {
+    @DisplayName("without a recovery rule an abandoned ID stays unknown")
+    void withoutARecoveryRuleTheOutcomeStaysUnknown() throws Exception {
         assertThat(IdempotencePolicy.defaults().recovery().wasApplied(null, 1))
                 .isEqualTo(IdempotencePolicy.Applied.UNKNOWN);
     }
@@ -120,7 +120,7 @@ class IdempotencePolicyTest {
     }
 
     @Test
-    void aBuilderOfAPolicyChangesOnlyWhatItIsTold() {
+    void aBuilderOfAPolicyChangesOnlyWhatItIsGiven() {
         IdempotencePolicy.Recovery recovery = (call, fence) -> IdempotencePolicy.Applied.NO;
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .lease(Duration.ofSeconds(7))

@@ -70,7 +70,7 @@ class IdempotencePropertiesTest {
         LEASES_END,
         APPLIED,
         NOT_APPLIED,
-        /** Nothing, until all are told who wait for something that has ended. */
+        /** Nothing, until all duplicates that wait for an ended execution have its result. */
         PAUSE
     }
 
@@ -309,7 +309,7 @@ class IdempotencePropertiesTest {
         }
 
         private static StorageUnavailableException unavailable() {
-            return new StorageUnavailableException("the cable is out", null);
+            return new StorageUnavailableException("the storage does not respond", null);
         }
 
         private IdempotencePolicy policy(Rule rule) {
@@ -521,7 +521,7 @@ class IdempotencePropertiesTest {
             }
         }
 
-        /** And so that it is known there: an execution that runs there still, or whose end is not recorded yet, tells when it is. */
+        /** And so that it is known there: an execution that runs there still, or whose end is not recorded yet, reports when it is. */
         private boolean hasEnded(Id id, Instance seenFrom) {
             return shown(id).state != RecordState.IN_PROGRESS
                     && id.running.stream().noneMatch(running -> running.process == seenFrom)

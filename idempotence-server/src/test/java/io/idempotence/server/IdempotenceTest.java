@@ -392,7 +392,7 @@ class IdempotenceTest {
     }
 
     @Test
-    @DisplayName("P5: consumers of one event, and tenants of one consumer, do not meet")
+    @DisplayName("P5: consumers and tenants have separate records")
     void operationsAndScopesKeepIdsApart() throws Exception {
         IdempotentCall charge = IdempotentCall.of("charge", id);
         assertThat(charge(charge)).isEqualTo("run 1");

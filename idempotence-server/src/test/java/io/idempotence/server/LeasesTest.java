@@ -117,7 +117,8 @@ class LeasesTest {
     }
 
     @Test
-    @DisplayName("T14: an owner that was told that it was overtaken knows it, however long its lease would be")
+    @DisplayName(
+            "T14: an owner whose write reported that it was overtaken stays overtaken, however long its lease would be")
     void anOwnerThatWasOvertakenDoesNotThinkThatItHoldsItsClaim() {
         Lease late = lease(claim("order-1"), IdempotencePolicy.defaults());
         leases.renew(late);

@@ -27,7 +27,7 @@ class OutageLogTest {
 
     private void fail(int times) {
         for (int i = 0; i < times; i++) {
-            outage.failed("an attempt was refused", new IllegalStateException("the cable is out"));
+            outage.failed("an attempt was refused", new IllegalStateException("the storage does not respond"));
         }
     }
 

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What an operation's rules make of executions that broke off, and of exceptions. */
+/** How an operation's rules treat abandoned executions and exceptions. */
 class RecoveryTest {
     private static final Duration LEASE = Duration.ofMillis(20);
     private static final SecureRandom RANDOM = new SecureRandom();
@@ -132,7 +132,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("T17: applied: nothing runs, and nobody is asked again")
+    @DisplayName("T17: applied: nothing runs, and the rule is not called again")
     void appliedIsNeverRunAgain() {
         abandoned();
         Idempotence idempotence = recovering((which, fence) -> IdempotencePolicy.Applied.YES);
@@ -145,8 +145,8 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("P5: one ID of two tenants is looked for in the books of its own")
-    void oneIdOfTwoTenantsIsToldApart() throws Exception {
+    @DisplayName("P5: recovery looks an ID up in its own tenant's books")
+    void oneIdOfTwoTenantsIsDistinguished() throws Exception {
         IdempotentCall paid = IdempotentCall.of("charge", id)
                 .withScope("tenant-a")
                 .withFingerprint(Fingerprint.ofContent(new byte[] {1}));
@@ -167,7 +167,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("T6: who cannot tell refuses, and is asked again next time")
+    @DisplayName("T6: an undecided recovery refuses the attempt and is asked at the next one")
     void unknownIsRefused() {
         abandoned();
         Idempotence idempotence = recovering((which, fence) -> IdempotencePolicy.Applied.UNKNOWN);
@@ -201,7 +201,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("P6: a rule that says nothing, not even that it does not know, lets nothing run")
+    @DisplayName("P6: a rule that returns null lets nothing run")
     void whoReturnsNullRefuses() {
         abandoned();
         assertRefused(recovering((which, fence) -> null), Refusal.OUTCOME_UNKNOWN);

@@ -68,7 +68,7 @@ class StorageOutageTest {
 
     private void isDown() {
         storage.before((call, which) -> {
-            throw new StorageUnavailableException("the cable is out", null);
+            throw new StorageUnavailableException("the storage does not respond", null);
         });
     }
 
@@ -261,7 +261,7 @@ class StorageOutageTest {
     }
 
     @Test
-    @DisplayName("trial calls that hang keep others out for a bounded time: the storage is back for all who ask later")
+    @DisplayName("trial calls that hang keep others out for a bounded time: the storage is back for all later calls")
     void trialCallsThatHangDoNotKeepOthersOut() throws Exception {
         CountDownLatch goOn = new CountDownLatch(1);
         AtomicInteger hanging = new AtomicInteger();

@@ -67,7 +67,7 @@ class StorageTroubleTest {
     }
 
     private static StorageUnavailableException unavailable() {
-        return new StorageUnavailableException("the cable is out", null);
+        return new StorageUnavailableException("the storage does not respond", null);
     }
 
     private Idempotence over(IdempotenceStorage any, IdempotencePolicy policy) {
@@ -150,7 +150,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T14, P4: those who wait are told the result of the one that overtook a late owner")
+    @DisplayName("T14, P4: waiting duplicates get the result of the execution that overtook a late owner")
     void theResultOfAFencedOwnerIsNobodysResponse() {
         storage.withoutRenewals();
         Idempotence late = idempotence(SHORT_LEASE);
@@ -181,7 +181,7 @@ class StorageTroubleTest {
 
     @Test
     @DisplayName(
-            "T21: a claim that its storage refused and could not give back is given back later, and not asked for again")
+            "T21: a claim that its storage refused and could not give back is given back later, and not claimed again")
     void aClaimThatItsStorageCouldNotGiveBackIsGivenBackLater() {
         storage.after((call, which) -> {
             if (call == FaultyStorage.Call.CLAIM && storage.count(call) == 1) {
@@ -196,7 +196,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T21: a claim that its storage refused and gave back is not asked for again")
+    @DisplayName("T21: a claim that its storage refused and gave back is not claimed again")
     void aClaimThatItsStorageGaveBackIsNotAskedForAgain() {
         storage.after((call, which) -> {
             if (call == FaultyStorage.Call.CLAIM) {
@@ -427,7 +427,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T7: a recovered execution is told so, also if the reply to its claim was too late")
+    @DisplayName("T7: a recovered execution is marked as such, also if the reply to its claim was too late")
     void aRecoveredExecutionWhoseReplyIsTooLateIsATakeOver() {
         IdempotencePolicy recovers = IdempotencePolicy.builder()
                 .lease(SHORT_LEASE.lease())
@@ -502,7 +502,7 @@ class StorageTroubleTest {
 
     @Test
     @DisplayName("T22: whatever a storage throws, the real result goes to the caller and is recorded later")
-    void anUnexpectedFailureAtCompletionIsTriedAgain() throws Exception {
+    void anUnexpectedFailureAtCompletionIsRetried() throws Exception {
         Queue<Throwable> failures = new ConcurrentLinkedQueue<>(List.of(
                 new StackOverflowError(),
                 new UnsupportedOperationException("a driver's bug"),
@@ -582,7 +582,7 @@ class StorageTroubleTest {
     }
 
     @Test
-    @DisplayName("T21: a claim whose replies get lost is given back, also while large completions wait")
+    @DisplayName("T21: a claim whose replies are lost is given back, also while large completions wait")
     void aLostClaimIsGivenBackWhileLargeCompletionsWait() throws Exception {
         Idempotence idempotence = idempotence();
         storage.before((call, which) -> {
@@ -702,8 +702,8 @@ class StorageTroubleTest {
     // ---- results
 
     @Test
-    @DisplayName("T14: whoever says that it was overtaken gives no result of its own, even if it ends well")
-    void anOvertakenWorkThatEndsWellIsToldToAskAgain() {
+    @DisplayName("T14: an overtaken execution's own result is discarded")
+    void anOvertakenWorkThatEndsWellIsRefusedAsInProgress() {
         assertThatThrownBy(() -> idempotence().execute(id, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
                     execution.overtaken();
                     return work();

@@ -150,14 +150,14 @@ class WaitingEventsTest {
         run(Where.IN_ANOTHER_PROCESS);
         threeWait();
         storage.before((what, key) -> {
-            throw new StorageUnavailableException("the cable is out", null);
+            throw new StorageUnavailableException("the storage does not respond", null);
         });
         assertRefused(Refusal.STORAGE_UNAVAILABLE);
         assertEachCountsAs(IdempotenceEvent.STORAGE_ERROR);
     }
 
     @Test
-    @DisplayName("P6: whatever a storage throws when it is looked at, nobody waits for a look that will not be")
+    @DisplayName("P6: a storage failure during a poll ends the wait")
     void errorsOfTheStorageAreStorageErrors() {
         run(Where.IN_ANOTHER_PROCESS);
         threeWait();
@@ -169,7 +169,7 @@ class WaitingEventsTest {
 
     @ParameterizedTest
     @EnumSource
-    @DisplayName("T4: who waits for an ID that another request has by now is refused as key-reused")
+    @DisplayName("T4: a waiting duplicate is refused as key-reused if another request has its ID by now")
     void mismatches(Where where) {
         Idempotence first = where == Where.HERE ? idempotence : other;
         first.engine().claim(call, SHORT_LEASE);

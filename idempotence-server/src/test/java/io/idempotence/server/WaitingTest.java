@@ -114,7 +114,7 @@ class WaitingTest {
     @Test
     @DisplayName(
             "1,000 duplicates in the process of the first attempt cost one storage call each, and none for waiting")
-    void duplicatesInTheSameProcessAreTold() {
+    void duplicatesInTheSameProcessGetTheResult() {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
         int threads = Thread.activeCount();
@@ -168,7 +168,7 @@ class WaitingTest {
 
     @ParameterizedTest
     @CsvSource({"UNKNOWN, OUTCOME_UNKNOWN", "KEEP, RESULT_UNAVAILABLE"})
-    void whoWaitsForAnAttemptWithoutAResultIsTold(Verdict verdict, Refusal refusal) {
+    void duplicateOfAnAttemptWithoutAResultIsRefused(Verdict verdict, Refusal refusal) {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> here = Duplicates.claim(idempotence, call, POLICY, LONG);
@@ -214,7 +214,7 @@ class WaitingTest {
     }
 
     @Test
-    @DisplayName("P5: who waits for a request is not told the response of another one that has its ID after a delete")
+    @DisplayName("P5: a waiting duplicate does not get the response of another request that has its ID after a delete")
     void anotherRequestsResponseIsNotTold() {
         Idempotence idempotence = idempotence();
         // Its next renewal shows that its record is another one's by now.
@@ -236,8 +236,8 @@ class WaitingTest {
     }
 
     @Test
-    @DisplayName("T22: who waits is not told a response that is not recorded yet")
-    void aResponseThatIsNotRecordedIsNotTold() {
+    @DisplayName("T22: a waiting duplicate does not get a response that is not recorded yet")
+    void aResponseThatIsNotRecordedIsNotPassedOn() {
         Idempotence idempotence = idempotence();
         ClaimedExecution execution = run(idempotence);
         CompletableFuture<Decision> waiter = Duplicates.claim(idempotence, call, POLICY, LONG);
@@ -305,7 +305,7 @@ class WaitingTest {
     }
 
     @Test
-    @DisplayName("looks come a fifth later each time: nobody waits twice as long as the first attempt runs")
+    @DisplayName("each poll interval is a fifth longer: no duplicate waits twice as long as the first attempt runs")
     void looksComeOften() {
         run(idempotence());
         List<Long> looks = new CopyOnWriteArrayList<>();
@@ -349,7 +349,7 @@ class WaitingTest {
         leaving.cancel(false);
         Duplicates.claim(other, still, POLICY, LONG);
         int before = looks.get(left).get();
-        // After 20, 44, 73, 108 and 149 ms: whoever was looked for still would have been looked for twice.
+        // After 20, 44, 73, 108 and 149 ms: an execution that was still polled would have been polled twice.
         await().until(() -> looks.containsKey(stays) && looks.get(stays).get() >= 5);
 
         // One may have been under way.
@@ -367,7 +367,7 @@ class WaitingTest {
     }
 
     @Test
-    @DisplayName("P4, T14: who waits is not told the response of a late owner, which is nowhere recorded")
+    @DisplayName("P4, T14: a waiting duplicate does not get the response of a late owner, which is not recorded")
     void theResponseOfALateOwnerIsNotTold() {
         IdempotencePolicy shortLease = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(500))

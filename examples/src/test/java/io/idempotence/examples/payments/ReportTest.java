@@ -41,7 +41,7 @@ class ReportTest {
     }
 
     @Test
-    void tableStandsSideBySide() {
+    void tableIsSideBySide() {
         assertThat(Report.table(plain, pair).lines())
                 .containsExactly(
                         "                     plain retry      the pair",

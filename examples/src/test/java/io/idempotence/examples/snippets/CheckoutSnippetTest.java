@@ -22,7 +22,7 @@ import java.util.Map;
 import java.util.Queue;
 import org.junit.jupiter.api.Test;
 
-/** What the user is told. */
+/** The messages that the user sees. */
 class CheckoutSnippetTest {
     private static final PaymentOrder ORDER = new PaymentOrder(7, 100);
     private static final IdempotenceId FORM = IdempotenceId.of("form-7");
@@ -83,7 +83,7 @@ class CheckoutSnippetTest {
     }
 
     @Test
-    void providersOwnNoIsTold() {
+    void providersOwnNoIsReported() {
         responds(422, "");
         assertThat(checkout.pay(ORDER, FORM)).isEqualTo("Your payment was declined.");
         responds(LOST, "");

@@ -92,7 +92,7 @@ class OkHttpSnippetTest {
     }
 
     @Test
-    void bodyThatBreaksOffIsAskedForAgainUnderTheSameId() throws IOException {
+    void interruptedBodyIsRequestedAgainUnderTheSameId() throws IOException {
         responds(Reply.CUT);
         assertThatThrownBy(() -> consumer.pay(ORDER))
                 .isInstanceOf(IOException.class)

@@ -149,7 +149,7 @@ class AsyncCallTest extends FeignTestBase {
         assertThat(wire).isCancelled();
         assertThatThrownBy(() -> get(response)).isInstanceOf(CancellationException.class);
         assertThat(sent).hasValue(1);
-        // The operation may have been carried out, so the listener hears that nothing is certain.
+        // The operation may have been executed, so the listener hears that nothing is certain.
         assertEnd(UNKNOWN, 1);
         assertThat(events.get(0).id()).isPresent();
     }
@@ -196,7 +196,7 @@ class AsyncCallTest extends FeignTestBase {
                 b -> b);
         CompletableFuture<String> response = orders.create("x").orTimeout(200, TimeUnit.MILLISECONDS);
         assertThat(failure(response)).isInstanceOf(TimeoutException.class);
-        // Whoever waits for a future is woken before those who are told of its end.
+        // A thread that waits for a future is woken before its dependent stages run.
         assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
         assertEnd(UNKNOWN, 1);
     }
@@ -231,7 +231,7 @@ class AsyncCallTest extends FeignTestBase {
     }
 
     @Test
-    void attemptWhosePollIsRejectedIsTold() {
+    void attemptWhosePollIsRejectedIsReported() {
         server.respond(Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"));
         AsyncOrders rejected = async(
                 fast().executor(attempt -> {
@@ -444,7 +444,7 @@ class AsyncCallTest extends FeignTestBase {
         }
     }
 
-    /** Its caller waited for a while, and makes it again: the first request may have been carried out. */
+    /** Its caller waited for a while, and makes it again: the first request may have been executed. */
     @Test
     void callThatIsStillOutLeavesItsScopeInDoubt() {
         Wire wire = new Wire();
@@ -464,7 +464,7 @@ class AsyncCallTest extends FeignTestBase {
         });
     }
 
-    /** Both began while nothing was out; the one that ends last was the only one that may have been carried out. */
+    /** Both began while nothing was out; the one that ends last was the only one that may have been executed. */
     @Test
     void callThatIsSentLaterLeavesAnEarlierOneOfItsScopeInDoubt() {
         Wire wire = new Wire();

@@ -283,7 +283,7 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void statusThatIsAddedToThoseToTryAgainIsTriedAgain() {
+    void statusThatIsAddedToTheRetriedOnesIsRetried() {
         server.respond(Reply.status(418), Reply.status(503));
         assertThat(orders(fast().statuses(418, 503).build()).create("x")).isEqualTo("ok");
         assertEnd(SUCCEEDED, 3, 3);
@@ -373,7 +373,7 @@ class EndOfACallTest extends FeignTestBase {
         assertEnd(FAILED, 1, 1);
     }
 
-    /** It took too long between the decision and the attempt: a pause of the machine, or of whoever hears of it. */
+    /** It took too long between the decision and the attempt: a pause of the machine, or of a listener. */
     @Test
     void attemptThatWouldBeginAfterTheDeadlineIsNotSent() {
         Duration deadline = Duration.ofMillis(300);
@@ -520,7 +520,7 @@ class EndOfACallTest extends FeignTestBase {
                 Collections.nCopies(3, Reply.refusal("storage-unavailable", 503)));
     }
 
-    /** Asked again about a call that may have been carried out: what does not say what became of it, leaves that as it is. */
+    /** Asked again about a call that may have been executed: what does not say what became of it, leaves that as it is. */
     @ParameterizedTest
     @MethodSource("responsesThatSettleNothing")
     void resumedCallIsAsUnknownAsBeforeUnlessItsResponseSettlesIt(List<Reply> responses) {

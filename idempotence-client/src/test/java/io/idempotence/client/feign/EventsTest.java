@@ -90,7 +90,7 @@ class EventsTest extends FeignTestBase {
     }
 
     @Test
-    void everyOutcomeIsTold() {
+    void everyOutcomeIsReported() {
         Orders lost = orders(
                 fast().maxAttempts(1).build(),
                 b -> b.client((request, options) -> {

@@ -142,7 +142,7 @@ class OneCallOneIdTest extends FeignTestBase {
         }
     }
 
-    /** Whoever mirrors a call to a second service passes the same arguments on; the second service has a call of its own. */
+    /** A caller that mirrors a call to a second service passes the same arguments on; the second service has a call of its own. */
     @Test
     void callThatAHandlerPassesToAnotherClientOfTheBuilderHasAnIdOfItsOwn() {
         Map<String, Map<Method, MethodHandler>> dispatches = new ConcurrentHashMap<>();

@@ -91,7 +91,7 @@ class WhichIdTest extends FeignTestBase {
 
     /** The boundary is random, so the body would give another ID each time. */
     @Test
-    void multipartBodiesAreToldApartByTheirOrderOnly() {
+    void multipartBodiesAreDistinguishedByTheirOrderOnly() {
         for (int execution = 0; execution < 2; execution++) {
             String boundary = "boundary-" + execution;
             Orders orders = orders(

@@ -134,7 +134,7 @@ class JdbcFaultsTest {
 
     @ParameterizedTest
     @EnumSource
-    void deadlockIsTriedAgainAndReportedIfItStays(Databases databases) {
+    void deadlockIsRetriedAndReportedIfItStays(Databases databases) {
         SpyDataSource spy = new SpyDataSource(databases.pool());
         JdbcIdempotenceStorage storage =
                 JdbcIdempotenceStorage.builder(spy).createIfMissing().build();

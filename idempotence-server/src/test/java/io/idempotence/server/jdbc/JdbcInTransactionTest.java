@@ -102,7 +102,7 @@ class JdbcInTransactionTest {
 
     @ParameterizedTest
     @EnumSource
-    void executionThatBrokeOffBeforeItsCommitIsTakenOver(Databases databases) throws Exception {
+    void executionThatWasInterruptedBeforeItsCommitIsTakenOver(Databases databases) throws Exception {
         JdbcIdempotenceStorage storage = storage(databases);
         Claim claim = Claims.claim(storage, key);
         try (Connection business = begin(databases)) {
@@ -123,7 +123,7 @@ class JdbcInTransactionTest {
 
     @ParameterizedTest
     @EnumSource
-    void executionThatBrokeOffAfterItsCommitNeverRunsAgain(Databases databases) throws Exception {
+    void executionThatWasInterruptedAfterItsCommitNeverRunsAgain(Databases databases) throws Exception {
         JdbcIdempotenceStorage storage = storage(databases);
         Claim claim = Claims.claim(storage, key, Claims.SHORT);
         run(databases, storage, claim);
@@ -489,7 +489,7 @@ class JdbcInTransactionTest {
                 Claims.claim(storage, IdempotenceAdmin.of(storage, "default").executeKey(id), Claims.SHORT);
         databases.letPass(Claims.SHORT);
         FaultyStorage wire = new FaultyStorage(storage).before((call, which) -> {
-            throw new StorageUnavailableException("the cable is out", null);
+            throw new StorageUnavailableException("the storage does not respond", null);
         });
         try (Idempotence idempotence = Idempotence.over(wire)) {
             assertThatThrownBy(() -> idempotence.execute(id, () -> "never"))

@@ -171,8 +171,8 @@ class JdbcPoolTest {
 
     @Test
     @DisplayName(
-            "T14: whoever is overtaken because no connection was free to renew is told so, and gives the other's result")
-    void whoeverIsOvertakenForWantOfAConnectionGivesTheOthersResult() throws Exception {
+            "T14: an execution that is overtaken because no connection was free to renew returns the other's result")
+    void executionThatIsOvertakenForWantOfAConnectionReturnsTheOthersResult() throws Exception {
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .lease(LEASE)
                 .onAbandoned(OnAbandoned.RE_EXECUTE)

@@ -198,7 +198,7 @@ class RedisFailoverTest {
     }
 
     private static boolean isPrimaryWith(EmbeddedRedis server, StorageKey key) {
-        // A new connection: whoever is promoted closes the others, and perhaps this one.
+        // A new connection: a server that is promoted closes the others, and perhaps this one.
         try (Jedis jedis = server.jedis()) {
             return jedis.info("replication").contains("role:master") && jedis.exists(key.value());
         }

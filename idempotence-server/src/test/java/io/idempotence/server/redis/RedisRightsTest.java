@@ -68,7 +68,7 @@ class RedisRightsTest extends RedisTestBase {
     }
 
     @Test
-    void whoMayNotTouchTheKeysOfRecordsIsToldSoAtStart() {
+    void missingRightToTheKeysOfRecordsFailsTheStart() {
         jedis.aclSetUser("elsewhere", "reset", "on", ">" + Rights.PASSWORD, "~other:*", "+@all");
         JedisClientConfig user = RedisConnector.withTimeouts()
                 .user("elsewhere")
@@ -80,7 +80,7 @@ class RedisRightsTest extends RedisTestBase {
     }
 
     @Test
-    void whoMayNotWaitForReplicasIsToldSoAtStart() {
+    void missingRightToWaitForReplicasFailsTheStart() {
         JedisClientConfig user = Rights.applicationAnd(List.of(redis));
         assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.address())
                         .client(user)

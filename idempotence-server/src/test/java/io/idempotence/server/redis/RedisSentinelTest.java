@@ -95,8 +95,7 @@ class RedisSentinelTest extends IdempotenceStorageContract {
     }
 
     @Test
-    @DisplayName(
-            "P6: without the replicas that were asked for a claim fails and is given back, and another owner's succeeds")
+    @DisplayName("P6: without the required replicas a claim fails and is given back, and another owner's succeeds")
     void aClaimWithoutItsReplicasFails() {
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
                 EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
@@ -116,7 +115,7 @@ class RedisSentinelTest extends IdempotenceStorageContract {
                     .ignoreExceptions()
                     .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
             assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
-            // Whoever was refused has nothing any more.
+            // A refused owner has no claim any more.
             assertThat(storage.claim(request)).isInstanceOf(ClaimResult.InProgress.class);
         }
     }
@@ -176,7 +175,7 @@ class RedisSentinelTest extends IdempotenceStorageContract {
 
     @Test
     @DisplayName(
-            "T21: an ID that was given back for want of replicas is not called seen before, nor asked for again by its owner")
+            "T21: an ID that was given back for want of replicas does not count as seen, and its owner does not claim it again")
     void anIdThatWasGivenBackForWantOfReplicasIsNotCalledSeen() {
         IdempotenceId id = IdempotenceId.of("nobody saved it");
         IdempotenceId before = IdempotenceId.of("saved before");

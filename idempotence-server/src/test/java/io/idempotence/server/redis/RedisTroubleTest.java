@@ -91,7 +91,7 @@ class RedisTroubleTest {
         assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(refusal);
     }
 
-    /** The result, once nobody is told any more that another attempt runs. */
+    /** The result, once no attempt is refused as in progress any more. */
     private String awaitResult(Idempotence idempotence) {
         AtomicReference<String> result = new AtomicReference<>();
         await().until(() -> {
@@ -157,7 +157,7 @@ class RedisTroubleTest {
     }
 
     @Test
-    @DisplayName("T11, T22: an end whose reply comes too late is recorded once")
+    @DisplayName("T11, T22: a completion whose reply is late is recorded once")
     void slowFromTheServerAtTheEnd() throws Exception {
         slowAtTheEnd(wire::holdReplies);
     }
@@ -219,8 +219,7 @@ class RedisTroubleTest {
     }
 
     @Test
-    @DisplayName(
-            "P3, T14: Redis away for longer than the lease: whoever takes over afterwards, the late owner writes nothing")
+    @DisplayName("P3, T14: Redis away for longer than the lease: after a take-over, the late owner writes nothing")
     void awayForLongerThanTheLeaseAndTakenOver() throws Exception {
         IdempotencePolicy reExecute = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(300))

@@ -49,11 +49,11 @@ public final class FaultyStorage implements IdempotenceStorage {
         return this;
     }
 
-    /** Loses every renewal, so that whoever runs for longer than a lease is overtaken. */
+    /** Loses every renewal, so that an execution that runs for longer than a lease is overtaken. */
     public FaultyStorage withoutRenewals() {
         return before((call, key) -> {
             if (call == Call.RENEW) {
-                throw new StorageUnavailableException("the cable is out", null);
+                throw new StorageUnavailableException("the storage does not respond", null);
             }
         });
     }

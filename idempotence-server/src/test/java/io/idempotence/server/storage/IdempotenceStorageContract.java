@@ -636,7 +636,7 @@ public abstract class IdempotenceStorageContract {
     }
 
     @Test
-    void findKnowsNoIdThatWasNeverClaimedAndChangesNothing() {
+    void findReturnsNothingForAnIdThatWasNeverClaimedAndChangesNothing() {
         assertThat(storage.find(key)).isEmpty();
         assertThat(storage.find(key)).isEmpty();
         assertThat(claim(LONG).fence()).isEqualTo(1);
@@ -688,7 +688,7 @@ public abstract class IdempotenceStorageContract {
     }
 
     @Test
-    void ownersAndFingerprintsOfAnyBytesAreToldApart() {
+    void ownersAndFingerprintsOfAnyBytesAreDistinguished() {
         for (int b : new int[] {0, 10, 13, 127, 128, 255}) {
             key = newKey();
             byte[] bytes = new byte[Fingerprint.BYTES];

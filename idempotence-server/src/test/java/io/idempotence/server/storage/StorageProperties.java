@@ -192,7 +192,7 @@ public abstract class StorageProperties {
     }
 
     private static void lost() {
-        throw new StorageUnavailableException("the cable is out", null);
+        throw new StorageUnavailableException("the storage does not respond", null);
     }
 
     private String shown(Id id) {
@@ -295,7 +295,7 @@ public abstract class StorageProperties {
         });
     }
 
-    /** Whoever never learned of its claim does not run, and commits nothing. */
+    /** An owner that never learned of its claim does not run, and commits nothing. */
     private void commit(Id id, Attempt by) {
         BusinessTransaction transaction = businessTransaction();
         if (transaction != null && by.runs) {

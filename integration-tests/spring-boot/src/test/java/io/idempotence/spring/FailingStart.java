@@ -9,7 +9,7 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.mock.web.MockServletContext;
 import org.springframework.web.context.support.GenericWebApplicationContext;
 
-/** The start of a web application that fails, as Spring Boot reports it to whoever starts it. No web server is started. */
+/** The start of a web application that fails, as Spring Boot reports it. No web server is started. */
 public final class FailingStart {
     private FailingStart() {}
 

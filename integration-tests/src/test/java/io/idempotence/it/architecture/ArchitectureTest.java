@@ -42,16 +42,16 @@ class ArchitectureTest {
             .resideInAnyPackage("io.idempotence", "io.idempotence.http..", "io.idempotence.internal..", CLIENT, SERVER);
 
     @ArchTest
-    static final ArchRule clientKnowsNoServer =
+    static final ArchRule clientDependsOnNoServer =
             noClasses().that().resideInAPackage(CLIENT).should().dependOnClassesThat(of("the server", SERVER));
 
     @ArchTest
-    static final ArchRule serverKnowsNoClient =
+    static final ArchRule serverDependsOnNoClient =
             noClasses().that().resideInAPackage(SERVER).should().dependOnClassesThat(of("the client", CLIENT));
 
     /** The storage's clock decides. Only the storage in memory has none but the host's. */
     @ArchTest
-    static final ArchRule theServerNeverAsksTheHostForTheTime = noClasses()
+    static final ArchRule serverNeverReadsTheHostsTime = noClasses()
             .that()
             .resideInAPackage(SERVER)
             .and()
@@ -66,11 +66,11 @@ class ArchitectureTest {
             .callMethod(Clock.class, "systemDefaultZone");
 
     @ArchTest
-    static final ArchRule onlyTheFeignHalfKnowsFeign = onlyIn("io.idempotence.client.feign..", of("Feign", "feign.."));
+    static final ArchRule onlyTheFeignHalfUsesFeign = onlyIn("io.idempotence.client.feign..", of("Feign", "feign.."));
 
     /** OkHttp is optional: a user without it loads no class of ours that needs it. The adapter is loaded where Feign runs over OkHttp. */
     @ArchTest
-    static final ArchRule onlyTheOkHttpHalfAndTheAdapterOfFeignKnowOkHttp = noClasses()
+    static final ArchRule onlyTheOkHttpHalfAndTheAdapterOfFeignUseOkHttp = noClasses()
             .that()
             .resideOutsideOfPackage("io.idempotence.client.okhttp..")
             .and()
@@ -80,7 +80,7 @@ class ArchitectureTest {
 
     /** The client retries, the server's guard opens a circuit breaker. Neither needs more of the family. */
     @ArchTest
-    static final ArchRule onlyTheClientAndTheGuardOfTheStorageKnowResilience4j = noClasses()
+    static final ArchRule onlyTheClientAndTheGuardOfTheStorageUseResilience4j = noClasses()
             .that()
             .resideOutsideOfPackage(CLIENT)
             .and()
@@ -89,27 +89,27 @@ class ArchitectureTest {
             .dependOnClassesThat(of("Resilience4j", "io.github.resilience4j.."));
 
     @ArchTest
-    static final ArchRule onlyTheServletPackageKnowsServlets =
+    static final ArchRule onlyTheServletPackageUsesServlets =
             onlyIn("io.idempotence.server.servlet..", of("the Servlet API", "jakarta.servlet..", "javax.servlet.."));
 
     @ArchTest
-    static final ArchRule onlyTheRedisStorageKnowsTheDriver = onlyIn(
+    static final ArchRule onlyTheRedisStorageUsesTheDriver = onlyIn(
             "io.idempotence.server.redis..", of("the Redis driver", "redis.clients..", "org.apache.commons.pool2.."));
 
     @ArchTest
-    static final ArchRule nothingKnowsTheServletPackage =
+    static final ArchRule nothingDependsOnTheServletPackage =
             onlyIn("io.idempotence.server.servlet..", of("the filter", "io.idempotence.server.servlet.."));
 
     @ArchTest
-    static final ArchRule nothingKnowsTheFeignHalf =
+    static final ArchRule nothingDependsOnTheFeignHalf =
             onlyIn("io.idempotence.client.feign..", of("the Feign half", "io.idempotence.client.feign.."));
 
     @ArchTest
-    static final ArchRule nothingKnowsTheOkHttpHalf =
+    static final ArchRule nothingDependsOnTheOkHttpHalf =
             onlyIn("io.idempotence.client.okhttp..", of("the OkHttp half", "io.idempotence.client.okhttp.."));
 
     @ArchTest
-    static final ArchRule nothingKnowsTheStorageInADatabase = onlyIn(
+    static final ArchRule nothingDependsOnTheStorageInADatabase = onlyIn(
             "io.idempotence.server.jdbc..", of("JDBC", "io.idempotence.server.jdbc..", "java.sql..", "javax.sql.."));
 
     /** No driver, no pool, no framework: any {@code DataSource} will do. */
@@ -129,10 +129,11 @@ class ArchitectureTest {
                     .and(not(belongToAnyOf(IdempotentExecution.class, IdempotenceException.class))));
 
     @ArchTest
-    static final ArchRule nothingKnowsAStorageOfAnotherPackage = noClasses().should(knowAStorageOfAnotherPackage());
+    static final ArchRule nothingDependsOnAStorageOfAnotherPackage =
+            noClasses().should(dependOnAStorageOfAnotherPackage());
 
     @ArchTest
-    static final ArchRule storagesKnowNothingOfTheEngine = noClasses()
+    static final ArchRule storagesDoNotDependOnTheEngine = noClasses()
             .that()
             .resideInAPackage("io.idempotence.server.storage..")
             .should()
@@ -152,7 +153,7 @@ class ArchitectureTest {
     }
 
     /** A storage is chosen by the application; neither the engine nor another storage names it. */
-    private static ArchCondition<JavaClass> knowAStorageOfAnotherPackage() {
+    private static ArchCondition<JavaClass> dependOnAStorageOfAnotherPackage() {
         return new ArchCondition<>("know a storage of another package") {
             @Override
             public void check(JavaClass item, ConditionEvents events) {

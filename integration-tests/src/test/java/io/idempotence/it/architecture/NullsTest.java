@@ -43,7 +43,7 @@ import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.JedisClientConfig;
 
-/** Whoever passes null where nothing is allowed is told at once, at the door. */
+/** A null argument where none is allowed fails at once, in the public method. */
 class NullsTest {
     private final List<String> silent = new ArrayList<>();
 

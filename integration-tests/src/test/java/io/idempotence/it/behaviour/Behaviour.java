@@ -153,7 +153,7 @@ public enum Behaviour {
         }
     }),
 
-    // ---- what breaks off
+    // ---- interrupted responses
     NOBODY_LISTENS(turn -> {
         throw new IllegalStateException("nobody listens there");
     }),

@@ -157,7 +157,7 @@ public final class BehaviourServer implements AutoCloseable {
         StringBuilder line = new StringBuilder();
         for (int next = in.read(); next != '\n'; next = in.read()) {
             if (next < 0) {
-                throw new EOFException("the request broke off");
+                throw new EOFException("the request was interrupted");
             }
             line.append((char) next);
         }
@@ -167,7 +167,7 @@ public final class BehaviourServer implements AutoCloseable {
     private static byte[] whole(InputStream in, int length) throws IOException {
         byte[] bytes = in.readNBytes(length);
         if (bytes.length < length) {
-            throw new EOFException("the request broke off");
+            throw new EOFException("the request was interrupted");
         }
         return bytes;
     }

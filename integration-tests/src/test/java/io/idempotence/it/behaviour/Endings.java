@@ -8,7 +8,7 @@ public final class Endings {
     private Endings() {}
 
     /**
-     * Types and messages of an exception, its causes and what it suppressed. A read timeout is one whoever notices it first: the
+     * Types and messages of an exception, its causes and what it suppressed. A read timeout is one regardless of what notices it first: the
      * socket, or a timer of the client.
      */
     public static String of(Throwable thrown) {

@@ -103,7 +103,7 @@ final class ChaosClient {
         });
     }
 
-    /** A body is the caller's to read: where it breaks off, he makes the call again under its ID in the time that is left. */
+    /** A body is the caller's to read: if it is interrupted, he makes the call again under its ID in the time that is left. */
     private static Ending executeAgain(
             OkHttpClient client, Request request, IdempotenceId id, Instant firstSentAt, long end) throws IOException {
         for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
@@ -114,10 +114,10 @@ final class ChaosClient {
                 return ending.get();
             }
         }
-        return new Ending.Unknown("every response broke off");
+        return new Ending.Unknown("every response was interrupted");
     }
 
-    /** Empty if the response broke off. */
+    /** Empty if the response was interrupted. */
     private static Optional<Ending> execute(okhttp3.Call call) throws IOException {
         try (Response response = call.execute()) {
             String body;

@@ -189,7 +189,7 @@ abstract class AttemptContract extends ClientContract {
         assertThat(received()).hasSize(1);
     }
 
-    /** What keeps the next attempt from being sent says nothing about the one before. */
+    /** The failure that keeps the next attempt from being sent does not show what became of the one before. */
     @Test
     void interceptorThatFailsAfterALostResponseLeavesTheOutcomeUnknown() {
         attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
@@ -244,7 +244,7 @@ abstract class AttemptContract extends ClientContract {
 
     /** UNWRAP throws causes, which have no status. */
     @Test
-    void unwrappedExceptionsAreTriedAgainLikeTheOthers() {
+    void unwrappedExceptionsAreRetriedLikeTheOthers() {
         attempt(1, status(503).withHeader("Retry-After-Ms", "1"));
         attempt(2, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         Orders orders = orders(builder -> builder.exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP));
@@ -304,7 +304,7 @@ abstract class AttemptContract extends ClientContract {
 
     /** A Response return type makes no exception of an error. */
     @Test
-    void rawResponseIsTriedAgainAndTheLastOneIsTheCallers() throws IOException {
+    void rawResponseIsRetriedAndTheLastOneIsTheCallers() throws IOException {
         attemptsUpTo(2, status(503));
         Orders orders = orders();
         try (Response response = orders.raw("x")) {

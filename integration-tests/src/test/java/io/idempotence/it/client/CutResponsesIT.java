@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A response that breaks off, at each of its bytes. Whatever the HTTP client makes of it, a call with an ID ends with what the
+ * A response that is interrupted, at each of its bytes. Whatever the HTTP client makes of it, a call with an ID ends with what the
  * operation responded, or with the next attempt.
  */
 class CutResponsesIT {
@@ -180,7 +180,7 @@ class CutResponsesIT {
         assertThat(wrong).isEmpty();
     }
 
-    /** Its call ends with the headers. The caller reads the body, and sees it break off. */
+    /** Its call ends with the headers. The caller reads the body, and sees that it is interrupted. */
     @TestFactory
     Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEndOfOkHttpWithoutFeign() {
         return SideBySide.test(SCENARIOS.stream(), CutResponsesIT::assertNeverTheWrongEndWithoutFeign);

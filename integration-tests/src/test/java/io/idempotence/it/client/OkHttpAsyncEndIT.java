@@ -106,7 +106,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
 
     /** As read by its caller: each response that is not the last was closed. */
     @Test
-    void responsesThatAreTriedAgainAreClosed() throws Exception {
+    void retriedResponsesAreClosed() throws Exception {
         attemptsUpTo(2, status(503));
         try (Response response = async().raw("x").get(20, TimeUnit.SECONDS)) {
             assertThat(response.status()).isEqualTo(200);
@@ -117,7 +117,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
                 == okHttp.connectionPool().connectionCount());
     }
 
-    /** Nothing in Feign ends a status line that drips for ever; OkHttp's own {@code callTimeout} does, and it is kept. */
+    /** Nothing in Feign ends a status line that drips without end; OkHttp's own {@code callTimeout} does, and it is kept. */
     @Test
     void headersThatDripForEverEndWithTheCallTimeoutOfOkHttp() {
         AtomicInteger requests = new AtomicInteger();

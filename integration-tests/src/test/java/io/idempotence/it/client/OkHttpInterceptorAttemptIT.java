@@ -37,7 +37,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
 
     /** The caller reads it, after the call: nothing of ours can try again by then. */
     @Test
-    void bodyThatBreaksOffIsSeenByTheCaller() throws IOException {
+    void interruptedBodyIsSeenByTheCaller() throws IOException {
         alwaysGet(aResponse().withFault(Fault.MALFORMED_RESPONSE_CHUNK));
         try (Response response = send(installed(), order())) {
             assertThat(response.code()).isEqualTo(200);
@@ -61,7 +61,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         assertThat(events.get(0).requests()).isEqualTo(2);
     }
 
-    /** The first of two requests of one attempt may have been carried out; a login's response to the second does not settle that. */
+    /** The first of two requests of one attempt may have been executed; a login's response to the second does not settle that. */
     @Test
     void requestThatOkHttpRepeatsByItselfLeavesItsDoubt() throws IOException {
         OkHttpClient client = installed();
@@ -105,7 +105,7 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         }
     }
 
-    /** OkHttp throws where it looks whether to try again by itself, after the request may have been carried out. */
+    /** OkHttp throws where it looks whether to try again by itself, after the request may have been executed. */
     @ParameterizedTest
     @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
     void absurdNumberOfSecondsEndsTheCall(int status) throws IOException {

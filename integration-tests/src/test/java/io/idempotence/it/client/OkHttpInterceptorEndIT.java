@@ -84,7 +84,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
 
     // ---- asked again
 
-    /** The earlier call may have been carried out, whatever keeps this one from being told. */
+    /** The earlier call may have been executed, whatever keeps this one from being told. */
     @Test
     void resumedCallIsAsUnknownAsBeforeUnlessItsResponseSettlesIt() throws IOException {
         IdempotenceId id = IdempotenceId.of("job-1");

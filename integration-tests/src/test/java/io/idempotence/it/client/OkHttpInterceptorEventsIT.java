@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What listeners, metrics and operators are told of the calls of OkHttp without Feign. */
+/** The events, meters and log lines of OkHttp calls without Feign. */
 class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
     private static final IdempotenceId ID = IdempotenceId.of("the-id-of-this-call");
 
@@ -46,7 +46,7 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
     // ---- events
 
     @Test
-    void enqueuedCallIsToldAsAnyOther() throws Exception {
+    void enqueuedCallIsReportedAsAnyOther() throws Exception {
         requestsGet(status(503).withHeader("Retry-After-Ms", "3"), inProgress(), inProgress(), stored());
         try (Response response = enqueue(installed().newCall(order().build())).get(10, TimeUnit.SECONDS)) {
             assertThat(response.code()).isEqualTo(200);
@@ -82,7 +82,7 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void everyOutcomeOfAnAttemptIsTold() throws IOException {
+    void everyOutcomeOfAnAttemptIsReported() throws IOException {
         OkHttpClient client = installed(fast().maxAttempts(1));
         String nobody = nobody();
         assertThatThrownBy(() -> send(client, to(nobody))).isInstanceOf(ConnectException.class);

@@ -453,7 +453,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "\"another\""})
-    void interceptorThatSendsAgainUnderAnotherIdOrNoneIsToldAndThatIsNotSent(String line) {
+    void interceptorThatSendsAgainUnderAnotherIdOrNoneFailsAndNothingIsSent(String line) {
         OkHttpClient client = installed(
                 fast(),
                 builder -> builder.addInterceptor(chain -> {
@@ -467,7 +467,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void authenticatorThatMakesARequestWithoutTheIdIsToldAndThatIsNotSent() {
+    void authenticatorThatMakesARequestWithoutTheIdFailsAndNothingIsSent() {
         alwaysGet(status(401));
         OkHttpClient client = installed(fast(), builder -> builder.authenticator((route, response) -> order().build()));
         assertThatThrownBy(() -> send(client, order()))
@@ -481,7 +481,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void interceptorThatChangesTheIdIsToldAndNothingIsSent() {
+    void interceptorThatChangesTheIdFailsAndNothingIsSent() {
         OkHttpClient client = installed(
                 fast(),
                 builder -> builder.addInterceptor(chain -> chain.proceed(chain.request()

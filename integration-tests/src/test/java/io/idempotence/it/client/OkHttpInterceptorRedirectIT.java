@@ -119,7 +119,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void redirectToAnotherOriginIsToldOnceForAClientAndWithoutTheId() {
+    void redirectToAnotherOriginIsLoggedOnceForAClientAndWithoutTheId() {
         redirects(307, otherHost("/other"));
         OkHttpClient client = installed();
         assertThat(warnings(() -> {
@@ -163,7 +163,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertEnd(SUCCEEDED, 2);
     }
 
-    /** The attempt before may have been carried out, and only the ID keeps the next one from being carried out as well. */
+    /** The attempt before may have been executed, and only the ID keeps the next one from being executed as well. */
     @ParameterizedTest
     @ValueSource(ints = {307, 308})
     void callInDoubtIsNotSentToAnotherOrigin(int status) {
@@ -227,7 +227,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertEnd(REPLAYED, 2);
     }
 
-    /** The first request of the attempt may have been carried out; the GET of a login does not tell. */
+    /** The first request of the attempt may have been executed; the GET of a login does not tell. */
     @Test
     void getAfterARequestThatOkHttpRepeatedByItselfIsNotSent() throws IOException {
         OkHttpClient client = installed();
@@ -276,7 +276,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertThat(ids().get(0)).isEqualTo(ids().get(2)).isNotEmpty();
     }
 
-    /** It was carried out: the redirect says so. What the GET came to does not undo it, for the next call in the scope neither. */
+    /** It was executed: the redirect says so. What the GET came to does not undo it, for the next call in the scope neither. */
     @ParameterizedTest
     @ValueSource(ints = {404, 503})
     void failedGetAfterThePostLeavesTheOutcomeUnknown(int status) throws IOException {

@@ -168,7 +168,7 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
                 .toList();
     }
 
-    /** What a logger is told while {@code work} runs, and nobody else is. */
+    /** The messages that a logger gets while {@code work} runs, and no other. */
     static List<ILoggingEvent> logged(String name, Level level, ThrowingCallable work) {
         Logger logger = (Logger) LoggerFactory.getLogger(name);
         ListAppender<ILoggingEvent> log = new ListAppender<>();

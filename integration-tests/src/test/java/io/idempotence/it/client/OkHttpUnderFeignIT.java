@@ -103,7 +103,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void requestsWithoutAnIdAreNotTriedAgainBelowFeignEither() {
+    void requestsWithoutAnIdAreNotRetriedBelowFeignEither() {
         Orders orders = feignOver(installed());
         alwaysGet(status(503));
         assertThatThrownBy(orders::list).isInstanceOf(FeignException.ServiceUnavailable.class);
@@ -166,7 +166,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
     }
 
     /**
-     * The first of two requests of one attempt may have been carried out; what a login or a gateway says to the second does not
+     * The first of two requests of one attempt may have been executed; what a login or a gateway says to the second does not
      * settle that.
      */
     @ParameterizedTest

@@ -118,7 +118,7 @@ class OkHttpWebSocketIT extends OkHttpInterceptorTestBase {
 
     /** Who opens web sockets has a rule of his own for opening them again. */
     @Test
-    void refusedUpgradeIsNotTriedAgain() {
+    void refusedUpgradeIsNotRetried() {
         OkHttpClient client = built(IdempotentOkHttp.install(plain(), fast().build()));
         try (RawServer server = server((request, socket) -> socket.getOutputStream()
                 .write("HTTP/1.1 503 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"

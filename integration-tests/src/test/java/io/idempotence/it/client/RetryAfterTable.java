@@ -25,7 +25,7 @@ final class RetryAfterTable {
         }
     }
 
-    /** "Try again", or what says nothing. */
+    /** "Try again", or a value without a meaning. */
     static Stream<Row> soon() {
         ZonedDateTime now = ZonedDateTime.now(ZoneOffset.UTC);
         return Stream.of(

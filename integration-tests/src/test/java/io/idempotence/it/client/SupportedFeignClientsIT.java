@@ -137,7 +137,7 @@ class SupportedFeignClientsIT extends WireMockTestBase {
 
     @ParameterizedTest
     @EnumSource
-    void connectionsThatBreakOffEndInTheUnknown(Supported supported) {
+    void interruptedConnectionsEndInTheUnknown(Supported supported) {
         client = supported;
         alwaysGet(aResponse().withFault(Fault.EMPTY_RESPONSE));
         Orders orders = orders();

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.args.ClientPauseMode;
 
-/** The provider's process is killed in the middle of a payment, and the call is tried again at another instance (promise P6). */
+/** The provider's process is killed in the middle of a payment, and the call is retried at another instance (promise P6). */
 @Tag("all")
 class CrashIT {
     @TempDir
@@ -50,7 +50,7 @@ class CrashIT {
 
     @ParameterizedTest
     @ValueSource(strings = {"before", "after"})
-    void killedAroundThePaymentTheRetryIsToldThatTheOutcomeIsUnknown(String when) throws Exception {
+    void killedAroundThePaymentTheRetryIsRefusedAsUnknown(String when) throws Exception {
         try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.REFUSE)) {
             killWhile(when, OnAbandoned.REFUSE);
             HttpResponse<byte[]> response = other.payWhenNotInProgress(id);

@@ -58,7 +58,7 @@ class InTransactionCrashIT {
     }
 
     @Test
-    void killedAfterTheCommitTheRetryIsToldThatItWasDone() throws Exception {
+    void killedAfterTheCommitTheRetryIsRefusedAsDone() throws Exception {
         killAt("committed");
         assertThat(payments()).isEqualTo(1);
 

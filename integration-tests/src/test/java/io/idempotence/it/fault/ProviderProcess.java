@@ -127,7 +127,7 @@ public final class ProviderProcess implements AutoCloseable {
         signal("STOP");
     }
 
-    /** SIGCONT, and whoever holds goes on. */
+    /** SIGCONT: a process that was held goes on. */
     public void resume() throws IOException, InterruptedException {
         signal("CONT");
         process.outputWriter(StandardCharsets.UTF_8).append('\n').flush();

@@ -21,7 +21,7 @@ import net.bytebuddy.jar.asm.MethodVisitor;
 import net.bytebuddy.jar.asm.Opcodes;
 
 /**
- * A Java agent that puts the clock of a JVM wrong: whoever asks for the time of day, be it the JDK itself ({@code Instant.now()},
+ * A Java agent that puts the clock of a JVM wrong: any code that asks for the time of day, be it the JDK itself ({@code Instant.now()},
  * {@code new Date()}), a driver or this project, gets another one. Time that only measures ({@code System.nanoTime()}) goes on as
  * it does.
  */

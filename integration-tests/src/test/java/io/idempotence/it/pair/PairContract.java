@@ -220,7 +220,7 @@ abstract class PairContract extends RedisPairTestBase {
 
     @ParameterizedTest
     @ValueSource(ints = {404, 422})
-    void businessFailureIsNotTriedAgainAndAManualRetryGetsTheSameOne(int status) {
+    void businessFailureIsNotRetriedAndAManualRetryGetsTheSameOne(int status) {
         AtomicInteger runs = new AtomicInteger();
         handler.set((request, response) -> respond(response, status, "no funds, run " + runs.incrementAndGet()));
         Payments payments = pair((request, n) -> NONE);
@@ -266,7 +266,7 @@ abstract class PairContract extends RedisPairTestBase {
     }
 
     @Test
-    void systemFailureWhoseResponseWasLostIsTriedAgainAndPays() {
+    void systemFailureWhoseResponseWasLostIsRetriedAndPays() {
         AtomicInteger runs = new AtomicInteger();
         handler.set((request, response) -> {
             if (runs.incrementAndGet() == 1) {

@@ -23,7 +23,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Both halves in one process: a handler that runs again repeats the IDs of the calls it makes, so these are not carried out again. */
+/** Both halves in one process: a handler that runs again repeats the IDs of the calls it makes, so these are not executed again. */
 class CallsOfHandlersIT extends FilterTestBase {
     /** What the service behind got, and what it did. */
     private final List<String> asked = new CopyOnWriteArrayList<>();

@@ -70,7 +70,7 @@ class ClientsThatLeaveIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("P6: a client that leaves in the middle of its body has asked for nothing")
+    @DisplayName("P6: a client that leaves in the middle of its body runs nothing")
     void aClientThatLeavesBeforeItsBodyIsThereRunsNothing() throws Exception {
         ServletServer server = serve((request, response) -> respond(response, 201, text(request)));
         for (boolean reset : new boolean[] {true, false}) {

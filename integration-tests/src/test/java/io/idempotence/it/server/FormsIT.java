@@ -297,7 +297,7 @@ class FormsIT extends FilterTestBase {
                 inFront(context, tenants);
                 IdempotenceFilter.install(context, idempotence);
             });
-            // Whoever asks for a parameter of a form that is too large gets an error: see the last test.
+            // A handler that asks for a parameter of a form that is too large gets an error: see the last test.
             for (String body : steps.contains("a,") || steps.endsWith("a") ? bodies.subList(0, 1) : bodies) {
                 String key = UUID.randomUUID().toString();
                 HttpResponse<byte[]> expected = post(without.uri("/p"), key, body, "Content-Type", FORM);

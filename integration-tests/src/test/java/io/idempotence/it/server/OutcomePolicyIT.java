@@ -128,7 +128,7 @@ class OutcomePolicyIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T7: the handler learns the number of its attempt, which the caller may well say wrongly")
+    @DisplayName("T7: the handler gets the number of its attempt, which the caller's header may state wrongly")
     void theHandlerLearnsTheNumberOfItsAttempt() {
         ServletServer server = serve((request, response) -> respond(
                 response,
@@ -206,8 +206,8 @@ class OutcomePolicyIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 99})
-    @DisplayName("a handler that sets no status HTTP knows is done, not run again")
-    void aHandlerThatSetsNoStatusHttpKnowsIsNotRunAgain(int status) {
+    @DisplayName("a handler that sets a status that HTTP does not define is done, not run again")
+    void aHandlerThatSetsAStatusUnknownToHttpIsNotRunAgain(int status) {
         assumeThat(container)
                 .as("Jetty throws at such a status, which makes it a handler that fails")
                 .isEqualTo(Container.TOMCAT);

@@ -136,13 +136,14 @@ class OvertakenOwnersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T14: while the other one runs, an overtaken owner's caller is told so, whatever its handler responds")
-    void theCallerIsToldThatTheOtherOneRuns() {
+    @DisplayName(
+            "T14: while the other one runs, an overtaken owner's caller is refused as in progress, whatever its handler responds")
+    void theCallerIsRefusedAsInProgressWhileTheOtherOneRuns() {
         assertInProgress((request, response) -> pay(request));
     }
 
     @Test
-    void itIsToldSoIfTheHandlerMakesAResponseOfTheException() {
+    void itIsRefusedIfTheHandlerMakesAResponseOfTheException() {
         assertInProgress((request, response) -> {
             try {
                 pay(request);
@@ -153,7 +154,7 @@ class OvertakenOwnersIT extends FilterTestBase {
     }
 
     @Test
-    void itIsToldSoIfTheHandlerIsAsynchronous() {
+    void itIsRefusedIfTheHandlerIsAsynchronous() {
         assertInProgress((request, response) -> {
             AsyncContext async = request.startAsync();
             executor.execute(() -> {

@@ -42,7 +42,7 @@ class RequestsIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"PUT", "DELETE"})
-    @DisplayName("P6: PUT and DELETE are protected when they carry an ID: whoever sends one relies on it")
+    @DisplayName("P6: PUT and DELETE are protected when they carry an ID: its sender relies on it")
     void putAndDeleteAreProtectedWhenTheyCarryAnId(String method) {
         ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
         send(request(method, server.uri("/x"), null, "a"));
@@ -54,7 +54,7 @@ class RequestsIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("PUT requires an ID where it is told to")
+    @DisplayName("PUT requires an ID where it is configured to")
     void putRequiresAnIdOnRequest() {
         ServletServer server =
                 serve((request, response) -> respond(response, 200, "ok"), f -> f.methods("PUT", "POST"));

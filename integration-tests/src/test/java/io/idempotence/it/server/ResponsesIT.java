@@ -163,7 +163,7 @@ class ResponsesIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("P4: a response that nothing can cut ends all the same: its caller does not wait for ever")
+    @DisplayName("P4: a response that nothing can cut ends all the same: its caller does not wait without end")
     void aResponseThatIsTakenInPartAndThatNothingCanCutEnds() {
         ServletServer server = serveBehind(ResponsesIT::takeFourBytes, Way.LATER_AND_MAPPED_BY_HAND_WITHOUT_A_TIMEOUT);
         assertThat(text(call(server))).isEqualTo("paid");
@@ -292,7 +292,7 @@ class ResponsesIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("nobody can configure that headers of one caller, connection or moment are replayed")
+    @DisplayName("no setting replays headers of one caller, connection or moment")
     void headersThatMustNotBeReplayedCannotBeKept() {
         IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence());
         for (String name : List.of(

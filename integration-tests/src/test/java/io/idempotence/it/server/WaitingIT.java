@@ -214,7 +214,7 @@ class WaitingIT {
                 .collect(Collectors.toSet());
     }
 
-    /** Whoever waits on a thread of the container stands in the filter. */
+    /** A duplicate that waits on a thread of the container is inside the filter. */
     private static long threadsOfTheContainerInTheFilter() {
         return Thread.getAllStackTraces().entrySet().stream()
                 .filter(thread -> !thread.getKey().getName().contains("idempotence"))
@@ -390,7 +390,7 @@ class WaitingIT {
     }
 
     @Test
-    @DisplayName("P6: nobody waits on a service that stops")
+    @DisplayName("P6: no duplicate waits on a service that stops")
     void nobodyWaitsOnAServiceThatStops() throws Exception {
         Idempotence idempotence = idempotence();
         ServletServer server = serve(
@@ -407,9 +407,9 @@ class WaitingIT {
         assertThat(refusal(response)).isEqualTo("storage-unavailable");
     }
 
-    /** Nothing at all would hang for ever; a response of nothing would look like a success. */
+    /** No response would leave the caller waiting; an empty one would look like a success. */
     @Test
-    void whoWaitedForAResponseThatCannotBeGivenIsTold() throws Exception {
+    void duplicateThatWaitedForAResponseThatCannotBeGivenIsRefused() throws Exception {
         FilterInFront breaking = (request, response, chain) ->
                 chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
                     @Override

@@ -38,7 +38,7 @@ public final class RawConnection implements AutoCloseable {
         }
     }
 
-    /** Reads the response to the request sent last. A response that breaks off is returned as far as it came. */
+    /** Reads the response to the request sent last. An interrupted response is returned as far as it came. */
     public RawResponse receive() {
         ByteArrayOutputStream body = new ByteArrayOutputStream();
         String status = "";

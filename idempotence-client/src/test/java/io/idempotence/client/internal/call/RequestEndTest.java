@@ -199,7 +199,7 @@ class RequestEndTest {
         assertThat(leavesDoubt(FINAL, stored)).isFalse();
     }
 
-    /** Whoever gives it, it is the same status as where it is retried, and that settles nothing either. */
+    /** From any sender it is the same status as where it is retried, and that settles nothing either. */
     @ParameterizedTest
     @ValueSource(ints = {500, 503})
     void errorThatIsLeftOutOfThoseToRetrySettlesNothing(int status) {
@@ -252,7 +252,7 @@ class RequestEndTest {
         assertThat(settles(IN_PROGRESS, responded(409))).isFalse();
     }
 
-    /** A resumed call may have been carried out where it led. */
+    /** A resumed call may have been executed where it led. */
     @Test
     void storedRedirectThatWasNotFollowedSettlesNothing() {
         Observation seen = responded(307, "Idempotent-Replayed", "true");

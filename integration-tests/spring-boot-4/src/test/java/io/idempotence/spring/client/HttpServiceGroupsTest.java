@@ -195,7 +195,7 @@ class HttpServiceGroupsTest {
 
     /** The fallback always got a plain TimeoutException, as after a call that had not been executed. */
     @Test
-    void fallbackIsToldThatTheOutcomeIsUnknownWhenTheLimiterEndsTheCall() throws Exception {
+    void fallbackSeesTheUnknownOutcomeWhenTheLimiterEndsTheCall() throws Exception {
         CountDownLatch held = new CountDownLatch(1);
         OrdersProvider.shared().holdOrdersUntil(held);
         try (LossyProxy proxy = LossyProxy.before(OrdersProvider.shared().port());

@@ -189,7 +189,7 @@ class FallbacksTest {
     /** The limiter of the default method knew nothing of the call inside it. */
     @ParameterizedTest
     @ValueSource(classes = {ByFactory.class, ByClass.class})
-    void fallbackIsToldOfTheUnknownOutcomeOfACallInADefaultMethod(Class<? extends WithFallback> client) {
+    void fallbackSeesTheUnknownOutcomeOfACallInADefaultMethod(Class<? extends WithFallback> client) {
         CountDownLatch held = new CountDownLatch(1);
         provider.holdOrdersUntil(held);
         try {
@@ -234,7 +234,7 @@ class FallbacksTest {
     }
 
     @Test
-    void fallbackIsToldOfTheUnknownOutcomeWhereDeadlinesAreNotComparedWithLimits() {
+    void fallbackSeesTheUnknownOutcomeWhereDeadlinesAreNotComparedWithLimits() {
         CountDownLatch held = new CountDownLatch(1);
         provider.holdOrdersUntil(held);
         try (ConfigurableApplicationContext own =
@@ -251,7 +251,7 @@ class FallbacksTest {
     /** Without a thread pool, the circuit breaker runs the call in the thread of the caller. */
     @ParameterizedTest
     @ValueSource(strings = {"disable-time-limiter", "disable-thread-pool"})
-    void fallbackIsToldOfTheUnknownOutcomeWithoutATimeLimiter(String property) {
+    void fallbackSeesTheUnknownOutcomeWithoutATimeLimiter(String property) {
         try (ConfigurableApplicationContext own =
                 started(Application.class, "spring.cloud.circuitbreaker.resilience4j." + property + "=true")) {
             for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {
@@ -268,7 +268,7 @@ class FallbacksTest {
     /** The fallback classes of such clients always saw a call that was not executed. */
     @ParameterizedTest
     @ValueSource(classes = {ByFactory.class, ByClass.class})
-    void fallbackIsToldOfTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled(
+    void fallbackSeesTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled(
             Class<? extends WithFallback> client) {
         CountDownLatch held = new CountDownLatch(1);
         provider.holdOrdersUntil(held);

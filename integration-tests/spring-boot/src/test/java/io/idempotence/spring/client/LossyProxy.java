@@ -15,7 +15,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Stands in front of a provider, passes on each request, and loses the next responses as often as it is told to. */
+/** A proxy in front of a provider that passes on each request, and loses as many of the next responses as a test asks for. */
 final class LossyProxy implements AutoCloseable {
     private final ServerSocket listener;
     private final int provider;

@@ -72,7 +72,7 @@ class FormOverHttpTest {
     }
 
     @Test
-    void aPersonIsToldThatTheFieldIsMissingAndAProgramGetsAProblem() throws Exception {
+    void aPersonGetsAPageAboutTheMissingFieldAndAProgramAProblem() throws Exception {
         String csrf = opened();
 
         HttpResponse<String> page = post(to("/pay"), csrf + "&amount=10");

@@ -48,7 +48,7 @@ class FormStartTest {
     }
 
     @Test
-    void theFilterIsInFrontOfTheFirstIdempotenceFilterWhoeverRegistersIt() {
+    void theFilterIsInFrontOfTheFirstIdempotenceFilterHoweverItIsRegistered() {
         application
                 .withBean("last", FilterRegistrationBean.class, () -> registration(9))
                 .withBean("first", FilterRegistrationBean.class, () -> registration(7))

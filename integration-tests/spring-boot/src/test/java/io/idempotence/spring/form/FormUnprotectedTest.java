@@ -101,7 +101,7 @@ class FormUnprotectedTest {
 
     /** Its session cookie may be gone, but the form is still open, and a double click would run twice. */
     @Test
-    void aBrowserWithoutASessionIsToldThatItsFormIsNoLongerValid() throws Exception {
+    void aBrowserWithoutASessionGetsAPageAboutTheExpiredForm() throws Exception {
         try (ConfigurableApplicationContext application = started(Nothing.class)) {
             String form = opened(application);
             HttpClient forgetful = HttpClient.newHttpClient();

@@ -266,7 +266,7 @@ class MvcReturnTypesTest {
     }
 
     @Test
-    @DisplayName("P6: after a timeout of a deferred result nobody knows whether its work took effect")
+    @DisplayName("P6: after a timeout of a deferred result the outcome is unknown")
     void afterATimeoutTheOutcomeIsUnknown() throws Exception {
         TestServer.Answer first = server.post("/deferred-late", id);
         assertThat(first.status()).isEqualTo(503);

@@ -34,7 +34,7 @@ import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.bind.annotation.RestController;
 
-/** {@code @Idempotent} on handlers counts behind every filter of the framework, whoever builds and registers it. */
+/** {@code @Idempotent} on handlers counts behind every filter of the framework, however it is built and registered. */
 @ExtendWith(OutputCaptureExtension.class)
 class OwnFiltersTest {
     private final String id = UUID.randomUUID().toString();

@@ -103,7 +103,7 @@ class SpringSessionTest {
         assertThat(retry.isReplayed()).isTrue();
         assertThat(retry.same()).isEqualTo(first.same());
         assertThat(retry.header("Set-Cookie"))
-                .as("whoever sends the ID does not get the session of another")
+                .as("the sender of the ID does not get the session of another")
                 .isNull();
         assertThat(SESSIONS).as("a replay opens no session").hasSize(sessions);
     }
