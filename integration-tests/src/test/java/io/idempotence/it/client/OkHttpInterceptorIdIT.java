@@ -453,7 +453,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "\"another\""})
-    void interceptorThatSendsAgainUnderAnotherIdOrNoneFailsAndNothingIsSent(String line) {
+    void interceptorThatSendsAgainUnderAnotherIdOrNoneFailsAndThatRequestIsNotSent(String line) {
         OkHttpClient client = installed(
                 fast(),
                 builder -> builder.addInterceptor(chain -> {
@@ -467,7 +467,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void authenticatorThatMakesARequestWithoutTheIdFailsAndNothingIsSent() {
+    void authenticatorThatMakesARequestWithoutTheIdFailsAndThatRequestIsNotSent() {
         alwaysGet(status(401));
         OkHttpClient client = installed(fast(), builder -> builder.authenticator((route, response) -> order().build()));
         assertThatThrownBy(() -> send(client, order()))
