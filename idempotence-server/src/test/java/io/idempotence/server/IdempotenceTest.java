@@ -340,8 +340,8 @@ class IdempotenceTest {
     void aStoredResultThatCannotBeReadIsRefusedAndReported() throws Exception {
         Idempotence idempotence = idempotence();
         idempotence.execute(id, this::work);
-        // The first byte of the result, which is behind the head of the record: of a kind that this version does not
-        // know.
+        // The first byte of the result, which is behind the head of the record:
+        // of a kind that this version does not know.
         damage((jedis, key) -> jedis.setrange(key, 54, "~"));
         assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         assertThat(runs).hasValue(1);

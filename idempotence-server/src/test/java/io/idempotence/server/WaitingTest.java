@@ -299,8 +299,8 @@ class WaitingTest {
 
         assertRefused(Duplicates.claim(other, call, POLICY, Duration.ofMillis(500)), Refusal.IN_PROGRESS);
 
-        // After 20, 44, 73, 108, 149, 199, 259, 330, 416 ms and, on a slow machine, a few more; each caller for itself
-        // would make hundreds.
+        // After 20, 44, 73, 108, 149, 199, 259, 330, 416 ms and, on a slow machine, a few more;
+        // each caller for itself would make hundreds.
         assertThat(storage.count(FaultyStorage.Call.FIND)).isBetween(1L, 15L);
     }
 

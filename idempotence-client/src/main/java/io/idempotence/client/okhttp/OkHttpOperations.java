@@ -36,8 +36,8 @@ final class OkHttpOperations {
             return known;
         }
         if (operations.size() >= MOST) {
-            // This client calls very many hosts. Operations are created again when needed, and only a warning in
-            // their state is lost.
+            // This client calls very many hosts.
+            // Operations are created again when needed, and only a warning in their state is lost.
             operations.clear();
         }
         return operations.computeIfAbsent(key, k -> new ClientOperation(client, method, method, config, null, LOG));

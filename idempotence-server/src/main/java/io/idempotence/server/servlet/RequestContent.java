@@ -90,8 +90,8 @@ final class RequestContent implements AutoCloseable {
         }
         ServletInputStream in = request.getInputStream();
         boolean isChunked = request.getHeader("Transfer-Encoding") != null;
-        // Over HTTP/2 a body needs neither header. A form without a body has no parameters to compare, so it may count
-        // as one with a body.
+        // Over HTTP/2 a body needs neither header.
+        // A form without a body has no parameters to compare, so it may count as one with a body.
         boolean wasSent = declared > 0 || (isForm && declared < 0) || (isChunked && (in.isFinished() || isForm));
         byte[] body = RequestBody.read(in, declared, cap, memory);
         if (body.length > cap) {

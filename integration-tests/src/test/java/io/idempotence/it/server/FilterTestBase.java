@@ -209,8 +209,8 @@ abstract class FilterTestBase {
             try {
                 response.set(call(server));
             } catch (UncheckedIOException e) {
-                // A container may close the connection of the attempt before while this one is on its way; never twice
-                // in a row.
+                // A container may close the connection of the attempt before while this one is on its way;
+                // never twice in a row.
                 assertThat(wasCut.getAndSet(true))
                         .withFailMessage("cut again: %s", e)
                         .isFalse();

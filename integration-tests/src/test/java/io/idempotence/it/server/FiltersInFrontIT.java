@@ -289,8 +289,8 @@ class FiltersInFrontIT extends FilterTestBase {
         HttpResponse<byte[]> first = call(server, way);
         boolean lost = (plain.body().length == 0 && way != Way.REDIRECTS)
                 || text(plain).equals("error");
-        // On Tomcat 11, a forward suspends the response of a filter that has held its body back; ours gives it all the
-        // same.
+        // On Tomcat 11, a forward suspends the response of a filter that has held its body back;
+        // ours gives it all the same.
         if (!(way == Way.FORWARDS && lost)) {
             assertSame(way, plain, first);
             assertThat(first.headers().allValues("X-Held"))

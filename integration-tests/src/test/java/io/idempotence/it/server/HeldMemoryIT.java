@@ -377,8 +377,8 @@ class HeldMemoryIT extends FilterTestBase {
         assertThat(CompletableFuture.allOf(callers.toArray(CompletableFuture[]::new)))
                 .succeedsWithin(Duration.ofMinutes(1));
         fails.set(false);
-        // A request that needs nearly all of it finds it, once the last handler has ended. Jetty may cut one that it
-        // has refused before.
+        // A request that needs nearly all of it finds it, once the last handler has ended.
+        // Jetty may cut one that it has refused before.
         String large = "x".repeat(MEMORY - 2048);
         await().ignoreExceptionsInstanceOf(UncheckedIOException.class)
                 .until(() ->

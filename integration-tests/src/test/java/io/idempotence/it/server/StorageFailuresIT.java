@@ -69,8 +69,8 @@ class StorageFailuresIT extends FilterTestBase {
         });
         assertThat(call(server).statusCode()).isEqualTo(201);
         try (Jedis jedis = redis.server().jedis()) {
-            // The first byte of the response, which is behind the head of the record: of a kind that this version does
-            // not know.
+            // The first byte of the response, which is behind the head of the record:
+            // of a kind that this version does not know.
             jedis.setrange(key.get().value(), 54, "~");
         }
         HttpResponse<byte[]> second = call(server);

@@ -255,8 +255,8 @@ class WaitingIT {
         assertThat(runs).hasValue(1);
         // Two instances with their polls and their background.
         assertThat(all).hasSizeLessThanOrEqualTo(6);
-        // Two scripts that a server did not know are sent twice. Each instance polls 6 times at shorter intervals, then
-        // twice a second.
+        // Two scripts that a server did not know are sent twice.
+        // Each instance polls 6 times at shorter intervals, then twice a second.
         long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begin) + 1;
         assertThat(commands() - before).isBetween(1_000L, 1_000L + 2 * 2 + 2 + 2 * (6 + 2 * seconds));
     }

@@ -68,8 +68,8 @@ public final class PaymentClients {
                 .maxWait(LONGEST_WAIT)
                 // Below the read timeout, and it counts in whole seconds: none.
                 .preferWait(Duration.ZERO)
-                // This network spoils every third request. The retry budget is there to stop exactly such storms, so it
-                // is off.
+                // This network spoils every third request.
+                // The retry budget is there to stop exactly such storms, so it is off.
                 .budget(500, 0, 1)
                 .build();
     }

@@ -164,8 +164,8 @@ public final class LossyNetwork implements AutoCloseable {
             }
             case RESET_BEFORE -> reset(consumer);
             case RESET_AFTER -> {
-                // Closed in the ordinary way towards the provider: it has the whole request, but nobody waits for the
-                // response.
+                // Closed in the ordinary way towards the provider:
+                // it has the whole request, but nobody waits for the response.
                 try (Socket connection = connect(provider)) {
                     send(connection, provider, request, Duration.ZERO);
                 }
