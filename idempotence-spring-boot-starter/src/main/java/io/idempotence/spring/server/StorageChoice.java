@@ -31,7 +31,7 @@ final class StorageChoice {
         }
         return switch (properties.storage()) {
             case AUTO -> first();
-            case MEMORY -> memory("as idempotence.server.storage says");
+            case MEMORY -> memory("as set by idempotence.server.storage");
             case REDIS ->
                 required(
                         Storage.REDIS,
@@ -65,7 +65,7 @@ final class StorageChoice {
     private ChosenStorage required(Storage kind, String what, String action) {
         for (StorageSource<?> source : sources) {
             if (source.kind() == kind) {
-                ChosenStorage found = source.find("as idempotence.server.storage says");
+                ChosenStorage found = source.find("as set by idempotence.server.storage");
                 if (found != null) {
                     return found;
                 }
