@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -24,7 +25,7 @@ final class BackgroundWrites implements AutoCloseable {
 
     private final Events events;
     private final StorageGuard guard;
-    private final String threadName;
+    private final ThreadFactory factory;
     private final int threads;
     private final IdempotenceEvent givenUp;
     private final LongSupplier nanoTime;
@@ -44,8 +45,8 @@ final class BackgroundWrites implements AutoCloseable {
      * @param threads the largest number of threads
      * @param givenUp the event for a write that is given up
      */
-    BackgroundWrites(Events events, StorageGuard guard, String threadName, int threads, IdempotenceEvent givenUp) {
-        this(events, guard, threadName, threads, givenUp, System::nanoTime, Duration.ofSeconds(5));
+    BackgroundWrites(Events events, StorageGuard guard, ThreadFactory factory, int threads, IdempotenceEvent givenUp) {
+        this(events, guard, factory, threads, givenUp, System::nanoTime, Duration.ofSeconds(5));
     }
 
     /**
@@ -55,19 +56,19 @@ final class BackgroundWrites implements AutoCloseable {
     BackgroundWrites(
             Events events,
             StorageGuard guard,
-            String threadName,
+            ThreadFactory factory,
             int threads,
             IdempotenceEvent givenUp,
             LongSupplier nanoTime,
             Duration closing) {
         this.events = events;
         this.guard = guard;
-        this.threadName = threadName;
+        this.factory = factory;
         this.threads = threads;
         this.givenUp = givenUp;
         this.nanoTime = nanoTime;
         this.closing = closing;
-        this.scheduler = new Scheduler(threadName, threads);
+        this.scheduler = new Scheduler(factory, threads);
     }
 
     /** Retries a write until it succeeds, finds a damaged record, or {@code giveUpAfter} has passed. */
@@ -178,8 +179,8 @@ final class BackgroundWrites implements AutoCloseable {
         }
         scheduler.beginClose();
         // Additional threads, because the running writes may hang.
-        ThreadPoolExecutor last = new ThreadPoolExecutor(
-                threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), Scheduler.daemons(threadName));
+        ThreadPoolExecutor last =
+                new ThreadPoolExecutor(threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
         waiting.keySet().forEach(task -> last.execute(() -> runOnce(task)));
         last.shutdown();
         return () -> endClose(last);

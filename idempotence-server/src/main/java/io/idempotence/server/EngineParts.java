@@ -6,6 +6,8 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import java.security.SecureRandom;
 import java.util.List;
+import java.util.concurrent.ThreadFactory;
+import java.util.function.Function;
 
 /**
  * The parts that the engine of one {@link Idempotence} and its executions share.
@@ -33,18 +35,28 @@ record EngineParts(
 
     static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
         StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
-        BackgroundWrites writes =
-                new BackgroundWrites(events, guard, "idempotence-writes", WRITERS, IdempotenceEvent.UNKNOWN);
+        return over(storage, guard, events, maxWaiting, Scheduler::daemons);
+    }
+
+    /** @param threads the threads of a name */
+    static EngineParts over(
+            IdempotenceStorage storage,
+            StorageGuard guard,
+            Events events,
+            int maxWaiting,
+            Function<String, ThreadFactory> threads) {
+        BackgroundWrites writes = new BackgroundWrites(
+                events, guard, threads.apply("idempotence-writes"), WRITERS, IdempotenceEvent.UNKNOWN);
         // Nothing ran under these claims, so their outcome is not unknown.
-        BackgroundWrites giveBacks =
-                new BackgroundWrites(events, guard, "idempotence-give-backs", 1, IdempotenceEvent.STORAGE_ERROR);
+        BackgroundWrites giveBacks = new BackgroundWrites(
+                events, guard, threads.apply("idempotence-give-backs"), 1, IdempotenceEvent.STORAGE_ERROR);
         guard.whenBack(() -> writes.isAwaiting() || giveBacks.isAwaiting(), () -> {
             writes.flush();
             giveBacks.flush();
         });
         StorageClaims claims = new StorageClaims(storage, guard, giveBacks);
-        Leases leases = new Leases();
-        WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaiting);
+        Leases leases = new Leases(threads.apply("idempotence-renewals"));
+        WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaiting, threads);
         CompletionQueue completions = new CompletionQueue(storage, guard, writes, WRITERS);
         return new EngineParts(
                 storage, guard, events, writes, claims, leases, new UnsettledResults(), waiters, completions);
@@ -54,7 +66,7 @@ record EngineParts(
      * A probe that deletes an absent record. That is a write, which a read-only replica refuses. Each probe uses another record, because
      * the shard of a fixed one might be the only one that is dead, or the only one that is alive.
      */
-    private static Runnable probe(IdempotenceStorage storage, String namespace) {
+    static Runnable probe(IdempotenceStorage storage, String namespace) {
         SecureRandom random = new SecureRandom();
         return () -> storage.delete(StorageKey.of(
                 namespace,

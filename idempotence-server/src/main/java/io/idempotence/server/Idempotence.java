@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
  * IdempotenceListener#onStorage} is called at both times.
  *
  * <p>Its threads are daemons that exist only while there is work: up to eight {@code idempotence-writes} for completions that the storage
- * did not take at once, one {@code idempotence-give-backs} for claims whose replies were lost, {@code idempotence-renewals} for the leases
+ * did not take at once or that follow their response, one {@code idempotence-give-backs} for claims whose replies were lost, {@code idempotence-renewals} for the leases
  * of running handlers (one, and up to 16 more while several are due at once), one {@code idempotence-polls} and one {@code
  * idempotence-timeouts} for waiting duplicates, and up to four {@code idempotence-probes} while the storage fails.
  *
@@ -58,17 +58,10 @@ public final class Idempotence implements AutoCloseable {
     private final WorkRunner works;
     private final SecureRandom random = new SecureRandom();
 
-    /** Switches the circuit breaker off, for tests that lose more calls than a real storage. */
-    Idempotence withoutCircuitBreaker() {
-        parts.guard().disableBreaker();
-        return this;
-    }
-
-    private Idempotence(Builder builder) {
-        this.namespace = builder.namespace;
-        this.policy = builder.policy;
-        this.parts =
-                EngineParts.over(builder.storage, builder.namespace, new Events(builder.listener), builder.maxWaiting);
+    Idempotence(String namespace, IdempotencePolicy policy, EngineParts parts) {
+        this.namespace = namespace;
+        this.policy = policy;
+        this.parts = parts;
         this.engine = new Engine(namespace, parts);
         this.works = new WorkRunner(engine);
     }
@@ -399,7 +392,8 @@ public final class Idempotence implements AutoCloseable {
          * @return a new instance; close it
          */
         public Idempotence build() {
-            return new Idempotence(this);
+            return new Idempotence(
+                    namespace, policy, EngineParts.over(storage, namespace, new Events(listener), maxWaiting));
         }
     }
 }

@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -19,8 +20,6 @@ import java.util.stream.Stream;
  * execution costs only an entry in a map.
  */
 final class Leases implements AutoCloseable {
-    private static final String THREAD_NAME = "idempotence-renewals";
-
     /**
      * The largest number of renewing threads. Several, because one record whose renewal hangs, as on a dead shard, must not cost the other
      * records their leases.
@@ -33,26 +32,31 @@ final class Leases implements AutoCloseable {
     private static final long SHORTEST_TICK = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long LONGEST_TICK = TimeUnit.SECONDS.toNanos(1);
 
-    private final Scheduler looks = new Scheduler(THREAD_NAME, 1);
+    private final Scheduler looks;
     /** Usually one lease per key. A late owner may run at the same time as its successor, and must not replace the successor's entry. */
     private final Map<StorageKey, List<Lease>> running = new ConcurrentHashMap<>();
 
     private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
     private final Queue<Lease> due = new ConcurrentLinkedQueue<>();
     /** Tasks beyond the limit are discarded: busy threads continue until nothing is due. */
-    private final ThreadPoolExecutor renewers = new ThreadPoolExecutor(
-            0,
-            MOST_THREADS,
-            10,
-            TimeUnit.SECONDS,
-            new SynchronousQueue<>(),
-            Scheduler.daemons(THREAD_NAME),
-            new ThreadPoolExecutor.DiscardPolicy());
+    private final ThreadPoolExecutor renewers;
 
     // Guarded by this object's lock, which is never held across I/O.
     private volatile long tick = LONGEST_TICK;
     private volatile boolean planned;
     private long latestPlan;
+
+    Leases(ThreadFactory threads) {
+        this.looks = new Scheduler(threads, 1);
+        this.renewers = new ThreadPoolExecutor(
+                0,
+                MOST_THREADS,
+                10,
+                TimeUnit.SECONDS,
+                new SynchronousQueue<>(),
+                threads,
+                new ThreadPoolExecutor.DiscardPolicy());
+    }
 
     void started(Lease lease) {
         running.merge(

@@ -19,10 +19,6 @@ final class Scheduler implements AutoCloseable {
     private final ScheduledThreadPoolExecutor executor;
 
     /** @param threads the largest number of threads */
-    Scheduler(String threadName, int threads) {
-        this(daemons(threadName), threads);
-    }
-
     Scheduler(ThreadFactory factory, int threads) {
         this.executor = new ScheduledThreadPoolExecutor(threads, factory);
         executor.setKeepAliveTime(10, TimeUnit.SECONDS);

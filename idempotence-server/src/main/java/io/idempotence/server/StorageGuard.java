@@ -92,17 +92,26 @@ final class StorageGuard implements AutoCloseable {
      * @param slowCall the duration from which a call counts as slow
      */
     StorageGuard(Events events, Runnable probe, Duration slowCall) {
-        this(events, probe, slowCall, System::nanoTime, Scheduler.daemons("idempotence-probes"));
+        this(events, probe, breaker(slowCall), System::nanoTime, Scheduler.daemons("idempotence-probes"));
     }
 
     /** @param nanoTime a clock like {@link System#nanoTime} */
-    StorageGuard(Events events, Runnable probe, Duration slowCall, LongSupplier nanoTime, ThreadFactory threads) {
+    StorageGuard(Events events, Runnable probe, CircuitBreaker breaker, LongSupplier nanoTime, ThreadFactory threads) {
         this.prober = new Scheduler(threads, MOST_PROBES);
-        this.slowCallNanos = slowCall.toNanos();
+        this.slowCallNanos =
+                breaker.getCircuitBreakerConfig().getSlowCallDurationThreshold().toNanos();
         this.nanoTime = nanoTime;
         this.events = events;
         this.probe = probe;
-        this.breaker = CircuitBreaker.of(
+        this.breaker = breaker;
+        breaker.getEventPublisher()
+                .onStateTransition(
+                        transition -> changed(transition.getStateTransition().getToState()));
+    }
+
+    /** @param slowCall the duration from which a call counts as slow */
+    static CircuitBreaker breaker(Duration slowCall) {
+        return CircuitBreaker.of(
                 "idempotence-storage",
                 CircuitBreakerConfig.custom()
                         .slidingWindowType(CircuitBreakerConfig.SlidingWindowType.COUNT_BASED)
@@ -115,9 +124,6 @@ final class StorageGuard implements AutoCloseable {
                         // Only a probe closes the breaker, not time.
                         .waitDurationInOpenState(Duration.ofDays(365))
                         .build());
-        breaker.getEventPublisher()
-                .onStateTransition(
-                        transition -> changed(transition.getStateTransition().getToState()));
     }
 
     /**
@@ -129,11 +135,6 @@ final class StorageGuard implements AutoCloseable {
     void whenBack(BooleanSupplier isAwaited, Runnable onRecovery) {
         this.isAwaited = isAwaited;
         this.onRecovery = onRecovery;
-    }
-
-    /** Switches the breaker off, for tests that lose more calls than a real storage. */
-    void disableBreaker() {
-        breaker.transitionToDisabledState();
     }
 
     /** Whether the breaker is open. Never true once this is closed, so that waiting writes are retried once more. */

@@ -11,7 +11,9 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -27,17 +29,22 @@ final class WaitingDuplicates implements AutoCloseable {
     /** The decision for duplicates that still wait when this is closed. */
     static final Decision CLOSED = new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
 
-    private final Scheduler polls = new Scheduler("idempotence-polls", 1);
+    private final Scheduler polls;
     /** Separate from polls, which wait for the storage. */
-    private final Scheduler timeouts = new Scheduler("idempotence-timeouts", 1);
+    private final Scheduler timeouts;
 
     private final Predicate<StorageKey> runsHere;
     private final int limit;
     private final AtomicInteger count = new AtomicInteger();
     private final Map<Operation, Set<CompletableFuture<Decision>>> waiting = new ConcurrentHashMap<>();
 
-    /** @param limit how many duplicates may wait at once */
-    WaitingDuplicates(Predicate<StorageKey> runsHere, int limit) {
+    /**
+     * @param limit how many duplicates may wait at once
+     * @param threads the threads of a name
+     */
+    WaitingDuplicates(Predicate<StorageKey> runsHere, int limit, Function<String, ThreadFactory> threads) {
+        this.polls = new Scheduler(threads.apply("idempotence-polls"), 1);
+        this.timeouts = new Scheduler(threads.apply("idempotence-timeouts"), 1);
         this.runsHere = runsHere;
         this.limit = limit;
     }

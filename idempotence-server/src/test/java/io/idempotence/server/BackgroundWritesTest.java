@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.Test;
 /** Writes that could not be made when they were due: how many may wait, how long, and what becomes of the others (T22). */
 class BackgroundWritesTest {
     private static final Duration RETENTION = Duration.ofHours(24);
+    private static final ThreadFactory THREADS = Scheduler.daemons("idempotence-test");
     private static final Duration CLOSING = Duration.ofSeconds(2);
     private static final int WHOLE_ROOM = (int) BackgroundWrites.MAX_BYTES - BackgroundWrites.BYTES_PER_WRITE;
     private static final IdempotencePolicy SHORT_LEASE =
@@ -39,8 +41,8 @@ class BackgroundWritesTest {
     private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 10);
     private final StorageGuard guard = new StorageGuard(events, () -> {}, Duration.ofSeconds(1));
     private final BackgroundWrites background =
-            new BackgroundWrites(events, guard, "idempotence-test", 1, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
-    private final Scheduler scheduler = new Scheduler("idempotence-test", 1);
+            new BackgroundWrites(events, guard, THREADS, 1, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
+    private final Scheduler scheduler = new Scheduler(THREADS, 1);
     private final AtomicBoolean down = new AtomicBoolean(true);
     private final AtomicInteger tries = new AtomicInteger();
     private final AtomicInteger ends = new AtomicInteger();
@@ -255,7 +257,7 @@ class BackgroundWritesTest {
     void whatCanBeWrittenWhenItIsClosedIsWrittenWhileOthersHang() {
         AtomicInteger hanging = new AtomicInteger();
         BackgroundWrites few =
-                new BackgroundWrites(events, guard, "idempotence-test", 3, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
+                new BackgroundWrites(events, guard, THREADS, 3, IdempotenceEvent.UNKNOWN, now::get, CLOSING);
         Runnable hangs = () -> {
             hanging.incrementAndGet();
             hang();
@@ -277,8 +279,8 @@ class BackgroundWritesTest {
     @Test
     @DisplayName("T22: each write that is given up at close is an event")
     void whatIsGivenUpAtCloseIsReported() {
-        BackgroundWrites giveBacks = new BackgroundWrites(
-                events, guard, "idempotence-test", 1, IdempotenceEvent.STORAGE_ERROR, now::get, CLOSING);
+        BackgroundWrites giveBacks =
+                new BackgroundWrites(events, guard, THREADS, 1, IdempotenceEvent.STORAGE_ERROR, now::get, CLOSING);
         List<BackgroundWrites> both = List.of(background, giveBacks);
         for (BackgroundWrites each : both) {
             CountDownLatch underWay = new CountDownLatch(1);

@@ -170,7 +170,7 @@ class IdempotencePropertiesTest {
 
         Instance(IdempotenceStorage storage) {
             this.storage = new FaultyStorage(storage);
-            this.idempotence = Idempotence.over(this.storage).withoutCircuitBreaker();
+            this.idempotence = UnusualParts.withoutBreaker(this.storage, IdempotencePolicy.defaults());
         }
     }
 

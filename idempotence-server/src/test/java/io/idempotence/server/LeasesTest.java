@@ -54,7 +54,7 @@ class LeasesTest {
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
     private final FaultyStorage storage = new FaultyStorage(memory);
     private final Events events = new Events(null);
-    private final Leases leases = new Leases();
+    private final Leases leases = new Leases(Scheduler.daemons("idempotence-renewals"));
     private final AtomicInteger owners = new AtomicInteger();
     private final Semaphore goOn = new Semaphore(0);
 

@@ -29,7 +29,6 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -310,8 +309,8 @@ class StorageOutageTest {
         CountDownLatch arrived = new CountDownLatch(crowd);
         CountDownLatch goOn = new CountDownLatch(1);
         List<Future<String>> calls = new ArrayList<>();
-        try (StorageGuard guard =
-                new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), now::get, PROBES)) {
+        try (StorageGuard guard = new StorageGuard(
+                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
             for (int i = 0; i < crowd; i++) {
                 calls.add(callers.submit(() -> guard.call(() -> {
                     arrived.countDown();
@@ -344,8 +343,8 @@ class StorageOutageTest {
         CountDownLatch one = new CountDownLatch(1);
         CountDownLatch others = new CountDownLatch(1);
         List<Future<String>> calls = new ArrayList<>();
-        try (StorageGuard guard =
-                new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), now::get, PROBES)) {
+        try (StorageGuard guard = new StorageGuard(
+                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
             for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
                 CountDownLatch goOn = i == StorageGuard.MOST_SLOW_CALLERS / 2 ? one : others;
                 calls.add(callers.submit(() -> guard.call(() -> {
@@ -370,18 +369,11 @@ class StorageOutageTest {
     @Test
     @DisplayName("a process that could start no thread probes the storage when it can")
     void probesBeginWhenThreadsCanBeStartedAgain() {
-        AtomicBoolean hasThreads = new AtomicBoolean();
-        ThreadFactory threads = task -> new Thread(task, "idempotence-probes") {
-            @Override
-            public void start() {
-                if (!hasThreads.get()) {
-                    throw new OutOfMemoryError("unable to create native thread");
-                }
-                super.start();
-            }
-        };
-        try (StorageGuard guard =
-                new StorageGuard(new Events(null), () -> {}, Duration.ofSeconds(1), System::nanoTime, threads)) {
+        ThreadLimit limit = new ThreadLimit();
+        limit.reached();
+        ThreadFactory threads = limit.apply("idempotence-probes");
+        try (StorageGuard guard = new StorageGuard(
+                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), System::nanoTime, threads)) {
             for (int i = 0; i < 10; i++) {
                 assertThatThrownBy(() -> guard.call(() -> {
                             throw new StorageUnavailableException("down", null);
@@ -391,7 +383,7 @@ class StorageOutageTest {
             }
             assertThatThrownBy(() -> guard.call(() -> "refused")).isInstanceOf(StorageUnavailableException.class);
             assertThat(guard.isOpen()).isTrue();
-            hasThreads.set(true);
+            limit.lifted();
             assertThatThrownBy(() -> guard.call(() -> "refused")).isInstanceOf(StorageUnavailableException.class);
             await().until(() -> !guard.isOpen());
             assertThat(guard.call(() -> "again")).isEqualTo("again");
@@ -455,7 +447,8 @@ class StorageOutageTest {
     void callsAsSlowAsTheirStorageMayBeOpenNothing() {
         AtomicLong now = new AtomicLong();
         for (Duration slowCall : List.of(Duration.ofSeconds(6), Duration.ofSeconds(1))) {
-            try (StorageGuard guard = new StorageGuard(new Events(null), () -> {}, slowCall, now::get, PROBES)) {
+            try (StorageGuard guard =
+                    new StorageGuard(new Events(null), () -> {}, StorageGuard.breaker(slowCall), now::get, PROBES)) {
                 for (int i = 0; i < 10; i++) {
                     guard.call(() -> now.addAndGet(Duration.ofSeconds(5).toNanos()));
                 }
