@@ -4,12 +4,11 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
 import java.util.Objects;
-import java.util.Optional;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
 
 /** The transport of work without HTTP: runs it if its attempt may run, and gives every caller the result. Thread-safe. */
 final class WorkRunner {
@@ -52,7 +51,7 @@ final class WorkRunner {
                             result,
                             () -> failure == null
                                     ? succeeded(run.execution(), codec, value)
-                                    : failed(run.execution(), codec, failure)));
+                                    : failedAsync(run.execution(), codec, failure)));
         } else {
             engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait)
                     .whenComplete((decided, never) -> complete(result, () -> instead(call.id(), codec, decided)));
@@ -72,9 +71,13 @@ final class WorkRunner {
         }
     }
 
-    private static <T> void complete(CompletableFuture<T> result, Callable<T> outcome) {
+    private interface Outcome<T> {
+        T get() throws Throwable;
+    }
+
+    private static <T> void complete(CompletableFuture<T> result, Outcome<T> outcome) {
         try {
-            result.complete(outcome.call());
+            result.complete(outcome.get());
         } catch (Throwable e) {
             result.completeExceptionally(e);
         }
@@ -105,23 +108,36 @@ final class WorkRunner {
         try {
             result = work.run(execution);
         } catch (Throwable e) {
-            return failed(execution, codec, e);
+            Decision.Replay instead = failed(execution, e);
+            if (instead == null) {
+                throw e;
+            }
+            return decoded(execution.id(), codec, instead.result());
         }
         return succeeded(execution, codec, result);
     }
 
-    private <T> T failed(ClaimedExecution execution, ResultCodec<T> codec, Throwable thrown) throws Exception {
-        Throwable e = thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
-        Optional<Decision> canonical = execution.finishWithoutResult(execution.byException(e));
-        if (e instanceof Exception && canonical.orElse(null) instanceof Decision.Replay replay) {
+    private <T> T failedAsync(ClaimedExecution execution, ResultCodec<T> codec, Throwable failure) throws Throwable {
+        // The stages of a future wrap its failure.
+        Throwable e =
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+        Decision.Replay instead = failed(execution, e);
+        if (instead == null) {
+            throw e;
+        }
+        return decoded(execution.id(), codec, instead.result());
+    }
+
+    /** The result that the caller gets instead of the failure, or null. */
+    private static Decision.@Nullable Replay failed(ClaimedExecution execution, Throwable e) {
+        Decision canonical =
+                execution.finishWithoutResult(execution.byException(e)).orElse(null);
+        if (e instanceof Exception && canonical instanceof Decision.Replay replay) {
             Events.LOG.warn(
                     "the work of a late owner failed; its caller gets the result of the one that overtook it", e);
-            return decoded(execution.id(), codec, replay.result());
+            return replay;
         }
-        if (e instanceof Error error) {
-            throw error;
-        }
-        throw (Exception) e;
+        return null;
     }
 
     private <T> T succeeded(ClaimedExecution execution, ResultCodec<T> codec, T result) {
