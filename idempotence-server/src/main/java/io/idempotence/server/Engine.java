@@ -89,8 +89,8 @@ public final class Engine {
         Decision decision;
         try {
             decision = decide(call, policy, request);
-        } catch (RuntimeException e) {
-            // Whatever a storage throws, it has not granted the claim.
+        } catch (Throwable e) {
+            // A claim that the storage may have granted nevertheless is being given back.
             decision = refuse(call.id(), "an attempt was refused, nothing ran", e);
         }
         if (decision instanceof Decision.Run run) {
@@ -149,7 +149,7 @@ public final class Engine {
             return Decisions.askAgain();
         }
         return result instanceof ClaimResult.Claimed claimed
-                ? run(call, policy, claimed, left)
+                ? run(call, policy, request, claimed, left)
                 : withoutRunning(id, policy, result);
     }
 
@@ -167,7 +167,7 @@ public final class Engine {
         IdempotencePolicy.Applied applied;
         try {
             applied = policy.recovery().wasApplied(call, abandoned.fence());
-        } catch (Exception e) {
+        } catch (Throwable e) {
             if (e instanceof InterruptedException) {
                 Thread.currentThread().interrupt();
             }
@@ -198,14 +198,32 @@ public final class Engine {
         return result instanceof ClaimResult.Claimed claimed ? new ClaimResult.Claimed(claimed.claim(), true) : result;
     }
 
-    private Decision run(IdempotentCall call, IdempotencePolicy policy, ClaimResult.Claimed claimed, long left) {
+    private Decision run(
+            IdempotentCall call,
+            IdempotencePolicy policy,
+            ClaimRequest request,
+            ClaimResult.Claimed claimed,
+            long left) {
         ClaimedExecution execution = new ClaimedExecution(parts, call, claimed, left, policy);
-        parts.leases().started(execution.lease());
-        if (claimed.takenOver()) {
-            events.publish(
-                    IdempotenceEvent.TAKE_OVER, call.id(), "an abandoned execution is run again, as its policy allows");
-        } else {
-            events.publish(IdempotenceEvent.CLAIMED, call.id());
+        try {
+            parts.leases().started(execution.lease());
+            if (claimed.takenOver()) {
+                events.publish(
+                        IdempotenceEvent.TAKE_OVER,
+                        call.id(),
+                        "an abandoned execution is run again, as its policy allows");
+            } else {
+                events.publish(IdempotenceEvent.CLAIMED, call.id());
+            }
+        } catch (Throwable e) {
+            // Nothing runs under this claim, so it must not stay, and its lease must not be renewed.
+            parts.leases().ended(execution.lease());
+            claims.giveBack(call.id(), claimed, request);
+            if (e instanceof OutOfMemoryError) {
+                throw new StorageUnavailableException(
+                        "no thread can be started to renew the lease; raise the process's limit of threads", e);
+            }
+            throw e;
         }
         return new Decision.Run(execution);
     }
@@ -301,7 +319,7 @@ public final class Engine {
                     yield Decisions.outcomeUnknown();
                 }
                 case RELEASED, ABANDONED -> Decisions.askAgain();
-                case COMPLETED -> parts.unsettled().contains(request.key()) ? null : readResult(request);
+                case COMPLETED -> parts.unsettled().contains(request.key()) ? null : readResult(id, request);
             };
         } catch (Throwable e) {
             // Any exception of a storage ends the wait, because nothing would poll again.
@@ -310,14 +328,14 @@ public final class Engine {
         }
     }
 
-    private Decision readResult(ClaimRequest request) {
-        ClaimResult result = parts.guard().call(() -> parts.storage().claim(request));
+    private Decision readResult(IdempotenceId id, ClaimRequest request) {
+        ClaimResult result = claims.claim(id, request);
         if (result instanceof ClaimResult.Completed completed) {
             return Decisions.ended(completed.result());
         }
         if (result instanceof ClaimResult.Claimed claimed) {
             // Deleted in this very moment, and nothing will run here.
-            claims.giveBack(claimed, request);
+            claims.giveBack(id, claimed, request);
         }
         return result instanceof ClaimResult.Mismatch ? Decisions.keyReused() : Decisions.askAgain();
     }
@@ -336,7 +354,7 @@ public final class Engine {
         return refuse(id, "a stored result cannot be read, its attempt was refused", cause);
     }
 
-    private Decision.Refuse refuse(IdempotenceId id, String what, RuntimeException cause) {
+    private Decision.Refuse refuse(IdempotenceId id, String what, Throwable cause) {
         events.storageFailed(id, what, cause);
         return Decisions.storageUnavailable();
     }

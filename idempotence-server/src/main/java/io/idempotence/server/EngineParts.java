@@ -54,7 +54,7 @@ record EngineParts(
             writes.flush();
             giveBacks.flush();
         });
-        StorageClaims claims = new StorageClaims(storage, guard, giveBacks);
+        StorageClaims claims = new StorageClaims(storage, guard, events, giveBacks);
         Leases leases = new Leases(threads.apply("idempotence-renewals"));
         WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaiting, threads);
         CompletionQueue completions = new CompletionQueue(storage, guard, writes, WRITERS);

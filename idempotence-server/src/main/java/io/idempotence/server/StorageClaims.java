@@ -3,9 +3,11 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
@@ -17,20 +19,24 @@ import java.util.function.BooleanSupplier;
 final class StorageClaims {
     private final IdempotenceStorage storage;
     private final StorageGuard guard;
+    private final Events events;
     private final BackgroundWrites giveBacks;
     /** How often each key is being given back. */
     private final Map<StorageKey, Integer> beingGivenBack = new ConcurrentHashMap<>();
 
-    StorageClaims(IdempotenceStorage storage, StorageGuard guard, BackgroundWrites giveBacks) {
+    StorageClaims(IdempotenceStorage storage, StorageGuard guard, Events events, BackgroundWrites giveBacks) {
         this.storage = storage;
         this.guard = guard;
+        this.events = events;
         this.giveBacks = giveBacks;
     }
 
     /**
      * Claims an ID for an execution.
      *
-     * @throws StorageUnavailableException if no reply came; a claim that may have been stored is released
+     * @throws StorageUnavailableException if no reply came
+     * @throws CorruptRecordException if the record cannot be read
+     * @throws RuntimeException or an error, whatever else the storage throws. A claim that may have been stored is released
      */
     ClaimResult claim(IdempotenceId id, ClaimRequest request) {
         return claim(id, request, () -> true);
@@ -41,6 +47,7 @@ final class StorageClaims {
      *
      * @return whether it was absent
      * @throws StorageUnavailableException if the storage fails, or the ID may have been saved without a reply and is being released
+     * @throws RuntimeException or an error, as in {@link #claim(IdempotenceId, ClaimRequest)}
      */
     boolean save(IdempotenceId id, ClaimRequest request) {
         BooleanSupplier isThere = () -> storage.find(request.key()).isPresent();
@@ -68,11 +75,20 @@ final class StorageClaims {
             try {
                 // The claim whose reply was lost may have been granted: the same owner gets the same reply (T2, T21).
                 return guard.call(() -> storage.claim(request));
-            } catch (StorageUnavailableException second) {
-                second.addSuppressed(first);
+            } catch (Throwable second) {
                 giveBackLater(id, request, mayClaimToGiveBack);
+                if (second != first) {
+                    second.addSuppressed(first);
+                }
                 throw second;
             }
+        } catch (CorruptRecordException e) {
+            // The storage has found another claim's record.
+            throw e;
+        } catch (Throwable e) {
+            // A storage may fail after it has stored the claim, for example in its driver's reading of the reply.
+            giveBackLater(id, request, mayClaimToGiveBack);
+            throw e;
         }
     }
 
@@ -111,13 +127,21 @@ final class StorageClaims {
                 () -> beingGivenBack.computeIfPresent(request.key(), (key, times) -> times == 1 ? null : times - 1));
     }
 
-    /** Releases a claim under which nothing will run. */
-    void giveBack(ClaimResult.Claimed claimed, ClaimRequest request) {
-        if (claimed.takenOver() && request.takeOver()) {
-            Lease.abandon(storage, claimed.claim());
-        } else {
-            storage.release(claimed.claim(), request.retention());
+    /** Releases a claim under which nothing will run, now or in the background. */
+    void giveBack(IdempotenceId id, ClaimResult.Claimed claimed, ClaimRequest request) {
+        try {
+            guard.record(() -> giveBack(claimed, request));
+        } catch (Throwable e) {
+            events.logStorageFailed(id, "a claim could not be given back; it is retried", e);
+            giveBackLater(id, request);
         }
+    }
+
+    private WriteResult giveBack(ClaimResult.Claimed claimed, ClaimRequest request) {
+        if (claimed.takenOver() && request.takeOver()) {
+            return Lease.abandon(storage, claimed.claim());
+        }
+        return storage.release(claimed.claim(), request.retention());
     }
 
     /** Begins to close. The returned task waits for the end, as that of {@link BackgroundWrites#beginClose}. */

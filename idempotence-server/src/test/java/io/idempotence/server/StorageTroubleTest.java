@@ -6,6 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.turbo.TurboFilter;
+import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
@@ -40,6 +45,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
+import org.slf4j.Marker;
 
 /** What becomes of executions when single calls of the storage fail, or their replies get lost. */
 class StorageTroubleTest {
@@ -654,6 +661,92 @@ class StorageTroubleTest {
         } finally {
             goOn.countDown();
         }
+    }
+
+    @Test
+    @DisplayName("T21: a claim is given back whatever the storage throws after it has stored it")
+    void aStoredClaimIsGivenBackWhateverTheStorageThrows() throws Exception {
+        List<Throwable> failures = List.of(
+                new IllegalStateException("a driver's bug"),
+                new NumberFormatException("a reply that the driver cannot read"),
+                new OutOfMemoryError("unable to create native thread"));
+        Idempotence idempotence = idempotence(SHORT_LEASE);
+        for (Throwable failure : failures) {
+            loseReplies(failure);
+            assertThat(refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+            storage.after((call, which) -> {});
+            await(failure.toString()).until(() -> memory.find(key).orElseThrow().state() == RecordState.RELEASED);
+        }
+        assertThat(runs).hasValue(0);
+        assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
+    }
+
+    @Test
+    @DisplayName("T21: an ID that was saved before the storage threw is released, and nobody takes it for saved")
+    void aSavedIdIsReleasedWhateverTheStorageThrows() {
+        Idempotence idempotence = idempotence();
+        loseReplies(new IllegalStateException("a driver's bug"));
+        assertThatThrownBy(() -> idempotence.saveIfAbsent(id)).isInstanceOf(IllegalStateException.class);
+        storage.after((call, which) -> {});
+        await().until(() -> {
+            try {
+                return idempotence.saveIfAbsent(id);
+            } catch (StorageUnavailableException e) {
+                return false;
+            }
+        });
+    }
+
+    @Test
+    @DisplayName("T21: a claim whose reply was lost is given back whatever its second try throws")
+    void aClaimIsGivenBackWhateverItsSecondTryThrows() {
+        AtomicInteger claims = new AtomicInteger();
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && claims.getAndIncrement() == 0) {
+                throw unavailable();
+            } else if (call == Call.CLAIM && claims.get() == 2) {
+                throw new IllegalStateException("a driver's bug");
+            }
+        });
+        assertThat(refusal(idempotence())).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        await().until(() -> memory.find(key).orElseThrow().state() == RecordState.RELEASED);
+        assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    @DisplayName("T9: a claim that cannot even be logged is given back, and nothing renews it")
+    void aClaimThatCannotBeLoggedIsGivenBack() {
+        Thread caller = Thread.currentThread();
+        TurboFilter brokenLog = new TurboFilter() {
+            @Override
+            public FilterReply decide(
+                    Marker marker, Logger logger, Level level, String format, Object[] params, Throwable thrown) {
+                if (logger.getName().equals(Idempotence.class.getName()) && Thread.currentThread() == caller) {
+                    throw new IllegalStateException("the log is broken");
+                }
+                return FilterReply.NEUTRAL;
+            }
+        };
+        Idempotence idempotence = idempotence(SHORT_LEASE);
+        LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
+        logs.addTurboFilter(brokenLog);
+        try {
+            assertThatThrownBy(() -> idempotence.execute(id, this::work)).hasMessage("the log is broken");
+        } finally {
+            logs.getTurboFilterList().remove(brokenLog);
+        }
+        assertThat(runs).hasValue(0);
+        assertThat(memory.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+    }
+
+    private void loseReplies(Throwable failure) {
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && failure instanceof Error error) {
+                throw error;
+            } else if (call == Call.CLAIM) {
+                throw (RuntimeException) failure;
+            }
+        });
     }
 
     // ---- claims that were not written
