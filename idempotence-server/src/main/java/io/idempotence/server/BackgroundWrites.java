@@ -90,15 +90,19 @@ final class BackgroundWrites implements AutoCloseable {
         add(write.id, delay, () -> attempt(write, delay));
     }
 
-    /** Runs a task on a thread for writes. Drops it if this is closed before it has begun. */
+    /**
+     * Runs a task on a thread for writes. Drops it if this is closed before it has begun.
+     *
+     * @throws OutOfMemoryError if no thread can be started for the task; it will not run
+     */
     void execute(Runnable task) {
         scheduler.later(Duration.ZERO, task);
     }
 
-    /** Runs a task once: after the delay, or when this is closed. */
+    /** Runs a task once: after the delay, or when this is closed. If no thread can be started, the task waits for one. */
     void add(IdempotenceId id, Duration delay, Runnable task) {
         waiting.put(task, id);
-        if (scheduler.later(delay, () -> runOnce(task)) == null) {
+        if (!scheduler.queue(delay, () -> runOnce(task))) {
             runOnce(task);
         }
     }
@@ -160,7 +164,12 @@ final class BackgroundWrites implements AutoCloseable {
 
     /** Retries every waiting write now, regardless of its back-off. Called when the storage is back. */
     void flush() {
-        waiting.keySet().forEach(task -> scheduler.later(Duration.ZERO, () -> runOnce(task)));
+        try {
+            waiting.keySet().forEach(task -> scheduler.later(Duration.ZERO, () -> runOnce(task)));
+        } catch (OutOfMemoryError noThread) {
+            // The next probe that succeeds flushes again.
+            guard.suspect();
+        }
     }
 
     /**
@@ -181,9 +190,19 @@ final class BackgroundWrites implements AutoCloseable {
         // Additional threads, because the running writes may hang.
         ThreadPoolExecutor last =
                 new ThreadPoolExecutor(threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
-        waiting.keySet().forEach(task -> last.execute(() -> runOnce(task)));
+        waiting.keySet().forEach(task -> runLast(last, task));
         last.shutdown();
         return () -> endClose(last);
+    }
+
+    private void runLast(ThreadPoolExecutor last, Runnable task) {
+        try {
+            last.execute(() -> runOnce(task));
+        } catch (OutOfMemoryError noThread) {
+            if (System.nanoTime() - end < 0) {
+                runOnce(task);
+            }
+        }
     }
 
     private void endClose(ThreadPoolExecutor last) {

@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
@@ -60,7 +59,9 @@ final class CompletionQueue {
         this.maxWriters = maxWriters;
     }
 
-    /** Writes a completion soon. Returns false if too many are unwritten, if no thread can be started, or if this is closed. */
+    /**
+     * Writes a completion soon, or at once if no thread can be started. Returns false if too many are unwritten, or if this is closed.
+     */
     boolean offer(Entry entry) {
         if (closed) {
             return false;
@@ -74,67 +75,61 @@ final class CompletionQueue {
             writeLeft();
             return true;
         }
-        try {
+        if (needsWriter()) {
             startWriter();
-        } catch (OutOfMemoryError noThread) {
-            // The caller writes it, unless another thread has taken it.
-            if (queue.remove(entry)) {
-                unwritten.decrementAndGet();
-                return false;
-            }
         }
         return true;
     }
 
-    private void startWriter() {
+    /** Returns whether one more writer is needed, and counts it. */
+    private boolean needsWriter() {
         int running = writers.get();
         while (running < maxWriters && running * storage.completionsPerRoundTrip() < unwritten.get()) {
             if (writers.compareAndSet(running, running + 1)) {
-                start(new Writer());
-                return;
+                return true;
             }
             running = writers.get();
         }
+        return false;
     }
 
-    private void start(Writer writer) {
+    private void startWriter() {
         try {
-            threads.execute(writer);
-        } catch (Throwable e) {
-            writer.end();
-            throw e;
+            threads.execute(this::writeAll);
+        } catch (OutOfMemoryError noThread) {
+            writers.decrementAndGet();
+            // Others may have counted on this writer, but no more than this: whoever comes now counts without it.
+            int batches = 0;
+            while (batches < MAX_UNWRITTEN && writeNext()) {
+                batches++;
+            }
         }
     }
 
-    private final class Writer implements Runnable {
-        private final AtomicBoolean ended = new AtomicBoolean();
-
-        /** Writes until nothing waits. */
-        @Override
-        public void run() {
+    /** Writes until nothing waits. */
+    private void writeAll() {
+        do {
             try {
-                for (List<Entry> batch = next(); !batch.isEmpty(); batch = next()) {
-                    try {
-                        write(batch);
-                    } finally {
-                        unwritten.addAndGet(-batch.size());
-                    }
+                boolean hasWritten = true;
+                while (hasWritten) {
+                    hasWritten = writeNext();
                 }
             } finally {
-                end();
-            }
-            // A thread that added a completion after the last look may have counted on this writer.
-            if (!queue.isEmpty()) {
-                startWriter();
-            }
-        }
-
-        /** Once, although one that could not be started may run later. */
-        void end() {
-            if (ended.compareAndSet(false, true)) {
                 writers.decrementAndGet();
             }
+            // A thread that added a completion after the last look may have counted on this writer.
+        } while (!queue.isEmpty() && needsWriter());
+    }
+
+    /** Returns false if nothing waits. */
+    private boolean writeNext() {
+        List<Entry> batch = next();
+        try {
+            write(batch);
+        } finally {
+            unwritten.addAndGet(-batch.size());
         }
+        return !batch.isEmpty();
     }
 
     private List<Entry> next() {
@@ -153,6 +148,9 @@ final class CompletionQueue {
     }
 
     private void write(List<Entry> batch) {
+        if (batch.isEmpty()) {
+            return;
+        }
         if (batch.size() == 1) {
             Scheduler.runLogged(batch.get(0)::write);
             return;

@@ -58,6 +58,11 @@ final class Leases implements AutoCloseable {
                 new ThreadPoolExecutor.DiscardPolicy());
     }
 
+    /**
+     * Renews a lease until it is {@linkplain #ended ended}.
+     *
+     * @throws OutOfMemoryError if no thread can be started that would renew it; end it
+     */
     void started(Lease lease) {
         running.merge(
                 lease.key(),
@@ -92,6 +97,7 @@ final class Leases implements AutoCloseable {
         if (shorter || !planned) {
             // A check planned for a longer lease would come too late for a shorter one: this plan replaces it.
             long plan = ++latestPlan;
+            planned = false;
             planned = looks.later(Duration.ofNanos(tick), () -> renewDue(plan)) != null;
         }
     }
@@ -112,7 +118,7 @@ final class Leases implements AutoCloseable {
             begin(longestAgoFirst(toRenew), now);
             if (!due.isEmpty()) {
                 // Catches leases that were added just after the busy threads had found nothing due.
-                renewers.execute(this::renewAllDue);
+                startRenewing();
             }
         } finally {
             if (!running.isEmpty()) {
@@ -145,11 +151,20 @@ final class Leases implements AutoCloseable {
             boolean isDue = lease.isRenewalDue(now);
             if (isDue && (!lease.isRenewalInTrouble() || (!passedOver && trouble.tryAcquire()))) {
                 due.add(lease);
-                renewers.execute(this::renewAllDue);
+                startRenewing();
             } else {
                 passedOver |= isDue;
                 lease.endRenewal();
             }
+        }
+    }
+
+    private void startRenewing() {
+        try {
+            renewers.execute(this::renewAllDue);
+        } catch (OutOfMemoryError noThread) {
+            // A renewal that hangs delays the next check, but without a renewal the lease would end.
+            renewAllDue();
         }
     }
 

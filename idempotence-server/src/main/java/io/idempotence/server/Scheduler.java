@@ -4,9 +4,11 @@ import java.time.Duration;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.RunnableScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,10 +19,12 @@ final class Scheduler implements AutoCloseable {
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final ScheduledThreadPoolExecutor executor;
+    /** Whether a task is queued for which no thread could be started. */
+    private final AtomicBoolean lacksThread = new AtomicBoolean();
 
     /** @param threads the largest number of threads */
     Scheduler(ThreadFactory factory, int threads) {
-        this.executor = new ScheduledThreadPoolExecutor(threads, factory);
+        this.executor = new Executor(threads, factory);
         executor.setKeepAliveTime(10, TimeUnit.SECONDS);
         executor.allowCoreThreadTimeOut(true);
         executor.setRemoveOnCancelPolicy(true);
@@ -35,27 +39,84 @@ final class Scheduler implements AutoCloseable {
         };
     }
 
-    /**
-     * Runs a task once after a delay, unless this is closed or the returned future is cancelled before. Returns null if this is closed.
-     *
-     * @throws OutOfMemoryError if no thread can be started; the task is planned nevertheless
-     */
-    @Nullable
-    Future<?> later(Duration delay, Runnable task) {
-        try {
-            return executor.schedule(() -> runLogged(task), delay.toNanos(), TimeUnit.NANOSECONDS);
-        } catch (RejectedExecutionException closed) {
-            return null;
+    private static final class Task implements Runnable {
+        private final Runnable work;
+        private volatile @Nullable RunnableScheduledFuture<?> queued;
+
+        Task(Runnable work) {
+            this.work = work;
+        }
+
+        @Override
+        public void run() {
+            runLogged(work);
+        }
+    }
+
+    /** Shows each task its entry in the queue, where it stays if no thread can be started for it. */
+    private static final class Executor extends ScheduledThreadPoolExecutor {
+        Executor(int threads, ThreadFactory factory) {
+            super(threads, factory);
+        }
+
+        @Override
+        protected <V> RunnableScheduledFuture<V> decorateTask(Runnable task, RunnableScheduledFuture<V> entry) {
+            ((Task) task).queued = entry;
+            return entry;
         }
     }
 
     /**
-     * Starts a thread for tasks that have none.
+     * Runs a task once after a delay, unless this is closed or the returned future is cancelled before. Returns null if this is closed.
      *
-     * @throws OutOfMemoryError if no thread can be started, as from {@link #later}; the tasks stay planned
+     * @throws OutOfMemoryError if no thread can be started for the task; it will not run
      */
-    void startThread() {
-        executor.prestartCoreThread();
+    @Nullable
+    Future<?> later(Duration delay, Runnable task) {
+        Task planned = new Task(task);
+        try {
+            return schedule(delay, planned);
+        } catch (RejectedExecutionException closed) {
+            return null;
+        } catch (OutOfMemoryError noThread) {
+            RunnableScheduledFuture<?> queued = planned.queued;
+            if (queued == null || executor.remove(queued)) {
+                throw noThread;
+            }
+            // A thread that had other work before has taken it.
+            return queued;
+        }
+    }
+
+    private Future<?> schedule(Duration delay, Task task) {
+        return executor.schedule(task, delay.toNanos(), TimeUnit.NANOSECONDS);
+    }
+
+    /**
+     * Runs a task once after a delay, unless this is closed before. If no thread can be started now, the task waits for one. Returns false
+     * if this is closed.
+     */
+    boolean queue(Duration delay, Runnable task) {
+        try {
+            schedule(delay, new Task(task));
+            return true;
+        } catch (RejectedExecutionException closed) {
+            return false;
+        } catch (OutOfMemoryError noThread) {
+            lacksThread.set(true);
+            return true;
+        }
+    }
+
+    /** Starts a thread if one could not be started for a {@linkplain #queue queued} task, and can be now. */
+    void startMissingThread() {
+        if (lacksThread.get() && lacksThread.getAndSet(false)) {
+            try {
+                executor.prestartCoreThread();
+            } catch (OutOfMemoryError stillNone) {
+                lacksThread.set(true);
+            }
+        }
     }
 
     /** Runs a task and logs what it throws, because an executor would swallow that. */

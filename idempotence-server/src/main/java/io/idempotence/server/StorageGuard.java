@@ -69,8 +69,6 @@ final class StorageGuard implements AutoCloseable {
     private final CircuitBreaker breaker;
     private final Scheduler prober;
     private final AtomicBoolean probing = new AtomicBoolean();
-    /** Whether a probe is planned that no thread could be started for. */
-    private final AtomicBoolean lacksThread = new AtomicBoolean();
     /** Whether the next probe that succeeds is a recovery. */
     private final AtomicBoolean suspected = new AtomicBoolean();
 
@@ -235,6 +233,8 @@ final class StorageGuard implements AutoCloseable {
             countSuccess(caller);
         }
         events.storageResponded();
+        // A process that could start no thread for a probe may be able to by now.
+        prober.startMissingThread();
     }
 
     /** Counts a success, unless the window of the closed breaker has only fast ones: one more would change nothing. */
@@ -314,25 +314,14 @@ final class StorageGuard implements AutoCloseable {
     private void startProbing() {
         if (!probing.getAndSet(true)) {
             plan();
-        } else if (lacksThread.getAndSet(false)) {
-            orNoteTheLack(prober::startThread);
+        } else {
+            prober.startMissingThread();
         }
     }
 
     private void plan() {
-        orNoteTheLack(() -> {
-            if (prober.later(PROBE_EVERY, this::look) == null) {
-                probing.set(false);
-            }
-        });
-    }
-
-    /** A process that can start no thread now may be able to when the next call fails or is refused. What is planned stays planned. */
-    private void orNoteTheLack(Runnable needsThread) {
-        try {
-            needsThread.run();
-        } catch (OutOfMemoryError noThread) {
-            lacksThread.set(true);
+        if (!prober.queue(PROBE_EVERY, this::look)) {
+            probing.set(false);
         }
     }
 

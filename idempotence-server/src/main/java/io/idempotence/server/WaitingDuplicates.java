@@ -56,7 +56,7 @@ final class WaitingDuplicates implements AutoCloseable {
     private record Operation(StorageKey key, Fingerprint fingerprint) {}
 
     /**
-     * Completes with a decision, or with {@code otherwise} if patience or room runs out. Never with {@link Decision.Run}.
+     * Completes with a decision, or with {@code otherwise} if patience, room or threads run out. Never with {@link Decision.Run}.
      *
      * @param look reads the storage without leaving a claim behind; null means that the first attempt still runs
      */
@@ -75,21 +75,33 @@ final class WaitingDuplicates implements AutoCloseable {
             joined.add(waiter);
             return joined;
         });
-        // Not completeOnTimeout: the JDK's thread for that outlives an undeployed application and keeps its classes.
-        Future<?> timeout =
-                timeouts.later(Duration.ofMillis(Millis.capped(patience)), () -> waiter.complete(otherwise));
         waiter.whenComplete((decision, failure) -> {
             count.decrementAndGet();
             leave(operation, waiter);
-            if (timeout != null) {
-                timeout.cancel(false);
-            }
         });
-        if (first[0]) {
-            // Also if it runs here: it may have ended between the claim that met it and this duplicate's entry.
-            poll(operation, together, look, FIRST_POLL);
+        try {
+            endAfter(patience, waiter, otherwise);
+            if (first[0]) {
+                // Also if it runs here: it may have ended between the claim that met it and this duplicate's entry.
+                poll(operation, together, look, FIRST_POLL);
+            }
+        } catch (OutOfMemoryError noThread) {
+            if (first[0]) {
+                // The others count on its poll.
+                complete(operation, otherwise);
+            }
+            waiter.complete(otherwise);
         }
         return waiter;
+    }
+
+    private void endAfter(Duration patience, CompletableFuture<Decision> waiter, Decision otherwise) {
+        // Not completeOnTimeout: the JDK's thread for that outlives an undeployed application and keeps its classes.
+        Future<?> timeout =
+                timeouts.later(Duration.ofMillis(Millis.capped(patience)), () -> waiter.complete(otherwise));
+        if (timeout != null) {
+            waiter.whenComplete((decision, failure) -> timeout.cancel(false));
+        }
     }
 
     private void leave(Operation operation, CompletableFuture<Decision> waiter) {
