@@ -7,6 +7,7 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 
 /**
  * The threads of an installed client half. They are daemons, start with the first task, and end a second after the last one: a client is
@@ -16,14 +17,20 @@ import java.util.concurrent.TimeUnit;
 public final class CallThreads {
     private static final long IDLE_MILLIS = 1_000;
 
-    private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, named("idempotence-timer"));
+    private final ScheduledThreadPoolExecutor timer;
     private final ExecutorService background;
 
     public CallThreads() {
+        this(CallThreads::named);
+    }
+
+    /** @param threads the threads of a name */
+    CallThreads(Function<String, ThreadFactory> threads) {
+        timer = new ScheduledThreadPoolExecutor(1, threads.apply("idempotence-timer"));
         timer.setKeepAliveTime(IDLE_MILLIS, TimeUnit.MILLISECONDS);
         timer.allowCoreThreadTimeOut(true);
         timer.setRemoveOnCancelPolicy(true);
-        background = cached(named("idempotence-background"));
+        background = cached(threads.apply("idempotence-background"));
     }
 
     /** The executor for short tasks that do not block. A cancelled task keeps nothing alive. */

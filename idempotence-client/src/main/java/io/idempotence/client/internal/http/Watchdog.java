@@ -122,13 +122,18 @@ public final class Watchdog {
         private void look() {
             if ((isTooLate() || isInterrupted()) && closes.compareAndSet(false, true)) {
                 aborted = true;
-                threads.background().execute(() -> {
-                    try {
-                        exits.forEach(this::leave);
-                    } finally {
-                        closes.set(false);
-                    }
-                });
+                try {
+                    threads.background().execute(() -> {
+                        try {
+                            exits.forEach(this::leave);
+                        } finally {
+                            closes.set(false);
+                        }
+                    });
+                } catch (OutOfMemoryError noThread) {
+                    // The next look finds this exchange again.
+                    closes.set(false);
+                }
             }
         }
 

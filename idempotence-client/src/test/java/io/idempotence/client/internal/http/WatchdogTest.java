@@ -67,6 +67,28 @@ class WatchdogTest {
     }
 
     @Test
+    void exchangeThatNoThreadCouldCloseIsClosedWhenOneCan() throws Exception {
+        AtomicBoolean limited = new AtomicBoolean(true);
+        CountDownLatch refused = new CountDownLatch(1);
+        CountDownLatch ended = new CountDownLatch(1);
+        CallThreads few = new CallThreads(name -> task -> {
+            if (limited.get() && name.equals("idempotence-background")) {
+                refused.countDown();
+                throw new OutOfMemoryError("unable to create native thread");
+            }
+            Thread thread = new Thread(task, name);
+            thread.setDaemon(true);
+            return thread;
+        });
+        Watch late = new Watchdog(few).watch(Deadline.in(Duration.ZERO), null);
+        late.exit(ended::countDown);
+        assertThat(refused.await(30, TimeUnit.SECONDS)).isTrue();
+        limited.set(false);
+        assertThat(ended.await(10, TimeUnit.SECONDS)).isTrue();
+        late.ended();
+    }
+
+    @Test
     void connectionThatCannotBeClosedKeepsNoOtherOpen() throws Exception {
         watch.exit(() -> {
             throw new NullPointerException("as HttpURLConnection may");
