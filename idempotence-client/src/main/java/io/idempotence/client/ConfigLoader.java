@@ -23,14 +23,14 @@ final class ConfigLoader {
     /** The name of a client may be in brackets, as YAML needs for some characters. */
     private static final String CLIENTS_IN_BRACKETS = "clients[";
 
-    private final Map<ConfigKey<?>, Setting> values;
-    private final Map<String, Map<ConfigKey<?>, Setting>> clients;
+    private final Map<ConfigKey<?>, ConfigValue> values;
+    private final Map<String, Map<ConfigKey<?>, ConfigValue>> clients;
 
     /**
      * @param values receives the common settings
      * @param clients receives the settings of clients and methods, by name
      */
-    ConfigLoader(Map<ConfigKey<?>, Setting> values, Map<String, Map<ConfigKey<?>, Setting>> clients) {
+    ConfigLoader(Map<ConfigKey<?>, ConfigValue> values, Map<String, Map<ConfigKey<?>, ConfigValue>> clients) {
         this.values = values;
         this.clients = clients;
     }
@@ -164,9 +164,9 @@ final class ConfigLoader {
     }
 
     private static <T> void put(
-            Map<ConfigKey<?>, Setting> values, ConfigKey<T> key, String text, String spelling, String source) {
+            Map<ConfigKey<?>, ConfigValue> values, ConfigKey<T> key, String text, String spelling, String source) {
         T value = key.parse(text, spelling, source);
-        values.put(key, new Setting(value, spelling, source));
+        values.put(key, new ConfigValue(value, spelling, source));
     }
 
     private static List<String> names() {

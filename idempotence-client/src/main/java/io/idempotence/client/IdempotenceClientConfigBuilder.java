@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * #build()} checks whether the values contradict each other. Not thread-safe.
  */
 public final class IdempotenceClientConfigBuilder {
-    private final Map<ConfigKey<?>, Setting> values = new HashMap<>();
-    private final Map<String, Map<ConfigKey<?>, Setting>> clients = new HashMap<>();
+    private final Map<ConfigKey<?>, ConfigValue> values = new HashMap<>();
+    private final Map<String, Map<ConfigKey<?>, ConfigValue>> clients = new HashMap<>();
     private @Nullable RetryRegistry retryRegistry;
     private @Nullable IdempotenceClientListener listener;
     private Executor executor = ForkJoinPool.commonPool();
@@ -49,7 +49,7 @@ public final class IdempotenceClientConfigBuilder {
     }
 
     /**
-     * Sets one setting by its key, as a configuration file has it. Setting it again overrides the earlier value.
+     * Sets one setting by its key, as a configuration file has it. ConfigValue it again overrides the earlier value.
      *
      * @param key with the prefix: {@code idempotence.client.deadline}. Spellings are relaxed: {@code idempotence.client.retry.maxAttempts}
      *     and the variable {@code IDEMPOTENCE_CLIENT_RETRY_MAXATTEMPTS} are {@code idempotence.client.retry.max-attempts}. The name of a
@@ -282,8 +282,8 @@ public final class IdempotenceClientConfigBuilder {
     }
 
     private <T> IdempotenceClientConfigBuilder put(ConfigKey<T> key, T value) {
-        T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), Setting.BUILDER);
-        values.put(key, new Setting(checked, key.propertyName(), Setting.BUILDER));
+        T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), ConfigValue.BUILDER);
+        values.put(key, new ConfigValue(checked, key.propertyName(), ConfigValue.BUILDER));
         return this;
     }
 }

@@ -11,12 +11,12 @@ final class LayeredSettings {
     private static final char METHOD_SEPARATOR = '#';
 
     private final @Nullable String client;
-    private final Map<ConfigKey<?>, Setting> values;
-    private final Map<String, Map<ConfigKey<?>, Setting>> clients;
+    private final Map<ConfigKey<?>, ConfigValue> values;
+    private final Map<String, Map<ConfigKey<?>, ConfigValue>> clients;
     private final IdempotenceIdGenerator generator;
 
     /** @throws IdempotenceConfigException if settings contradict each other, in common, for a client or for a method */
-    LayeredSettings(Map<ConfigKey<?>, Setting> values, Map<String, Map<ConfigKey<?>, Setting>> clients) {
+    LayeredSettings(Map<ConfigKey<?>, ConfigValue> values, Map<String, Map<ConfigKey<?>, ConfigValue>> clients) {
         this(
                 null,
                 values,
@@ -35,8 +35,8 @@ final class LayeredSettings {
 
     private LayeredSettings(
             @Nullable String client,
-            Map<ConfigKey<?>, Setting> values,
-            Map<String, Map<ConfigKey<?>, Setting>> clients) {
+            Map<ConfigKey<?>, ConfigValue> values,
+            Map<String, Map<ConfigKey<?>, ConfigValue>> clients) {
         this.client = client;
         this.values = Map.copyOf(values);
         this.clients = clients;
@@ -45,7 +45,7 @@ final class LayeredSettings {
     }
 
     /** Copies these settings to mutable maps. */
-    void copyTo(Map<ConfigKey<?>, Setting> common, Map<String, Map<ConfigKey<?>, Setting>> ofClients) {
+    void copyTo(Map<ConfigKey<?>, ConfigValue> common, Map<String, Map<ConfigKey<?>, ConfigValue>> ofClients) {
         common.putAll(values);
         clients.forEach((name, own) -> ofClients.put(name, new HashMap<>(own)));
     }
@@ -58,7 +58,7 @@ final class LayeredSettings {
     /** The settings of a method: its own override the client's. */
     LayeredSettings forMethod(String name, String method) {
         String qualified = name + METHOD_SEPARATOR + method;
-        Map<ConfigKey<?>, Setting> own = clients.getOrDefault(qualified, Map.of());
+        Map<ConfigKey<?>, ConfigValue> own = clients.getOrDefault(qualified, Map.of());
         own.forEach((key, setting) -> {
             if (key.propertyName().startsWith("budget.")) {
                 throw new IdempotenceConfigException(
@@ -70,8 +70,8 @@ final class LayeredSettings {
         return new LayeredSettings(qualified, forClient(name).under(own), Map.of());
     }
 
-    private Map<ConfigKey<?>, Setting> under(Map<ConfigKey<?>, Setting> own) {
-        Map<ConfigKey<?>, Setting> merged = new HashMap<>(values);
+    private Map<ConfigKey<?>, ConfigValue> under(Map<ConfigKey<?>, ConfigValue> own) {
+        Map<ConfigKey<?>, ConfigValue> merged = new HashMap<>(values);
         if (own.containsKey(ConfigKey.GENERATOR_TYPE)) {
             merged.remove(ConfigKey.GENERATOR);
         }
@@ -93,7 +93,7 @@ final class LayeredSettings {
 
     @SuppressWarnings("unchecked")
     private <T> @Nullable T find(ConfigKey<T> key) {
-        Setting setting = values.get(key);
+        ConfigValue setting = values.get(key);
         return setting == null ? key.standard() : (T) setting.value();
     }
 
@@ -158,7 +158,7 @@ final class LayeredSettings {
      * it.
      */
     private IdempotenceConfigException misfit(ConfigKey<?> key, String message, ConfigKey<?> other) {
-        Setting given = values.getOrDefault(key, values.get(other));
+        ConfigValue given = values.getOrDefault(key, values.get(other));
         String spelling = given == null ? key.propertyName() : given.spelling();
         String source = given == null ? "default" : given.source();
         return new IdempotenceConfigException(
@@ -167,7 +167,7 @@ final class LayeredSettings {
 
     /** A setting with its value and source. */
     private String place(ConfigKey<?> key) {
-        Setting given = values.get(key);
+        ConfigValue given = values.get(key);
         Object value = find(key);
         return key.propertyName()
                 + (value == null ? "" : " " + value)

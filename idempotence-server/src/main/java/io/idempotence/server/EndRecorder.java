@@ -161,7 +161,7 @@ final class EndRecorder {
             return canonical;
         }
         return end.verdict == Verdict.RELEASE && handler.isOvertaken()
-                ? Optional.of(Decisions.askAgain())
+                ? Optional.of(FixedDecisions.askAgain())
                 : Optional.empty();
     }
 
@@ -191,15 +191,15 @@ final class EndRecorder {
         if (end.verdict == Verdict.RELEASE && !end.abandons && isDone) {
             parts.events().released(id, handler.releaseReason());
         }
-        Optional<Decision> canonical = lease.judge(written).map(Decisions::ended);
+        Optional<Decision> canonical = lease.judge(written).map(FixedDecisions::ended);
         if (canonical.isPresent()) {
             completeWaits(canonical.get());
         } else if (!end.provisional && !(written instanceof WriteResult.Fenced)) {
             completeWaits(
                     switch (end.verdict) {
-                        case KEEP -> Decisions.ended(end.result);
-                        case RELEASE -> Decisions.askAgain();
-                        case UNKNOWN -> Decisions.outcomeUnknown();
+                        case KEEP -> FixedDecisions.ended(end.result);
+                        case RELEASE -> FixedDecisions.askAgain();
+                        case UNKNOWN -> FixedDecisions.outcomeUnknown();
                     });
         }
         return canonical;

@@ -146,7 +146,7 @@ public final class Engine {
         if (result instanceof ClaimResult.Completed
                 && (unsettled || parts.unsettled().contains(request.key()))) {
             events.publish(IdempotenceEvent.IN_PROGRESS, id);
-            return Decisions.askAgain();
+            return FixedDecisions.askAgain();
         }
         return result instanceof ClaimResult.Claimed claimed
                 ? run(call, policy, request, claimed, left)
@@ -231,7 +231,7 @@ public final class Engine {
     private Decision withoutRunning(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
         if (result instanceof ClaimResult.Completed completed) {
             events.publish(IdempotenceEvent.REPLAYED, id);
-            return Decisions.ended(completed.result());
+            return FixedDecisions.ended(completed.result());
         }
         if (result instanceof ClaimResult.InProgress inProgress) {
             events.publish(IdempotenceEvent.IN_PROGRESS, id);
@@ -240,18 +240,18 @@ public final class Engine {
         }
         if (result instanceof ClaimResult.Mismatch) {
             events.publish(IdempotenceEvent.MISMATCH, id);
-            return Decisions.keyReused();
+            return FixedDecisions.keyReused();
         }
         // Abandoned or marked unknown: the difference does not matter to the caller, who must not act on either.
         events.publish(IdempotenceEvent.UNKNOWN, id, "an attempt was refused because the outcome of its ID is unknown");
-        return Decisions.outcomeUnknown();
+        return FixedDecisions.outcomeUnknown();
     }
 
     /** Half the time for which the execution has run: few polls for a long handler, quick ones for a short one, without any state. */
     private static Duration retryAfter(Duration running) {
         Duration half = running.dividedBy(2);
-        if (half.compareTo(Decisions.SOONEST_RETRY) < 0) {
-            return Decisions.SOONEST_RETRY;
+        if (half.compareTo(FixedDecisions.SOONEST_RETRY) < 0) {
+            return FixedDecisions.SOONEST_RETRY;
         }
         return half.compareTo(LATEST_RETRY) > 0 ? LATEST_RETRY : half;
     }
@@ -316,28 +316,28 @@ public final class Engine {
                             id,
                             "waiting duplicates were refused because the outcome of their ID is unknown",
                             null);
-                    yield Decisions.outcomeUnknown();
+                    yield FixedDecisions.outcomeUnknown();
                 }
-                case RELEASED, ABANDONED -> Decisions.askAgain();
+                case RELEASED, ABANDONED -> FixedDecisions.askAgain();
                 case COMPLETED -> parts.unsettled().contains(request.key()) ? null : readResult(id, request);
             };
         } catch (Throwable e) {
             // Any exception of a storage ends the wait, because nothing would poll again.
             events.logStorageFailed(id, "waiting duplicates were refused", e);
-            return Decisions.storageUnavailable();
+            return FixedDecisions.storageUnavailable();
         }
     }
 
     private Decision readResult(IdempotenceId id, ClaimRequest request) {
         ClaimResult result = claims.claim(id, request);
         if (result instanceof ClaimResult.Completed completed) {
-            return Decisions.ended(completed.result());
+            return FixedDecisions.ended(completed.result());
         }
         if (result instanceof ClaimResult.Claimed claimed) {
             // Deleted in this very moment, and nothing will run here.
             claims.giveBack(id, claimed, request);
         }
-        return result instanceof ClaimResult.Mismatch ? Decisions.keyReused() : Decisions.askAgain();
+        return result instanceof ClaimResult.Mismatch ? FixedDecisions.keyReused() : FixedDecisions.askAgain();
     }
 
     /**
@@ -356,6 +356,6 @@ public final class Engine {
 
     private Decision.Refuse refuse(IdempotenceId id, String what, Throwable cause) {
         events.storageFailed(id, what, cause);
-        return Decisions.storageUnavailable();
+        return FixedDecisions.storageUnavailable();
     }
 }

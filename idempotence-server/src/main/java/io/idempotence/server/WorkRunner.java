@@ -89,7 +89,7 @@ final class WorkRunner {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             decision.cancel(false);
-            return Decisions.askAgain();
+            return FixedDecisions.askAgain();
         } catch (ExecutionException e) {
             throw new IllegalStateException("the wait for a decision failed; expected a decision or a refusal", e);
         }

@@ -398,7 +398,7 @@ class IdempotencePropertiesTest {
                     .as("after %s at %s", step, before)
                     .isEqualTo(owns && arrives ? new Shown(after, before.fence) : before);
             if (owns && arrives && verdict == Verdict.KEEP) {
-                assertThat(ended(id)).isEqualTo(said(Decisions.ended(own)));
+                assertThat(ended(id)).isEqualTo(said(FixedDecisions.ended(own)));
             }
             if (!hasReply) {
                 running.process.lostEnds.add(id);
@@ -459,7 +459,7 @@ class IdempotencePropertiesTest {
 
         /** What every later attempt gets; empty unless it is completed. */
         private String ended(Id id) {
-            return shown(id).state == RecordState.COMPLETED ? said(Decisions.ended(result(id))) : "";
+            return shown(id).state == RecordState.COMPLETED ? said(FixedDecisions.ended(result(id))) : "";
         }
 
         private static String said(Decision decision) {

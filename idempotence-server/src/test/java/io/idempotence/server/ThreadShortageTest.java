@@ -154,7 +154,7 @@ class ThreadShortageTest {
         for (String name : List.of("idempotence-timeouts", "idempotence-polls")) {
             ThreadLimit threads = new ThreadLimit();
             WaitingDuplicates waiting = new WaitingDuplicates(key -> false, 1, threads);
-            Decision ended = Decisions.outcomeUnknown();
+            Decision ended = FixedDecisions.outcomeUnknown();
             ClaimRequest request = new ClaimRequest(
                     StorageKey.of("default", "", "", IdempotenceId.of("order-1")),
                     Fingerprint.NONE,
@@ -164,14 +164,14 @@ class ThreadShortageTest {
                     false);
             threads.reachedFor(name::equals);
             for (int i = 0; i < 3; i++) {
-                assertThat(waiting.await(request, Duration.ofMinutes(1), Decisions.askAgain(), () -> ended)
+                assertThat(waiting.await(request, Duration.ofMinutes(1), FixedDecisions.askAgain(), () -> ended)
                                 .getNow(null))
                         .as("without %s", name)
                         .isInstanceOf(Decision.Refuse.class);
             }
             threads.lifted();
             CompletableFuture<Decision> waiter =
-                    waiting.await(request, Duration.ofMinutes(1), Decisions.askAgain(), () -> ended);
+                    waiting.await(request, Duration.ofMinutes(1), FixedDecisions.askAgain(), () -> ended);
             await().until(waiter::isDone);
             assertThat(waiter.get()).as("after %s", name).isSameAs(ended);
             waiting.close();

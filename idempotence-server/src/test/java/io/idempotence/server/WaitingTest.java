@@ -162,7 +162,7 @@ class WaitingTest {
             execution.finish(Verdict.RELEASE, StoredResult.unavailable());
 
             assertRefused(waiter, Refusal.IN_PROGRESS);
-            assertThat(((Decision.Refuse) waiter.join()).retryAfter()).isEqualTo(Decisions.SOONEST_RETRY);
+            assertThat(((Decision.Refuse) waiter.join()).retryAfter()).isEqualTo(FixedDecisions.SOONEST_RETRY);
         }
     }
 

@@ -1,6 +1,6 @@
 package io.idempotence.client.feign;
 
-import io.idempotence.client.internal.http.Origin;
+import io.idempotence.client.internal.http.HttpOrigin;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.ArrayList;
@@ -46,11 +46,11 @@ record Address(
         });
     }
 
-    Origin origin() {
+    HttpOrigin origin() {
         String hostAndPort = authority.substring(authority.indexOf('@') + 1);
         int colon = portAt(hostAndPort);
         String port = colon < 0 ? "" : hostAndPort.substring(colon + 1);
-        return new Origin(
+        return new HttpOrigin(
                 scheme,
                 colon < 0 ? hostAndPort : hostAndPort.substring(0, colon),
                 port.isEmpty() ? -1 : Integer.parseInt(port));

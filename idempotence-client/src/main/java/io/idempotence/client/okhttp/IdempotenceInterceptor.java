@@ -20,11 +20,11 @@ import org.jspecify.annotations.Nullable;
 /** The application interceptor that runs each call with an ID as a logical call. It works together with {@link WireInterceptor}. */
 final class IdempotenceInterceptor implements Interceptor {
     private final OkHttpOperations operations;
-    private final Callers callers;
+    private final CallContexts callers;
     private final WireInterceptor wire;
     private final Watchdog watchdog = new Watchdog(new CallThreads());
 
-    IdempotenceInterceptor(OkHttpOperations operations, Callers callers, WireInterceptor wire) {
+    IdempotenceInterceptor(OkHttpOperations operations, CallContexts callers, WireInterceptor wire) {
         this.operations = operations;
         this.callers = callers;
         this.wire = wire;
@@ -36,9 +36,9 @@ final class IdempotenceInterceptor implements Interceptor {
         if (HttpMethods.isSafe(request.method())) {
             return withoutId(chain, withoutKey(request));
         }
-        MadeCall made = callers.of(chain.call());
-        Caller caller = Caller.current(chain.call().request()).or(made.caller());
-        OuterAttempt above = caller.layerAbove();
+        TrackedCall made = callers.of(chain.call());
+        CallContext caller = CallContext.current(chain.call().request()).or(made.caller());
+        OuterAttempt above = caller.outerAttempt();
         if (above != null) {
             // The request is already an attempt of the Feign half, which gives it the ID and retries it.
             return PassedRequest.send(chain, above, wire);

@@ -123,7 +123,7 @@ public final class IdempotentOkHttp {
         if (builder.interceptors().stream().anyMatch(IdempotenceInterceptor.class::isInstance)) {
             throw new IllegalStateException("IdempotentOkHttp.install was called twice on this builder; call it once");
         }
-        Callers callers = new Callers(builder.build().eventListenerFactory());
+        CallContexts callers = new CallContexts(builder.build().eventListenerFactory());
         WireInterceptor wire = new WireInterceptor();
         return builder.eventListenerFactory(callers)
                 .addInterceptor(new IdempotenceInterceptor(new OkHttpOperations(config, name), callers, wire))

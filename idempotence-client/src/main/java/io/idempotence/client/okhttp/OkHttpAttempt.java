@@ -5,8 +5,8 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.http.HttpMethods;
+import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.http.Origin;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -193,7 +193,7 @@ final class OkHttpAttempt {
         return HttpMethods.isSafe(request.method());
     }
 
-    private static Origin origin(HttpUrl url) {
-        return new Origin(url.scheme(), url.host(), url.port());
+    private static HttpOrigin origin(HttpUrl url) {
+        return new HttpOrigin(url.scheme(), url.host(), url.port());
     }
 }

@@ -42,7 +42,7 @@ final class OkHttpCall implements ClientAdapter {
 
     private final Chain chain;
     private final ClientOperation operation;
-    private final Caller caller;
+    private final CallContext caller;
     private final CallMemory memory;
     private final CallIdentity identity;
     private final WireInterceptor wire;
@@ -54,7 +54,7 @@ final class OkHttpCall implements ClientAdapter {
     OkHttpCall(
             Chain chain,
             ClientOperation operation,
-            Caller caller,
+            CallContext caller,
             CallMemory memory,
             WireInterceptor wire,
             Watchdog watchdog) {

@@ -307,7 +307,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
                 throw new IllegalArgumentException(
                         "table and appliedTable must be two tables, but both are " + table + "; rename one");
             }
-            Lenders lenders = Lenders.of(dataSource);
+            DataSourceChain lenders = DataSourceChain.of(dataSource);
             lenders.refuseTransactionAware();
             Database database = new Database(dataSource, statementTimeout);
             Tables tables =

@@ -65,7 +65,7 @@ final class ClusterTopology extends RedisTopology {
     }
 
     @Override
-    boolean anotherWay(JedisException failure, int attempts, long nanos) {
+    boolean mayRepeat(JedisException failure, int attempts, long nanos) {
         if (attempts == ATTEMPTS || nanos > PATIENCE_NANOS) {
             return false;
         }

@@ -127,7 +127,7 @@ final class PooledRedis implements Redis {
             attempts++;
             boolean repeats = (attempts == 1 && isOnlyOfItsConnection(failure))
                     || (failure instanceof JedisException e
-                            && topology.anotherWay(e, attempts, System.nanoTime() - begin));
+                            && topology.mayRepeat(e, attempts, System.nanoTime() - begin));
             if (!repeats || (inDoubt && !call.isRepeatable())) {
                 throw inDoubt ? failure : new NothingWrittenException(failure);
             }

@@ -129,7 +129,7 @@ final class RedisConnector {
             if (isClusterNode(server.servers().get(0))) {
                 return true;
             }
-            lookAt(redis.name(), server.servers());
+            checkSetUp(redis.name(), server.servers());
             return false;
         });
         if (inCluster) {
@@ -145,7 +145,7 @@ final class RedisConnector {
         PooledRedis redis = new PooledRedis(name(), primary, replicaWait);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of());
-            lookAt(redis.name(), primary.servers());
+            checkSetUp(redis.name(), primary.servers());
             return redis;
         });
     }
@@ -169,7 +169,7 @@ final class RedisConnector {
         PooledRedis redis = new PooledRedis(clusterName(), cluster, replicaWait);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of(RedisCall.of(Protocol.Command.ASKING)));
-            lookAt(redis.name(), cluster.servers());
+            checkSetUp(redis.name(), cluster.servers());
             return redis;
         });
     }
@@ -211,7 +211,7 @@ final class RedisConnector {
                 e);
     }
 
-    private void lookAt(String name, List<RedisServer> servers) {
+    private void checkSetUp(String name, List<RedisServer> servers) {
         List<String> risks = new ArrayList<>();
         for (RedisServer server : servers) {
             ServerInfo info = ServerInfo.of(server);

@@ -124,8 +124,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * @return a storage on {@code client}
      */
     public static RedisIdempotenceStorage using(UnifiedJedis client) {
-        return new RedisIdempotenceStorage(
-                new ApplicationsRedis(Objects.requireNonNull(client, "client")), Duration.ZERO);
+        return new RedisIdempotenceStorage(new ClientRedis(Objects.requireNonNull(client, "client")), Duration.ZERO);
     }
 
     /**

@@ -73,7 +73,7 @@ abstract class RedisTopology implements AutoCloseable {
     }
 
     /** Whether a failed call may be repeated at once. If so, the next {@link #ask} may lead elsewhere. */
-    abstract boolean anotherWay(JedisException failure, int attempts, long nanos);
+    abstract boolean mayRepeat(JedisException failure, int attempts, long nanos);
 
     /** Closes every connection that was used before now when it is borrowed next, unless this was called a moment ago. */
     final void dropConnections() {
@@ -156,7 +156,7 @@ abstract class RedisTopology implements AutoCloseable {
 
         /** A demoted primary has written nothing, and another server may be at its address by now. */
         @Override
-        boolean anotherWay(JedisException failure, int attempts, long nanos) {
+        boolean mayRepeat(JedisException failure, int attempts, long nanos) {
             return attempts == 1 && RedisErrors.isNoPrimary(failure);
         }
 

@@ -23,7 +23,7 @@ sealed interface DeferredResponse {
     }
 
     /** A call of {@code sendRedirect}. */
-    record Redirect(String location, int status, boolean clearBuffer) implements DeferredResponse {
+    record StoredRedirect(String location, int status, boolean clearBuffer) implements DeferredResponse {
         @Override
         public void applyTo(HttpServletResponse response) throws IOException {
             if (status == HttpServletResponse.SC_FOUND && clearBuffer) {

@@ -167,7 +167,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void sendRedirect(String location, int status, boolean clearBuffer) {
-        buffer.defer(new DeferredResponse.Redirect(location, status, clearBuffer), container(), clearBuffer);
+        buffer.defer(new DeferredResponse.StoredRedirect(location, status, clearBuffer), container(), clearBuffer);
     }
 
     // ---- URLs

@@ -69,7 +69,7 @@ final class ReplayWriter {
         if (!clearBuffer) {
             writeBody(stored, response);
         }
-        new DeferredResponse.Redirect(location, stored.status(), clearBuffer).applyTo(response);
+        new DeferredResponse.StoredRedirect(location, stored.status(), clearBuffer).applyTo(response);
     }
 
     /** Writes the body, if there is one. Containers and filters in front treat a response as empty only if its stream is not touched. */

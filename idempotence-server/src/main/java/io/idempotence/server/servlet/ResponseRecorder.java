@@ -20,7 +20,7 @@ final class ResponseRecorder {
 
     /** Returns the result of a response that was written or redirected. */
     byte[] result(ResponseBuffer buffer, @Nullable DeferredResponse deferred, int status) {
-        if (deferred instanceof DeferredResponse.Redirect redirect) {
+        if (deferred instanceof DeferredResponse.StoredRedirect redirect) {
             String location = buffer.sessionIds().removedFrom(redirect.location());
             StoredResponse.Form form = location.equals(redirect.location())
                     ? StoredResponse.Form.REDIRECT

@@ -3,9 +3,9 @@ package io.idempotence.spring.client;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
+import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.http.Origin;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -154,8 +154,8 @@ final class RestExchange implements ClientHttpRequest {
         return true;
     }
 
-    private static Origin origin(URI uri) {
-        return new Origin(uri.getScheme(), uri.getHost(), uri.getPort());
+    private static HttpOrigin origin(URI uri) {
+        return new HttpOrigin(uri.getScheme(), uri.getHost(), uri.getPort());
     }
 
     private ClientHttpResponse exchange(URI to, HttpMethod with) throws IOException {

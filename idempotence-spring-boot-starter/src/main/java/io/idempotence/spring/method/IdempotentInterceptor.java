@@ -79,17 +79,17 @@ final class IdempotentInterceptor implements MethodInterceptor {
     private CompletionStage<Object> futureInTransaction(
             BeanOperation operation, IdempotentCall call, MethodInvocation invocation) throws Throwable {
         MethodResult result = operation.result();
-        SurroundingTransaction.Outcome[] ran = new SurroundingTransaction.Outcome[1];
+        SurroundingTransaction.MethodOutcome[] ran = new SurroundingTransaction.MethodOutcome[1];
         CompletableFuture<Object> recorded = sources.idempotence()
                 .executeAsync(call, operation.policy(), operation.maxWait(), result.codec(), execution -> {
                     try {
                         CompletionStage<Object> work = watched(invocation);
-                        ran[0] = new SurroundingTransaction.Outcome(work, null);
+                        ran[0] = new SurroundingTransaction.MethodOutcome(work, null);
                         return transactions
                                 .whenEnded(execution, ran[0])
                                 .thenCombine(work, (ended, returned) -> result.toStored(returned));
                     } catch (Throwable e) {
-                        ran[0] = new SurroundingTransaction.Outcome(null, e);
+                        ran[0] = new SurroundingTransaction.MethodOutcome(null, e);
                         return transactions.whenEnded(execution, ran[0]);
                     }
                 });
@@ -118,7 +118,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
     /** A call within a transaction of its caller is recorded when that transaction has ended, because the caller may roll it back. */
     private @Nullable Object inTransaction(BeanOperation operation, IdempotentCall call, MethodInvocation invocation)
             throws Throwable {
-        SurroundingTransaction.Outcome[] ran = new SurroundingTransaction.Outcome[1];
+        SurroundingTransaction.MethodOutcome[] ran = new SurroundingTransaction.MethodOutcome[1];
         CompletableFuture<Object> recorded = sources.idempotence()
                 .executeAsync(
                         call,
@@ -139,11 +139,11 @@ final class IdempotentInterceptor implements MethodInterceptor {
         }
     }
 
-    private static SurroundingTransaction.Outcome outcome(BeanOperation operation, MethodInvocation invocation) {
+    private static SurroundingTransaction.MethodOutcome outcome(BeanOperation operation, MethodInvocation invocation) {
         try {
-            return new SurroundingTransaction.Outcome(operation.result().toStored(proceed(invocation)), null);
+            return new SurroundingTransaction.MethodOutcome(operation.result().toStored(proceed(invocation)), null);
         } catch (Throwable e) {
-            return new SurroundingTransaction.Outcome(null, e);
+            return new SurroundingTransaction.MethodOutcome(null, e);
         }
     }
 

@@ -11,7 +11,8 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
 /** The transaction in which a bean method is called, if there is one. */
 interface SurroundingTransaction {
     /** The outcome of a method: what it returned or threw. */
-    record Outcome(@Nullable Object returned, @Nullable Throwable thrown) {
+    record MethodOutcome(
+            @Nullable Object returned, @Nullable Throwable thrown) {
         @Nullable
         Object get() throws Throwable {
             if (thrown != null) {
@@ -28,7 +29,7 @@ interface SurroundingTransaction {
      * Returns a future of the outcome, which completes when the transaction has ended. A commit counts as an effect of the execution, and
      * after a rollback the outcome is a failure.
      */
-    CompletionStage<Object> whenEnded(IdempotentExecution execution, Outcome outcome);
+    CompletionStage<Object> whenEnded(IdempotentExecution execution, MethodOutcome outcome);
 
     /** For applications without transactions. */
     final class None implements SurroundingTransaction {
@@ -38,7 +39,7 @@ interface SurroundingTransaction {
         }
 
         @Override
-        public CompletionStage<Object> whenEnded(IdempotentExecution execution, Outcome outcome) {
+        public CompletionStage<Object> whenEnded(IdempotentExecution execution, MethodOutcome outcome) {
             throw new IllegalStateException("there is no transaction");
         }
     }
@@ -58,7 +59,7 @@ interface SurroundingTransaction {
         }
 
         @Override
-        public CompletionStage<Object> whenEnded(IdempotentExecution execution, Outcome outcome) {
+        public CompletionStage<Object> whenEnded(IdempotentExecution execution, MethodOutcome outcome) {
             CompletableFuture<Object> ended = new CompletableFuture<>();
             effects.markAtCommit(execution);
             TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {

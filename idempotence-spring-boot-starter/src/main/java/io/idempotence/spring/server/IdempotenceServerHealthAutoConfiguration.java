@@ -30,7 +30,7 @@ public class IdempotenceServerHealthAutoConfiguration {
         @ConditionalOnMissingBean(name = "idempotenceHealthIndicator")
         org.springframework.boot.health.contributor.HealthIndicator idempotenceHealthIndicator(StorageHealth storage) {
             return () -> {
-                StorageHealth.Result result = storage.check();
+                StorageHealth.HealthResult result = storage.check();
                 var health = result.isUp() == null
                         ? org.springframework.boot.health.contributor.Health.unknown()
                         : result.isUp()
@@ -50,7 +50,7 @@ public class IdempotenceServerHealthAutoConfiguration {
         @ConditionalOnMissingBean(name = "idempotenceHealthIndicator")
         org.springframework.boot.actuate.health.HealthIndicator idempotenceHealthIndicator(StorageHealth storage) {
             return () -> {
-                StorageHealth.Result result = storage.check();
+                StorageHealth.HealthResult result = storage.check();
                 var health = result.isUp() == null
                         ? org.springframework.boot.actuate.health.Health.unknown()
                         : result.isUp()

@@ -22,22 +22,22 @@ final class StorageHealth {
      * @param isUp whether the storage can be used; null if the application does not use any
      * @param details the kind of storage, and why it cannot be used
      */
-    record Result(@Nullable Boolean isUp, Map<String, Object> details) {}
+    record HealthResult(@Nullable Boolean isUp, Map<String, Object> details) {}
 
-    Result check() {
+    HealthResult check() {
         ServerParts parts = start.parts();
         if (parts == null) {
-            return new Result(null, Map.of("storage", "not used"));
+            return new HealthResult(null, Map.of("storage", "not used"));
         }
         Map<String, Object> details = new LinkedHashMap<>();
         details.put("storage", parts.storage().kind());
         IdempotenceId id = IdempotenceId.of(Long.toHexString(random.nextLong()));
         try {
             parts.storage().storage().delete(StorageKey.of(parts.namespace().name(), "", "probe", id));
-            return new Result(true, details);
+            return new HealthResult(true, details);
         } catch (RuntimeException e) {
             details.put("reason", String.valueOf(e.getMessage()));
-            return new Result(false, details);
+            return new HealthResult(false, details);
         }
     }
 }

@@ -268,8 +268,7 @@ class FallbacksTest {
     /** The fallback classes of such clients always saw a call that was not executed. */
     @ParameterizedTest
     @ValueSource(classes = {ByFactory.class, ByClass.class})
-    void fallbackSeesTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled(
-            Class<? extends WithFallback> client) {
+    void fallbackSeesTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled(Class<? extends WithFallback> client) {
         CountDownLatch held = new CountDownLatch(1);
         provider.holdOrdersUntil(held);
         try (ConfigurableApplicationContext own = started(OwnInstallation.class)) {

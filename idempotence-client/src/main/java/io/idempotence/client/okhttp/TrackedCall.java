@@ -11,15 +11,15 @@ import okhttp3.Request;
  * <p>An interceptor in front may proceed more than once. With the same method and path that is the same logical call, sent again, whatever
  * the host and the query. Any other request, for example for a token, is a call of its own.
  */
-final class MadeCall {
-    private final Caller caller;
+final class TrackedCall {
+    private final CallContext caller;
     private final ConcurrentMap<String, CallMemory> memories = new ConcurrentHashMap<>();
 
-    MadeCall(Caller caller) {
+    TrackedCall(CallContext caller) {
         this.caller = caller;
     }
 
-    Caller caller() {
+    CallContext caller() {
         return caller;
     }
 

@@ -11,26 +11,26 @@ import org.slf4j.LoggerFactory;
  * The contexts in which calls were made, because {@code enqueue} runs a call on another thread. OkHttp creates a listener in the thread
  * that makes the call.
  */
-final class Callers implements EventListener.Factory {
+final class CallContexts implements EventListener.Factory {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
 
     private final EventListener.Factory delegate;
-    private final WeakIdentityMap<Call, MadeCall> calls = new WeakIdentityMap<>();
+    private final WeakIdentityMap<Call, TrackedCall> calls = new WeakIdentityMap<>();
     private final AtomicBoolean warned = new AtomicBoolean();
 
-    Callers(EventListener.Factory delegate) {
+    CallContexts(EventListener.Factory delegate) {
         this.delegate = delegate;
     }
 
     @Override
     public EventListener create(Call call) {
-        calls.put(call, new MadeCall(Caller.current(call.request())));
+        calls.put(call, new TrackedCall(CallContext.current(call.request())));
         return delegate.create(call);
     }
 
     /** Returns the call as it was made. An interceptor in front may proceed more than once, so an entry lives as long as its call. */
-    MadeCall of(Call call) {
-        MadeCall made = calls.get(call);
+    TrackedCall of(Call call) {
+        TrackedCall made = calls.get(call);
         if (made != null) {
             return made;
         }
@@ -38,7 +38,7 @@ final class Callers implements EventListener.Factory {
             LOG.warn("Another event listener was set after IdempotentOkHttp.install: calls that are enqueued inside an"
                     + " IdempotenceScope will NOT carry its ID; call IdempotentOkHttp.install(builder) last");
         }
-        MadeCall unknown = new MadeCall(Caller.NOBODY);
+        TrackedCall unknown = new TrackedCall(CallContext.NOBODY);
         calls.put(call, unknown);
         return unknown;
     }

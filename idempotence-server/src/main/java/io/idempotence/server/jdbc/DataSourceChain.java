@@ -10,7 +10,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** The application's {@code DataSource} and those that it wraps, as far as they are visible. */
-record Lenders(List<Object> chain) {
+record DataSourceChain(List<Object> chain) {
     private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
     /** The connection timeout from which {@link #warnOfLongWaits} warns. A request without a connection holds its thread for that time. */
     private static final Duration LONG_WAIT = Duration.ofSeconds(5);
@@ -18,7 +18,7 @@ record Lenders(List<Object> chain) {
     private static final int MOST = 10;
     private static final List<String> GETTERS_OF_THE_NEXT = List.of("getTargetDataSource", "getDataSource");
 
-    static Lenders of(DataSource dataSource) {
+    static DataSourceChain of(DataSource dataSource) {
         List<Object> chain = new ArrayList<>();
         for (Object next = dataSource; next instanceof DataSource && chain.size() < MOST; ) {
             chain.add(next);
@@ -29,7 +29,7 @@ record Lenders(List<Object> chain) {
                     .findFirst()
                     .orElse(null);
         }
-        return new Lenders(chain);
+        return new DataSourceChain(chain);
     }
 
     /**

@@ -16,11 +16,11 @@ import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.util.Pool;
 
 /** The application's own client, of any class. The client itself handles broken connections and redirections. */
-final class ApplicationsRedis implements Redis {
+final class ClientRedis implements Redis {
     private final UnifiedJedis client;
     private final Runnable closeIdle = new AtMostOncePerSecond(() -> pools().forEach(Pool::clear), System::nanoTime);
 
-    ApplicationsRedis(UnifiedJedis client) {
+    ClientRedis(UnifiedJedis client) {
         this.client = client;
     }
 
@@ -127,9 +127,7 @@ final class ApplicationsRedis implements Redis {
         }
         for (String method : List.of("getClusterNodes", "getPrimaryNodesConnectionMap")) {
             if (shown(method) instanceof Map<?, ?> nodes) {
-                return nodes.values().stream()
-                        .map(ApplicationsRedis::ofConnections)
-                        .toList();
+                return nodes.values().stream().map(ClientRedis::ofConnections).toList();
             }
         }
         return List.of();

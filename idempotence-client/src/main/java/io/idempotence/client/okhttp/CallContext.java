@@ -13,21 +13,21 @@ import org.jspecify.annotations.Nullable;
  *
  * @param scope the scope
  * @param inbound the request whose handler makes the call
- * @param layerAbove another client half, which gives the ID and retries; the call is one of its attempts
+ * @param outerAttempt another client half, which gives the ID and retries; the call is one of its attempts
  */
-record Caller(
+record CallContext(
         @Nullable CallScope scope,
         @Nullable InboundRequest inbound,
-        @Nullable OuterAttempt layerAbove) {
-    static final Caller NOBODY = new Caller(null, null, null);
+        @Nullable OuterAttempt outerAttempt) {
+    static final CallContext NOBODY = new CallContext(null, null, null);
 
     /** Returns the context of this thread for {@code request}. */
-    static Caller current(Request request) {
+    static CallContext current(Request request) {
         CallScope scope = CallScope.current();
         InboundRequest inbound = InboundRequest.current().orElse(null);
         OuterAttempt sending = OuterAttempt.current();
         OuterAttempt above = sending != null && isSame(sending, request) ? sending : null;
-        return scope == null && inbound == null && above == null ? NOBODY : new Caller(scope, inbound, above);
+        return scope == null && inbound == null && above == null ? NOBODY : new CallContext(scope, inbound, above);
     }
 
     /** Whether two requests are the same. A load balancer between the two client halves replaces the host and keeps the rest. */
@@ -40,10 +40,10 @@ record Caller(
     }
 
     /** Returns this context, with what it lacks taken from the other. */
-    Caller or(Caller other) {
-        return new Caller(
+    CallContext or(CallContext other) {
+        return new CallContext(
                 scope == null ? other.scope : scope,
                 inbound == null ? other.inbound : inbound,
-                layerAbove == null ? other.layerAbove : layerAbove);
+                outerAttempt == null ? other.outerAttempt : outerAttempt);
     }
 }

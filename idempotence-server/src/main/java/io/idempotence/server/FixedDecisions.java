@@ -4,11 +4,11 @@ import io.idempotence.http.Refusal;
 import java.time.Duration;
 
 /** The decisions that do not depend on the attempt. */
-final class Decisions {
+final class FixedDecisions {
     static final Duration SOONEST_RETRY = Duration.ofMillis(20);
     private static final Duration STORAGE_RETRY = Duration.ofSeconds(1);
 
-    private Decisions() {}
+    private FixedDecisions() {}
 
     /** The decision for every attempt at an operation that ended with this result. */
     static Decision ended(byte[] result) {

@@ -3,9 +3,9 @@ package io.idempotence.client.internal.http;
 import java.util.Locale;
 
 /** The origin of a call's URL: scheme, host and port. The ID is only for this origin: redirects to another one must not disclose it. */
-public record Origin(String scheme, String host, int port) {
+public record HttpOrigin(String scheme, String host, int port) {
     /** @param port negative if the URL contains none */
-    public Origin {
+    public HttpOrigin {
         scheme = scheme.toLowerCase(Locale.ROOT);
         host = host.toLowerCase(Locale.ROOT);
         if (port < 0) {
