@@ -88,6 +88,8 @@ final class RetryDecision {
                     RetryDecision decision = CURRENT.get();
                     return (decision == null || decision.mayRetry()) && failure != null && predicate.test(failure);
                 })
+                // Resilience4j 2.2 refuses a copy with both.
+                .intervalFunction(null)
                 .intervalBiFunction(new GovernedInterval(interval))
                 .build();
     }
