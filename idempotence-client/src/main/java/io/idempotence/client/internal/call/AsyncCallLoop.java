@@ -70,7 +70,7 @@ final class AsyncCallLoop {
 
     private void sendAfter(long millis) {
         CompletableFuture<@Nullable Object> turn = new CompletableFuture<>();
-        untilTheDeadline(turn, (lost, thrown) -> {
+        whenEnded(turn, (lost, thrown) -> {
             if (over.get()) {
                 return;
             }
@@ -80,17 +80,20 @@ final class AsyncCallLoop {
                 go(steps.stop(), false);
             }
         });
-        threads.timer()
-                .schedule(
-                        () -> {
-                            try {
-                                executor.execute(() -> turn.complete(null));
-                            } catch (Throwable e) {
-                                threads.background().execute(() -> turn.completeExceptionally(e));
-                            }
-                        },
-                        millis,
-                        TimeUnit.MILLISECONDS);
+        try {
+            endAfterTheDeadline(turn);
+            threads.timer().schedule(() -> begin(turn), millis, TimeUnit.MILLISECONDS);
+        } catch (OutOfMemoryError noThread) {
+            turn.completeExceptionally(noThread);
+        }
+    }
+
+    private void begin(CompletableFuture<@Nullable Object> turn) {
+        try {
+            executor.execute(() -> turn.complete(null));
+        } catch (Throwable e) {
+            threads.runInBackground(() -> turn.completeExceptionally(e));
+        }
     }
 
     private void send() {
@@ -116,13 +119,23 @@ final class AsyncCallLoop {
                 adapter.discard(value);
             }
         });
-        untilTheDeadline(end, (value, thrown) -> {
+        whenEnded(end, (value, thrown) -> {
             if (over.get()) {
                 adapter.discard(value);
                 return;
             }
             go(value == LOST ? lost(response, seen) : after(seen, value, thrown), false);
         });
+        try {
+            endAfterTheDeadline(end);
+        } catch (OutOfMemoryError noThread) {
+            // Nothing would end the call if this request did not end.
+            SocketTimeoutException unlimited =
+                    new SocketTimeoutException("no thread can end the request at the deadline");
+            unlimited.initCause(noThread);
+            end.completeExceptionally(adapter.timedOut(unlimited));
+            response.cancel(true);
+        }
     }
 
     private Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
@@ -142,20 +155,20 @@ final class AsyncCallLoop {
         return next;
     }
 
-    /**
-     * Continues with {@code next} when the stage completes, or after the deadline: an HTTP client or an executor may lose its task, and no
-     * thread waits here that would notice.
-     */
-    private void untilTheDeadline(
-            CompletableFuture<@Nullable Object> stage, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
+    /** Completes a stage after the deadline: an HTTP client or an executor may lose its task, and no thread waits here that would notice. */
+    private void endAfterTheDeadline(CompletableFuture<@Nullable Object> stage) {
         if (!call.isPlain()) {
             Future<?> timeout = threads.timer()
                     .schedule(
-                            () -> threads.background().execute(() -> stage.complete(LOST)),
+                            () -> threads.runInBackground(() -> stage.complete(LOST)),
                             call.deadline().millisLeft() + GRACE_MILLIS,
                             TimeUnit.MILLISECONDS);
             stage.whenComplete((value, thrown) -> timeout.cancel(false));
         }
+    }
+
+    private void whenEnded(
+            CompletableFuture<@Nullable Object> stage, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
         stage.whenComplete((value, thrown) -> guarded(() -> next.accept(value, thrown)));
     }
 

@@ -25,7 +25,7 @@ public final class CallThreads {
     }
 
     /** @param threads the threads of a name */
-    CallThreads(Function<String, ThreadFactory> threads) {
+    public CallThreads(Function<String, ThreadFactory> threads) {
         timer = new ScheduledThreadPoolExecutor(1, threads.apply("idempotence-timer"));
         timer.setKeepAliveTime(IDLE_MILLIS, TimeUnit.MILLISECONDS);
         timer.allowCoreThreadTimeOut(true);
@@ -41,6 +41,15 @@ public final class CallThreads {
     /** The executor for tasks that may block, with a thread for each task. */
     public ExecutorService background() {
         return background;
+    }
+
+    /** Runs a task in the background, or in this thread if no other can be started: a call must end. */
+    public void runInBackground(Runnable task) {
+        try {
+            background.execute(task);
+        } catch (OutOfMemoryError noThread) {
+            task.run();
+        }
     }
 
     /** An executor with as many threads as there are tasks. Each ends after a second without one. */
