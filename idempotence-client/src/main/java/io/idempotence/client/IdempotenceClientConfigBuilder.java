@@ -49,7 +49,7 @@ public final class IdempotenceClientConfigBuilder {
     }
 
     /**
-     * Sets one setting by its key, as a configuration file has it. ConfigValue it again overrides the earlier value.
+     * Sets one setting by its key, as a configuration file has it. Setting it again overrides the earlier value.
      *
      * @param key with the prefix: {@code idempotence.client.deadline}. Spellings are relaxed: {@code idempotence.client.retry.maxAttempts}
      *     and the variable {@code IDEMPOTENCE_CLIENT_RETRY_MAXATTEMPTS} are {@code idempotence.client.retry.max-attempts}. The name of a

@@ -133,7 +133,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
     }
 
     /**
-     * Reads the record, applies a transition, and replaces the record if it has not changed. FixedDecisions by the clock stay valid: a lease or
+     * Reads the record, applies a transition, and replaces the record if it has not changed. Decisions by the clock stay valid: a lease or
      * a retention that is over comes back only by a change of the row.
      *
      * @param settled whether a committed execution counts as completed, whatever its record says

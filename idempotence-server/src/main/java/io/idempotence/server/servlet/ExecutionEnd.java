@@ -326,7 +326,7 @@ final class ExecutionEnd {
                 if (instead.get() instanceof Decision.Replay replay) {
                     ReplayWriter.give(replay.result(), target);
                 } else if (instead.get() instanceof Decision.Refuse refuse) {
-                    filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter(), null);
+                    filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter());
                 }
             } catch (IOException | CorruptRecordException e) {
                 LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);

@@ -250,8 +250,12 @@ public final class IdempotenceFilter implements Filter {
             respond(
                     request,
                     response,
-                    () -> problems.refuse(
-                            response, Refusal.KEY_INVALID, Duration.ZERO, "Fix the header: " + e.getMessage() + "."));
+                    () -> problems.refuseEarly(
+                            request,
+                            response,
+                            Refusal.KEY_INVALID,
+                            Duration.ZERO,
+                            "Fix the header: " + e.getMessage() + "."));
             return;
         }
         if (id.isPresent()) {
@@ -260,7 +264,8 @@ public final class IdempotenceFilter implements Filter {
             respond(
                     request,
                     response,
-                    () -> problems.refuse(
+                    () -> problems.refuseEarly(
+                            request,
                             response,
                             Refusal.KEY_MISSING,
                             Duration.ZERO,
@@ -280,7 +285,7 @@ public final class IdempotenceFilter implements Filter {
         try {
             protect(id, settings, RequestContent.of(request, config, memory), request, response, chain);
         } catch (RequestNotTakenException e) {
-            respond(request, response, () -> refuse(e, response));
+            respond(request, response, () -> refuse(e, request, response));
         }
     }
 
@@ -385,7 +390,7 @@ public final class IdempotenceFilter implements Filter {
         if (decision instanceof Decision.Replay replay) {
             replay(id, replay.result(), response);
         } else if (decision instanceof Decision.Refuse refuse) {
-            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter());
         }
     }
 
@@ -394,19 +399,20 @@ public final class IdempotenceFilter implements Filter {
             if (held.reserve(2L * result.length)) {
                 ReplayWriter.give(result, response);
             } else {
-                problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
+                problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY);
             }
         } catch (CorruptRecordException e) {
             Decision.Refuse refuse = engine.unreadable(id, e);
-            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), null);
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter());
         }
     }
 
-    private void refuse(RequestNotTakenException why, HttpServletResponse response) throws IOException {
+    private void refuse(RequestNotTakenException why, HttpServletRequest request, HttpServletResponse response)
+            throws IOException {
         if (why.isTooLarge()) {
-            problems.requestTooLarge(response, config.maxRequestBody());
+            problems.requestTooLarge(request, response, config.maxRequestBody());
         } else {
-            problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
+            problems.refuseEarly(request, response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
         }
     }
 

@@ -2,6 +2,7 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;
+import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -19,7 +20,43 @@ final class ProblemWriter {
         this.base = base;
     }
 
-    void refuse(HttpServletResponse response, Refusal refusal, Duration retryAfter, @Nullable String detail)
+    /** Refuses a request whose body was read. */
+    void refuse(HttpServletResponse response, Refusal refusal, Duration retryAfter) throws IOException {
+        refuse(response, refusal, retryAfter, null, true);
+    }
+
+    /** Refuses a request whose body may not have come yet. */
+    void refuseEarly(
+            HttpServletRequest request,
+            HttpServletResponse response,
+            Refusal refusal,
+            Duration retryAfter,
+            @Nullable String detail)
+            throws IOException {
+        refuse(response, refusal, retryAfter, detail, hasLength(request));
+    }
+
+    void requestTooLarge(HttpServletRequest request, HttpServletResponse response, int limit) throws IOException {
+        String detail =
+                "The body of a request with an Idempotency-Key may have up to " + limit + " bytes. Nothing was done.";
+        write(response, 413, "request-too-large", "The request body is too large.", detail, "", hasLength(request));
+    }
+
+    /**
+     * Whether an early response has its length from here. Jetty commits a response that has its whole length, and then cannot say any more
+     * that it closes the connection because of the unread body. The caller's next request on it would fail. But the end of a response
+     * that a filter in front may never complete shows only in its length.
+     */
+    private static boolean hasLength(HttpServletRequest request) {
+        return request.isAsyncStarted();
+    }
+
+    private void refuse(
+            HttpServletResponse response,
+            Refusal refusal,
+            Duration retryAfter,
+            @Nullable String detail,
+            boolean hasLength)
             throws IOException {
         response.setHeader(IdempotenceHeaders.IDEMPOTENCY_REFUSAL, refusal.code());
         if (!retryAfter.isZero()) {
@@ -28,13 +65,7 @@ final class ProblemWriter {
             response.setHeader(IdempotenceHeaders.RETRY_AFTER_MS, Long.toString(millis));
         }
         String extensions = ",\"retryable\":" + refusal.retryable() + ",\"safeNewId\":" + refusal.safeNewId();
-        write(response, refusal.status(), refusal.code(), refusal.title(), detail, extensions);
-    }
-
-    void requestTooLarge(HttpServletResponse response, int limit) throws IOException {
-        String detail =
-                "The body of a request with an Idempotency-Key may have up to " + limit + " bytes. Nothing was done.";
-        write(response, 413, "request-too-large", "The request body is too large.", detail, "");
+        write(response, refusal.status(), refusal.code(), refusal.title(), detail, extensions, hasLength);
     }
 
     private void write(
@@ -43,7 +74,8 @@ final class ProblemWriter {
             String code,
             String title,
             @Nullable String detail,
-            String extensions)
+            String extensions,
+            boolean hasLength)
             throws IOException {
         RefusalWriter own = Wrappers.refusalWriter(response);
         if (own != null) {
@@ -56,9 +88,9 @@ final class ProblemWriter {
         response.setStatus(status);
         response.setContentType("application/problem+json");
         response.setHeader("Cache-Control", "no-store");
-        // Without a length, so that the response is not committed yet: if the request's body has not come, the
-        // container can still say
-        // that it closes the connection.
+        if (hasLength) {
+            response.setContentLength(body.length);
+        }
         response.getOutputStream().write(body);
     }
 

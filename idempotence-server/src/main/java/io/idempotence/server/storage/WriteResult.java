@@ -17,7 +17,7 @@ public sealed interface WriteResult {
      * The record belongs to another owner or is finished otherwise; nothing was written (T14): alarm, unless it is
      * a release that was executed before, without a reply.
      *
-     * @param fence the record's fence. Greater than the claim's: the claim has ended, and a later one followed it
+     * @param fence the record's fence. Greater than the claim's: the claim has ended or was taken over, and a later one followed
      * @param result the result of the owner that completed the same request, null if there is none; must not be changed
      */
     record Fenced(long fence, byte @Nullable [] result) implements WriteResult {}

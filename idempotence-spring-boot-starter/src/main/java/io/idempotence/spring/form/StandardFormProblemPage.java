@@ -55,7 +55,7 @@ final class StandardFormProblemPage implements FormProblemPage {
         response.setContentType("text/html;charset=UTF-8");
         response.setHeader("Content-Security-Policy", POLICY);
         response.setHeader("X-Content-Type-Options", "nosniff");
-        // The container adds the length, and can until then say that it closes the connection.
+        response.setContentLength(page.length);
         response.getOutputStream().write(page);
     }
 
