@@ -9,7 +9,6 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -19,8 +18,8 @@ final class AsyncCallLoop {
     /** The time after the deadline that an HTTP client or the watchdog has to end a request. */
     private static final long GRACE_MILLIS = 250;
 
-    /** The marker of a stage that did not complete in that time. */
-    private static final Object LOST = new Object();
+    /** The value of a stage that nothing else will complete. */
+    private record Lost(SocketTimeoutException why) {}
 
     private final LogicalCall call;
     private final CallStateMachine steps;
@@ -82,7 +81,7 @@ final class AsyncCallLoop {
         });
         try {
             endAfterTheDeadline(turn);
-            threads.timer().schedule(() -> begin(turn), millis, TimeUnit.MILLISECONDS);
+            threads.later(millis, () -> begin(turn));
         } catch (OutOfMemoryError noThread) {
             turn.completeExceptionally(noThread);
         }
@@ -124,17 +123,15 @@ final class AsyncCallLoop {
                 adapter.discard(value);
                 return;
             }
-            go(value == LOST ? lost(response, seen) : after(seen, value, thrown), false);
+            go(value instanceof Lost lost ? lost(response, seen, lost.why) : after(seen, value, thrown), false);
         });
         try {
             endAfterTheDeadline(end);
         } catch (OutOfMemoryError noThread) {
             // Nothing would end the call if this request did not end.
-            SocketTimeoutException unlimited =
-                    new SocketTimeoutException("no thread can end the request at the deadline");
-            unlimited.initCause(noThread);
-            end.completeExceptionally(adapter.timedOut(unlimited));
-            response.cancel(true);
+            SocketTimeoutException why = new SocketTimeoutException("no thread can end the request at the deadline");
+            why.initCause(noThread);
+            end.complete(new Lost(why));
         }
     }
 
@@ -144,25 +141,22 @@ final class AsyncCallLoop {
 
     /**
      * The step after a request that did not end by the deadline. It is decided before the request is cancelled, because a cancelled request
-     * would look like another failure.
+     * would look like another failure. Whatever has come of its response so far is not the result.
      */
-    private Step lost(CompletableFuture<?> response, Observation seen) {
-        SocketTimeoutException late = new SocketTimeoutException(
-                "the deadline of the call is over, and the HTTP client has not ended its request");
-        seen.bodyFailed(late);
-        Step next = steps.after(seen, null, adapter.timedOut(late));
+    private Step lost(CompletableFuture<?> response, Observation seen, SocketTimeoutException why) {
+        seen.bodyFailed(why);
+        Step next = steps.after(seen, null, adapter.timedOut(why));
         response.cancel(true);
         return next;
     }
 
-    /** Completes a stage after the deadline: an HTTP client or an executor may lose its task, and no thread waits here that would notice. */
+    /** Completes a stage after the deadline: an HTTP client or an executor may lose its task, and no waiting thread would notice. */
     private void endAfterTheDeadline(CompletableFuture<@Nullable Object> stage) {
         if (!call.isPlain()) {
-            Future<?> timeout = threads.timer()
-                    .schedule(
-                            () -> threads.runInBackground(() -> stage.complete(LOST)),
-                            call.deadline().millisLeft() + GRACE_MILLIS,
-                            TimeUnit.MILLISECONDS);
+            Future<?> timeout = threads.later(
+                    call.deadline().millisLeft() + GRACE_MILLIS,
+                    () -> threads.runInBackground(() -> stage.complete(new Lost(new SocketTimeoutException(
+                            "the deadline of the call is over, and the HTTP client has not ended its request")))));
             stage.whenComplete((value, thrown) -> timeout.cancel(false));
         }
     }

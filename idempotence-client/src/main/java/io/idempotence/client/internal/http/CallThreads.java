@@ -1,7 +1,7 @@
 package io.idempotence.client.internal.http;
 
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadFactory;
@@ -33,8 +33,18 @@ public final class CallThreads {
         background = cached(threads.apply("idempotence-background"));
     }
 
-    /** The executor for short tasks that do not block. A cancelled task keeps nothing alive. */
-    public ScheduledExecutorService timer() {
+    /**
+     * Runs a short task that does not block after a delay. A cancelled task keeps nothing alive.
+     *
+     * @throws OutOfMemoryError if no thread can be started; the task will not run
+     */
+    public Future<?> later(long millis, Runnable task) {
+        // A thread that is missing shows before the task is queued.
+        timer.prestartCoreThread();
+        return timer.schedule(task, millis, TimeUnit.MILLISECONDS);
+    }
+
+    ExecutorService timer() {
         return timer;
     }
 

@@ -57,7 +57,7 @@ public final class Watchdog {
     private void lookSoon() {
         if (!looking.get() && looking.compareAndSet(false, true)) {
             try {
-                threads.timer().schedule(this::look, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+                threads.later(LOOK_MILLIS, this::look);
             } catch (Throwable noThread) {
                 looking.set(false);
                 throw noThread;
@@ -147,7 +147,7 @@ public final class Watchdog {
         /** Ends the exchange, because the caller gave up. */
         public void abort() {
             aborted = true;
-            threads.background().execute(() -> exits.forEach(Watch::run));
+            threads.runInBackground(() -> exits.forEach(Watch::run));
         }
 
         /** The JDK's connection throws a NullPointerException if the exchange ends by itself at the same moment. */
@@ -183,7 +183,7 @@ public final class Watchdog {
         public int read(InputStream in, byte[] buffer, int offset, int length) throws IOException {
             byte[] own = new byte[Math.min(length, LONGEST_READ)];
             CompletableFuture<Integer> reading = new CompletableFuture<>();
-            threads.background().execute(() -> {
+            threads.runInBackground(() -> {
                 try {
                     reading.complete(in.read(own));
                 } catch (Throwable e) {
@@ -224,7 +224,7 @@ public final class Watchdog {
                 response.close();
                 return;
             }
-            threads.background().execute(() -> {
+            threads.runInBackground(() -> {
                 try {
                     response.close();
                 } catch (IOException | RuntimeException e) {

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -25,6 +26,7 @@ import org.slf4j.LoggerFactory;
 /** Asynchronous calls in a process that can start no more threads. */
 class ThreadShortageTest {
     private final AtomicInteger sent = new AtomicInteger();
+    private boolean begins;
     private CompletableFuture<Object> response = new CompletableFuture<>();
 
     @Test
@@ -34,6 +36,15 @@ class ThreadShortageTest {
                 .isInstanceOf(UnknownException.class)
                 .hasRootCauseInstanceOf(OutOfMemoryError.class);
         assertThat(response).isCancelled();
+    }
+
+    /** Its body is not read yet. It looked like a final failure. */
+    @Test
+    void requestThatNoThreadWouldEndIsUnknownAlthoughItsResponseBegan() {
+        begins = true;
+        assertThatThrownBy(() -> get(call(Duration.ofMinutes(1), "idempotence-timer", Runnable::run)))
+                .cause()
+                .isInstanceOf(UnknownException.class);
     }
 
     @Test
@@ -93,6 +104,9 @@ class ThreadShortageTest {
         public Object send(int attempt, Observation seen) {
             sent.incrementAndGet();
             seen.started();
+            if (begins) {
+                seen.responded(200, Map.of());
+            }
             return response;
         }
 
