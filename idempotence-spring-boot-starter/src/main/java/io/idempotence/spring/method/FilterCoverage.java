@@ -5,6 +5,7 @@ import io.idempotence.server.servlet.RequestSettings;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -23,9 +24,11 @@ import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
 /** The handlers that the idempotence filters of an application cover, however they are registered. */
 final class FilterCoverage {
     private static final Logger LOG = LoggerFactory.getLogger(FilterCoverage.class);
+    private static final Set<RequestMethod> UNSAFE =
+            EnumSet.of(RequestMethod.POST, RequestMethod.PUT, RequestMethod.PATCH, RequestMethod.DELETE);
     private static final String OURS = "idempotenceFilterRegistration";
 
-    /** In the order in which they decide. */
+    /** In the order of their chain, as far as they are mapped in the same way. */
     private final List<Registered> filters;
     /** The requests that reach the handlers. */
     private final List<Served> served;
@@ -41,12 +44,15 @@ final class FilterCoverage {
         }
 
         boolean covers(Served by, String path) {
+            return coversByPattern(by, path) || isOf(by.servlet);
+        }
+
+        boolean coversByPattern(Served by, String path) {
             Collection<String> patterns = registration.getUrlPatterns();
             boolean isOfServlets = !registration.getServletNames().isEmpty()
                     || !registration.getServletRegistrationBeans().isEmpty();
-            return isOf(by.servlet)
-                    // Without either, Spring Boot maps a filter to everything.
-                    || (patterns.isEmpty() && !isOfServlets)
+            // Without either, Spring Boot maps a filter to everything.
+            return (patterns.isEmpty() && !isOfServlets)
                     || patterns.stream().anyMatch(pattern -> FilterCoverage.covers(pattern, by.prefix + path));
         }
 
@@ -89,9 +95,9 @@ final class FilterCoverage {
     FilterCoverage(ApplicationContext context) {
         filters = context.getBeansOfType(FilterRegistrationBean.class).entrySet().stream()
                 .flatMap(bean -> Registered.of(bean.getKey(), bean.getValue()))
-                .sorted(Comparator.comparing((Registered one) -> !one.registration.isEnabled())
-                        .thenComparing(one -> one.registration.getOrder())
-                        .thenComparing(Registered::bean))
+                // Of the same order, the first that is defined is the first in the chain.
+                .sorted(Comparator.comparing((Registered one) -> one.registration.isMatchAfter())
+                        .thenComparing(one -> one.registration.getOrder()))
                 .toList();
         List<Served> all = context.getBeansOfType(ServletRegistrationBean.class).values().stream()
                 .flatMap(registration -> Served.of(registration, context))
@@ -108,8 +114,7 @@ final class FilterCoverage {
         List<Configured> configured = new ArrayList<>();
         for (Served by : served) {
             for (String path : mapping.getPatternValues()) {
-                Optional<Registered> deciding =
-                        filters.stream().filter(one -> one.covers(by, path)).findFirst();
+                Optional<Registered> deciding = deciding(by, path);
                 if (deciding.isEmpty()) {
                     addFault(by.prefix + path, faults);
                 } else {
@@ -123,10 +128,18 @@ final class FilterCoverage {
         return configured;
     }
 
+    /** The filter that decides. Those that are mapped to patterns come before those of servlets (Servlet 6.0, section 6.2.4). */
+    private Optional<Registered> deciding(Served by, String path) {
+        return filters.stream()
+                .filter(one -> one.covers(by, path))
+                .min(Comparator.comparing((Registered one) -> !one.registration.isEnabled())
+                        .thenComparing(one -> !one.coversByPattern(by, path)));
+    }
+
     private static void addConfigured(
             Registered deciding, RequestMappingInfo mapping, String path, List<Configured> configured) {
         Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
-        for (RequestMethod method : methods.isEmpty() ? Set.of(RequestMethod.POST) : methods) {
+        for (RequestMethod method : methods.isEmpty() ? UNSAFE : methods) {
             if (!HandlerOperations.SAFE.contains(method)) {
                 RequestSettings.of(deciding.filter, method.name(), path)
                         .ifPresent(settings ->

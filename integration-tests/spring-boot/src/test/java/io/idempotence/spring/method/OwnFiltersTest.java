@@ -210,12 +210,56 @@ class OwnFiltersTest {
         }
     }
 
+    /** Both have the lowest precedence. The first one decides, because it is not to match after the filters of the application. */
+    @Import(Refunds.class)
+    static class ContradictoryPlainRegistration {
+        @Bean
+        IdempotenceFilterRegistrationBean everything(Idempotence idempotence) {
+            return new IdempotenceFilterRegistrationBean(filter(idempotence));
+        }
+
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> ofRefunds(Idempotence idempotence) {
+            FilterRegistrationBean<IdempotenceFilter> plain = new FilterRegistrationBean<>(
+                    IdempotenceFilter.builder(idempotence).policy(LONG).build());
+            plain.addUrlPatterns("/refunds/*");
+            return plain;
+        }
+    }
+
+    @RestController
+    static class AnyMethod {
+        @Idempotent(retention = "1h")
+        @RequestMapping("/any")
+        String run() {
+            return "ran";
+        }
+    }
+
+    @Import(AnyMethod.class)
+    static class ContradictoryPatch {
+        @Bean
+        IdempotenceFilterCustomizer own() {
+            return filter -> filter.operation("PATCH /any", LONG);
+        }
+    }
+
+    @Test
+    void aHandlerOfAnyMethodFitsThePolicyOfEachUnsafeOne(CapturedOutput output) {
+        assertThat(FailingStart.report(
+                        output, new Class<?>[] {ContradictoryPatch.class, MisusedAnnotationsTest.Application.class}))
+                .contains(
+                        "AnyMethod.run: it does not fit the policy that the filter of 'idempotenceFilterRegistration' has for"
+                                + " PATCH /any");
+    }
+
     /** It failed with a 500 at each request. */
     @ParameterizedTest
     @CsvSource({
         "ContradictoryFilter, idempotenceFilterRegistration",
         "ContradictoryOperation, idempotenceFilterRegistration",
-        "ContradictoryRegistration, inFront"
+        "ContradictoryRegistration, inFront",
+        "ContradictoryPlainRegistration, ofRefunds"
     })
     void aHandlerThatContradictsThePolicyOfItsFilterFailsTheStart(
             String application, String registration, CapturedOutput output) throws Exception {
