@@ -33,21 +33,22 @@ final class ProblemWriter {
             Duration retryAfter,
             @Nullable String detail)
             throws IOException {
-        refuse(response, refusal, retryAfter, detail, hasLength(request));
+        refuse(response, refusal, retryAfter, detail, setsLength(request));
     }
 
     void requestTooLarge(HttpServletRequest request, HttpServletResponse response, int limit) throws IOException {
         String detail =
                 "The body of a request with an Idempotency-Key may have up to " + limit + " bytes. Nothing was done.";
-        write(response, 413, "request-too-large", "The request body is too large.", detail, "", hasLength(request));
+        write(response, 413, "request-too-large", "The request body is too large.", detail, "", setsLength(request));
     }
 
     /**
-     * Whether an early response has its length from here. Jetty commits a response that has its whole length, and then cannot say any more
-     * that it closes the connection because of the unread body. The caller's next request on it would fail. But the end of a response
-     * that a filter in front may never complete shows only in its length.
+     * Whether to set the length of an early response. With a length, Jetty commits the response at once. If the request's body has not
+     * arrived, Jetty then closes the connection without announcing it, and the caller's next request on that connection fails. Without
+     * a length, Jetty announces the close. But if a filter in front has begun asynchronous processing, it may never complete the response,
+     * and only a length shows the end.
      */
-    private static boolean hasLength(HttpServletRequest request) {
+    private static boolean setsLength(HttpServletRequest request) {
         return request.isAsyncStarted();
     }
 
@@ -56,7 +57,7 @@ final class ProblemWriter {
             Refusal refusal,
             Duration retryAfter,
             @Nullable String detail,
-            boolean hasLength)
+            boolean setsLength)
             throws IOException {
         response.setHeader(IdempotenceHeaders.IDEMPOTENCY_REFUSAL, refusal.code());
         if (!retryAfter.isZero()) {
@@ -65,7 +66,7 @@ final class ProblemWriter {
             response.setHeader(IdempotenceHeaders.RETRY_AFTER_MS, Long.toString(millis));
         }
         String extensions = ",\"retryable\":" + refusal.retryable() + ",\"safeNewId\":" + refusal.safeNewId();
-        write(response, refusal.status(), refusal.code(), refusal.title(), detail, extensions, hasLength);
+        write(response, refusal.status(), refusal.code(), refusal.title(), detail, extensions, setsLength);
     }
 
     private void write(
@@ -75,7 +76,7 @@ final class ProblemWriter {
             String title,
             @Nullable String detail,
             String extensions,
-            boolean hasLength)
+            boolean setsLength)
             throws IOException {
         RefusalWriter own = Wrappers.refusalWriter(response);
         if (own != null) {
@@ -88,7 +89,7 @@ final class ProblemWriter {
         response.setStatus(status);
         response.setContentType("application/problem+json");
         response.setHeader("Cache-Control", "no-store");
-        if (hasLength) {
+        if (setsLength) {
             response.setContentLength(body.length);
         }
         response.getOutputStream().write(body);
