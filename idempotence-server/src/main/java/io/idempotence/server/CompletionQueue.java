@@ -98,21 +98,26 @@ final class CompletionQueue {
             threads.execute(this::writeAll);
         } catch (OutOfMemoryError noThread) {
             writers.decrementAndGet();
-            // Others may have counted on this writer, but no more than this: whoever comes now counts without it.
-            int batches = 0;
-            while (batches < MAX_UNWRITTEN && writeNext()) {
-                batches++;
-            }
+            writeWhatWaits();
         }
+    }
+
+    /** Writes what waits now, in the calling thread. A completion that is added meanwhile finds no writer and starts one itself. */
+    private void writeWhatWaits() {
+        int left = unwritten.get();
+        int written;
+        do {
+            written = writeNext();
+            left -= written;
+        } while (written > 0 && left > 0);
     }
 
     /** Writes until nothing waits. */
     private void writeAll() {
         do {
             try {
-                boolean hasWritten = true;
-                while (hasWritten) {
-                    hasWritten = writeNext();
+                while (writeNext() > 0) {
+                    // until nothing waits
                 }
             } finally {
                 writers.decrementAndGet();
@@ -121,15 +126,15 @@ final class CompletionQueue {
         } while (!queue.isEmpty() && needsWriter());
     }
 
-    /** Returns false if nothing waits. */
-    private boolean writeNext() {
+    /** Writes the next batch, and returns how many completions it had. */
+    private int writeNext() {
         List<Entry> batch = next();
         try {
             write(batch);
         } finally {
             unwritten.addAndGet(-batch.size());
         }
-        return !batch.isEmpty();
+        return batch.size();
     }
 
     private List<Entry> next() {
