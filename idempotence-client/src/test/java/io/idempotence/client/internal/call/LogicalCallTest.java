@@ -2,39 +2,21 @@ package io.idempotence.client.internal.call;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.internal.scope.ScopeHistory;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
-import org.slf4j.LoggerFactory;
 
 /** A call that layers around its attempts run in several threads. */
 class LogicalCallTest {
-    private static LogicalCall call() {
-        ClientOperation operation = new ClientOperation(
-                "orders",
-                "create",
-                "create",
-                IdempotenceClientConfig.builder().build(),
-                null,
-                LoggerFactory.getLogger(LogicalCallTest.class));
-        CallIdentity identity = new CallIdentity(operation, operation::method, null, null, ScopeHistory.ofOneCall());
-        identity.decide("POST", List.of("\"order-1\""), () -> {
-            throw new AssertionError("the caller gives an ID");
-        });
-        return new LogicalCall(operation, identity, Duration.ofMinutes(1));
-    }
-
+    @SuppressWarnings("ThreadPriorityCheck") // the other thread may need this processor
     private static boolean isSentTogether(LogicalCall call, AtomicInteger ready) {
         ready.incrementAndGet();
         while (ready.get() < 2) {
-            Thread.onSpinWait();
+            Thread.yield();
         }
         try {
             call.countRequest();
@@ -49,8 +31,8 @@ class LogicalCallTest {
     void noneOfTwoConcurrentRunsOfACallThatWasGivenUpIsSent() throws Exception {
         ExecutorService other = Executors.newSingleThreadExecutor();
         try {
-            for (int i = 0; i < 50_000; i++) {
-                LogicalCall call = call();
+            for (int i = 0; i < 10_000; i++) {
+                LogicalCall call = TestCalls.withId(Duration.ofMinutes(1));
                 call.giveUp();
                 AtomicInteger ready = new AtomicInteger();
                 Future<Boolean> second = other.submit(() -> isSentTogether(call, ready));

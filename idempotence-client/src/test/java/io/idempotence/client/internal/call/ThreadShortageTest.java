@@ -4,15 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.resilience4j.retry.Retry;
-import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.scope.ScopeHistory;
-import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -21,7 +17,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
-import org.slf4j.LoggerFactory;
 
 /** Asynchronous calls in a process that can start no more threads. */
 class ThreadShortageTest {
@@ -71,15 +66,8 @@ class ThreadShortageTest {
     }
 
     private CompletableFuture<@Nullable Object> call(Duration deadline, String missing, Executor executor) {
-        IdempotenceClientConfig config = IdempotenceClientConfig.builder().build();
-        ClientOperation operation = new ClientOperation(
-                "orders", "create", "create", config, null, LoggerFactory.getLogger(ThreadShortageTest.class));
-        CallIdentity identity = new CallIdentity(operation, operation::method, null, null, ScopeHistory.ofOneCall());
-        identity.decide("POST", List.of("\"order-1\""), () -> {
-            throw new AssertionError("the caller gives an ID");
-        });
         return CallLoop.runAsync(
-                new LogicalCall(operation, identity, deadline),
+                TestCalls.withId(deadline),
                 Retry.ofDefaults("orders"),
                 new Client(),
                 executor,
@@ -99,7 +87,7 @@ class ThreadShortageTest {
         }
     }
 
-    private final class Client implements ClientAdapter {
+    private final class Client extends ClientWithoutResponses {
         @Override
         public Object send(int attempt, Observation seen) {
             sent.incrementAndGet();
@@ -108,21 +96,6 @@ class ThreadShortageTest {
                 seen.responded(200, Map.of());
             }
             return response;
-        }
-
-        @Override
-        public void discard(@Nullable Object value) {
-            // nothing to release
-        }
-
-        @Override
-        public Throwable failureOf(@Nullable Object value) {
-            throw new AssertionError("no value");
-        }
-
-        @Override
-        public Throwable refused(Refusal refusal, Observation seen, Throwable cause) {
-            throw new AssertionError("no response");
         }
 
         @Override
