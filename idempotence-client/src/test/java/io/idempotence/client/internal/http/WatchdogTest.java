@@ -1,12 +1,16 @@
 package io.idempotence.client.internal.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.client.internal.http.Watchdog.Watch;
+import java.io.ByteArrayInputStream;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -16,6 +20,8 @@ class WatchdogTest {
     private final CountDownLatch closing = new CountDownLatch(1);
     private final CountDownLatch goesOn = new CountDownLatch(1);
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final AtomicReference<String> missing = new AtomicReference<>("");
+    private final CountDownLatch refused = new CountDownLatch(1);
 
     @AfterEach
     void stopThreads() {
@@ -66,25 +72,60 @@ class WatchdogTest {
         assertThat(all.await(30, TimeUnit.SECONDS)).isTrue();
     }
 
-    @Test
-    void exchangeThatNoThreadCouldCloseIsClosedWhenOneCan() throws Exception {
-        AtomicBoolean limited = new AtomicBoolean(true);
-        CountDownLatch refused = new CountDownLatch(1);
-        CountDownLatch ended = new CountDownLatch(1);
-        CallThreads few = new CallThreads(name -> task -> {
-            if (limited.get() && name.equals("idempotence-background")) {
+    /** Threads of which those of one name cannot be started while {@link #missing} has a value. */
+    private CallThreads without(String name) {
+        missing.set(name);
+        return new CallThreads(of -> task -> {
+            if (of.equals(missing.get())) {
                 refused.countDown();
                 throw new OutOfMemoryError("unable to create native thread");
             }
-            Thread thread = new Thread(task, name);
+            Thread thread = new Thread(task, of);
             thread.setDaemon(true);
             return thread;
         });
-        Watch late = new Watchdog(few).watch(Deadline.in(Duration.ZERO), null);
+    }
+
+    @Test
+    void exchangeThatNoThreadCouldCloseIsClosedWhenOneCan() throws Exception {
+        CountDownLatch ended = new CountDownLatch(1);
+        Watch late = new Watchdog(without("idempotence-background")).watch(Deadline.in(Duration.ZERO), null);
         late.exit(ended::countDown);
         assertThat(refused.await(30, TimeUnit.SECONDS)).isTrue();
-        limited.set(false);
-        assertThat(ended.await(10, TimeUnit.SECONDS)).isTrue();
+        missing.set("");
+        assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
+        late.ended();
+    }
+
+    @Test
+    void exchangeIsReadAbortedAndClosedWithoutABackgroundThread() throws Exception {
+        Watch alone = new Watchdog(without("idempotence-background")).watch(Deadline.in(Duration.ofMinutes(1)), null);
+        byte[] read = new byte[4];
+        assertThat(alone.read(new ByteArrayInputStream(new byte[] {1, 2}), read, 1, 3))
+                .isEqualTo(2);
+        assertThat(read).containsExactly(0, 1, 2, 0);
+        AtomicBoolean aborted = new AtomicBoolean();
+        alone.exit(() -> aborted.set(true));
+        alone.abort();
+        assertThat(aborted).isTrue();
+        alone.close(() -> closed.set(true));
+        assertThat(closed).isTrue();
+    }
+
+    @Test
+    void requestsThatNothingCanWatchLeaveNothingBehind() throws Exception {
+        CallThreads few = without("idempotence-timer");
+        Watchdog watchdog = new Watchdog(few);
+        for (int i = 0; i < 3; i++) {
+            assertThatThrownBy(() -> watchdog.watch(Deadline.in(Duration.ofMinutes(1)), null))
+                    .isInstanceOf(OutOfMemoryError.class);
+        }
+        assertThat(((ThreadPoolExecutor) few.timer()).getQueue()).isEmpty();
+        missing.set("");
+        CountDownLatch ended = new CountDownLatch(1);
+        Watch late = watchdog.watch(Deadline.in(Duration.ZERO), null);
+        late.exit(ended::countDown);
+        assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
         late.ended();
     }
 
