@@ -71,13 +71,13 @@ final class WorkRunner {
         }
     }
 
-    private interface Outcome<T> {
+    private interface Ending<T> {
         T get() throws Throwable;
     }
 
-    private static <T> void complete(CompletableFuture<T> result, Outcome<T> outcome) {
+    private static <T> void complete(CompletableFuture<T> result, Ending<T> ending) {
         try {
-            result.complete(outcome.get());
+            result.complete(ending.get());
         } catch (Throwable e) {
             result.completeExceptionally(e);
         }

@@ -17,7 +17,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
 
     private final AsyncClient<C> delegate;
     /** The delegate, which also passes the attempt to a client half below when it sends in another thread. */
-    private final AsyncClient<C> telling;
+    private final AsyncClient<C> withOuterAttempt;
 
     private final AsyncClient<C> endable;
     private final HttpClients httpClient;
@@ -26,8 +26,8 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
 
     ObservingAsyncClient(AsyncClient<C> delegate, Installation installation) {
         this.delegate = delegate;
-        this.telling = ExecutorClient.observable(delegate, installation.sending());
-        this.endable = EndableClients.of(telling, installation.sending());
+        this.withOuterAttempt = ExecutorClient.observable(delegate, installation.sending());
+        this.endable = EndableClients.of(withOuterAttempt, installation.sending());
         this.httpClient = HttpClients.of(delegate);
         this.installation = installation;
         this.cancels =
@@ -42,7 +42,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         }
         CompletableFuture<Response> result = new CompletableFuture<>();
         attempt.sent(result);
-        AsyncClient<C> sending = attempt.call().carriesId() ? endable : telling;
+        AsyncClient<C> sending = attempt.call().carriesId() ? endable : withOuterAttempt;
         send(new ObservedRequest(installation, attempt, request, options, httpClient, null), sending, context, result);
         return result;
     }

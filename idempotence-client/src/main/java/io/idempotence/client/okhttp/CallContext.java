@@ -19,7 +19,7 @@ record CallContext(
         @Nullable CallScope scope,
         @Nullable InboundRequest inbound,
         @Nullable OuterAttempt outerAttempt) {
-    static final CallContext NOBODY = new CallContext(null, null, null);
+    static final CallContext NONE = new CallContext(null, null, null);
 
     /** Returns the context of this thread for {@code request}. */
     static CallContext current(Request request) {
@@ -27,7 +27,7 @@ record CallContext(
         InboundRequest inbound = InboundRequest.current().orElse(null);
         OuterAttempt sending = OuterAttempt.current();
         OuterAttempt above = sending != null && isSame(sending, request) ? sending : null;
-        return scope == null && inbound == null && above == null ? NOBODY : new CallContext(scope, inbound, above);
+        return scope == null && inbound == null && above == null ? NONE : new CallContext(scope, inbound, above);
     }
 
     /** Whether two requests are the same. A load balancer between the two client halves replaces the host and keeps the rest. */

@@ -30,15 +30,15 @@ final class CallContexts implements EventListener.Factory {
 
     /** Returns the call as it was made. An interceptor in front may proceed more than once, so an entry lives as long as its call. */
     TrackedCall of(Call call) {
-        TrackedCall made = calls.get(call);
-        if (made != null) {
-            return made;
+        TrackedCall tracked = calls.get(call);
+        if (tracked != null) {
+            return tracked;
         }
         if (warned.compareAndSet(false, true)) {
             LOG.warn("Another event listener was set after IdempotentOkHttp.install: calls that are enqueued inside an"
                     + " IdempotenceScope will NOT carry its ID; call IdempotentOkHttp.install(builder) last");
         }
-        TrackedCall unknown = new TrackedCall(CallContext.NOBODY);
+        TrackedCall unknown = new TrackedCall(CallContext.NONE);
         calls.put(call, unknown);
         return unknown;
     }

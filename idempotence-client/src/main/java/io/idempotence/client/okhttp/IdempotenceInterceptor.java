@@ -20,13 +20,13 @@ import org.jspecify.annotations.Nullable;
 /** The application interceptor that runs each call with an ID as a logical call. It works together with {@link WireInterceptor}. */
 final class IdempotenceInterceptor implements Interceptor {
     private final OkHttpOperations operations;
-    private final CallContexts callers;
+    private final CallContexts contexts;
     private final WireInterceptor wire;
     private final Watchdog watchdog = new Watchdog(new CallThreads());
 
-    IdempotenceInterceptor(OkHttpOperations operations, CallContexts callers, WireInterceptor wire) {
+    IdempotenceInterceptor(OkHttpOperations operations, CallContexts contexts, WireInterceptor wire) {
         this.operations = operations;
-        this.callers = callers;
+        this.contexts = contexts;
         this.wire = wire;
     }
 
@@ -36,9 +36,9 @@ final class IdempotenceInterceptor implements Interceptor {
         if (HttpMethods.isSafe(request.method())) {
             return withoutId(chain, withoutKey(request));
         }
-        TrackedCall made = callers.of(chain.call());
-        CallContext caller = CallContext.current(chain.call().request()).or(made.caller());
-        OuterAttempt above = caller.outerAttempt();
+        TrackedCall tracked = contexts.of(chain.call());
+        CallContext context = CallContext.current(chain.call().request()).or(tracked.context());
+        OuterAttempt above = context.outerAttempt();
         if (above != null) {
             // The request is already an attempt of the Feign half, which gives it the ID and retries it.
             return PassedRequest.send(chain, above, wire);
@@ -47,8 +47,8 @@ final class IdempotenceInterceptor implements Interceptor {
         if (!operation.carriesId(request.method(), request.header(IDEMPOTENCY_KEY) != null)) {
             return withoutId(chain, request);
         }
-        CallMemory memory = made.memory(request, request.headers(IDEMPOTENCY_KEY));
-        OkHttpCall call = new OkHttpCall(chain, operation, caller, memory, wire, watchdog);
+        CallMemory memory = tracked.memory(request, request.headers(IDEMPOTENCY_KEY));
+        OkHttpCall call = new OkHttpCall(chain, operation, context, memory, wire, watchdog);
         try {
             return run(call, operation.retry());
         } catch (ErrorResponseException e) {

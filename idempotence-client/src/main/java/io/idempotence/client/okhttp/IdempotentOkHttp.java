@@ -123,10 +123,10 @@ public final class IdempotentOkHttp {
         if (builder.interceptors().stream().anyMatch(IdempotenceInterceptor.class::isInstance)) {
             throw new IllegalStateException("IdempotentOkHttp.install was called twice on this builder; call it once");
         }
-        CallContexts callers = new CallContexts(builder.build().eventListenerFactory());
+        CallContexts contexts = new CallContexts(builder.build().eventListenerFactory());
         WireInterceptor wire = new WireInterceptor();
-        return builder.eventListenerFactory(callers)
-                .addInterceptor(new IdempotenceInterceptor(new OkHttpOperations(config, name), callers, wire))
+        return builder.eventListenerFactory(contexts)
+                .addInterceptor(new IdempotenceInterceptor(new OkHttpOperations(config, name), contexts, wire))
                 .addNetworkInterceptor(wire);
     }
 }

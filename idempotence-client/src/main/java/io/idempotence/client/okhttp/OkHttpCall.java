@@ -42,7 +42,7 @@ final class OkHttpCall implements ClientAdapter {
 
     private final Chain chain;
     private final ClientOperation operation;
-    private final CallContext caller;
+    private final CallContext context;
     private final CallMemory memory;
     private final CallIdentity identity;
     private final WireInterceptor wire;
@@ -54,16 +54,16 @@ final class OkHttpCall implements ClientAdapter {
     OkHttpCall(
             Chain chain,
             ClientOperation operation,
-            CallContext caller,
+            CallContext context,
             CallMemory memory,
             WireInterceptor wire,
             Watchdog watchdog) {
         this.chain = chain;
         this.operation = operation;
-        this.caller = caller;
+        this.context = context;
         this.memory = memory;
         this.identity = new CallIdentity(
-                operation, () -> name(chain.request()), caller.scope(), caller.inbound(), memory.history());
+                operation, () -> name(chain.request()), context.scope(), context.inbound(), memory.history());
         this.wire = wire;
         this.watchdog = watchdog;
         this.logical = new LogicalCall(operation, identity, deadline(chain, operation.config()));
@@ -135,7 +135,7 @@ final class OkHttpCall implements ClientAdapter {
             RepeatableBody taken = memory.body(source);
             body = taken;
             taken.checkWritable();
-            return caller.inbound() == null || isMultipart(taken.type()) ? null : taken.content(this::checkWanted);
+            return context.inbound() == null || isMultipart(taken.type()) ? null : taken.content(this::checkWanted);
         } catch (IOException | RuntimeException e) {
             // Nothing is sent. An earlier call in doubt stays in doubt.
             checked(() -> {

@@ -12,15 +12,15 @@ import okhttp3.Request;
  * the host and the query. Any other request, for example for a token, is a call of its own.
  */
 final class TrackedCall {
-    private final CallContext caller;
+    private final CallContext context;
     private final ConcurrentMap<String, CallMemory> memories = new ConcurrentHashMap<>();
 
-    TrackedCall(CallContext caller) {
-        this.caller = caller;
+    TrackedCall(CallContext context) {
+        this.context = context;
     }
 
-    CallContext caller() {
-        return caller;
+    CallContext context() {
+        return context;
     }
 
     /** @param key the lines of the request's own ID; empty if it has none */

@@ -307,11 +307,11 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
                 throw new IllegalArgumentException(
                         "table and appliedTable must be two tables, but both are " + table + "; rename one");
             }
-            DataSourceChain lenders = DataSourceChain.of(dataSource);
-            lenders.refuseTransactionAware();
+            DataSourceChain chain = DataSourceChain.of(dataSource);
+            chain.refuseTransactionAware();
             Database database = new Database(dataSource, statementTimeout);
             Tables tables =
-                    new Tables(database, table, appliedTable, inTransaction, createIfMissing, lenders::warnOfLongWaits);
+                    new Tables(database, table, appliedTable, inTransaction, createIfMissing, chain::warnOfLongWaits);
             if (!lazyStart) {
                 tables.check();
             }

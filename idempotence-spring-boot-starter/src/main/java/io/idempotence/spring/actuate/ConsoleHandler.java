@@ -164,7 +164,7 @@ final class ConsoleHandler implements HttpRequestHandler {
 
     private ConsolePage list(String state, HttpServletRequest request) {
         Set<RecordState> states = RecordsView.states(Set.of(state));
-        RecordsView.RecordPage found =
+        RecordsView.ListedRecords found =
                 records().list(record -> states.contains(record.state()), given(request, "after"), PAGE);
         ConsolePage page = page(request, "Records: " + state);
         search(page, request);

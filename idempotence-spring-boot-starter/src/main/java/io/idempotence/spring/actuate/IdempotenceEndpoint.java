@@ -104,7 +104,7 @@ final class IdempotenceEndpoint {
             throw new IllegalArgumentException(
                     "olderThan is for abandoned and unknown records only; the age of other records is not stored");
         }
-        RecordsView.RecordPage page = records()
+        RecordsView.ListedRecords page = records()
                 .list(
                         record -> states.contains(record.state())
                                 && (olderThan == null

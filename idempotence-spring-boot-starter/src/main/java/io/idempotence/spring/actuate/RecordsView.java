@@ -100,14 +100,14 @@ final class RecordsView {
      *
      * @param next the key after which the next page begins; null if this is the last one
      */
-    record RecordPage(
+    record ListedRecords(
             List<IdempotenceRecord> records, @Nullable String next) {}
 
     /**
      * Lists records in the order of their keys, each once. Every page walks over all records, and holds only those that it returns: a page is
      * right whatever was created or removed since the one before.
      */
-    RecordPage list(Predicate<IdempotenceRecord> wanted, @Nullable String after, int limit) {
+    ListedRecords list(Predicate<IdempotenceRecord> wanted, @Nullable String after, int limit) {
         NavigableMap<String, IdempotenceRecord> smallest = new TreeMap<>();
         admin.list().forEach(record -> {
             String key = record.key().value();
@@ -122,7 +122,7 @@ final class RecordsView {
         if (more) {
             smallest.pollLastEntry();
         }
-        return new RecordPage(List.copyOf(smallest.values()), more ? smallest.lastKey() : null);
+        return new ListedRecords(List.copyOf(smallest.values()), more ? smallest.lastKey() : null);
     }
 
     /** The states that names stand for; {@link #UNCERTAIN} for none. */
