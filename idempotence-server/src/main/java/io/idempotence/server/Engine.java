@@ -220,8 +220,7 @@ public final class Engine {
             parts.leases().ended(execution.lease());
             claims.giveBack(call.id(), claimed, request);
             if (e instanceof OutOfMemoryError) {
-                throw new StorageUnavailableException(
-                        "no thread can be started to renew the lease; raise the process's limit of threads", e);
+                throw new StorageUnavailableException("the lease cannot be renewed: " + e.getMessage(), e);
             }
             throw e;
         }
