@@ -132,8 +132,8 @@ final class Lease {
     }
 
     /**
-     * Marks a release within the lease whose write failed. Any later claim of this record that the retried write then meets began after this
-     * execution had ended.
+     * Marks a release within the lease whose write failed. Any later claim that the retried write meets began after this execution had
+     * ended.
      *
      * @param mayBeExecuted whether the failed write may have been executed
      */

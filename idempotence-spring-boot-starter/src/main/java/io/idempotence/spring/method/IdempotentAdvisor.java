@@ -9,8 +9,8 @@ import org.springframework.aop.support.StaticMethodMatcherPointcut;
 import org.springframework.core.Ordered;
 
 /**
- * The advisor that applies {@code @Idempotent} to bean methods. It is outside of transactions: the result is recorded after the commit, and a duplicate
- * begins no transaction.
+ * The advisor that applies {@code @Idempotent} to bean methods. It is outside of transactions: the result is recorded after the
+ * commit, and a duplicate begins no transaction.
  */
 final class IdempotentAdvisor extends DefaultPointcutAdvisor {
     private static final long serialVersionUID = 1L;

@@ -150,7 +150,7 @@ final class AsyncCallLoop {
         return next;
     }
 
-    /** Completes a stage after the deadline: an HTTP client or an executor may lose its task, and no waiting thread would notice. */
+    /** Completes a stage after the deadline: an HTTP client or executor may lose its task, and no waiting thread would notice. */
     private void endAfterTheDeadline(CompletableFuture<@Nullable Object> stage) {
         if (!call.isPlain()) {
             Future<?> timeout = threads.later(

@@ -1,6 +1,6 @@
 package io.idempotence.client.internal.http;
 
-/** The evidence whether a request left this process. It is shared by all calls that an HTTP client makes of the request, such as a clone. */
+/** The evidence whether a request left this process. All calls that an HTTP client makes of the request, such as a clone, share it. */
 public final class Departure {
     private volatile boolean observed;
     private volatile boolean mayBeMissed;
