@@ -3,7 +3,6 @@ package io.idempotence.spring.method;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import java.util.Set;
@@ -18,24 +17,13 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.web.servlet.ServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
-import org.springframework.web.bind.annotation.PostMapping;
-import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.context.WebApplicationContext;
 import org.springframework.web.servlet.DispatcherServlet;
 
 /** An application with a second DispatcherServlet, which serves the same handlers under another prefix. */
 @ExtendWith(OutputCaptureExtension.class)
 class DispatcherServletsTest {
-    @RestController
-    static class Payments {
-        @Idempotent
-        @PostMapping("/payments")
-        String pay() {
-            return "paid " + UUID.randomUUID();
-        }
-    }
-
-    @Import(Payments.class)
+    @Import(OwnFiltersTest.Payments.class)
     static class TwoServlets {
         @Bean
         ServletRegistrationBean<DispatcherServlet> second(

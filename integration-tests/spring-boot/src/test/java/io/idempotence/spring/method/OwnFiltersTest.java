@@ -227,6 +227,27 @@ class OwnFiltersTest {
         }
     }
 
+    /** Its order is first, but a container runs the filters of patterns before those of servlets. */
+    @Import(Refunds.class)
+    static class ContradictoryPattern {
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> ofServlet(Idempotence idempotence) {
+            FilterRegistrationBean<IdempotenceFilter> ofServlet = new FilterRegistrationBean<>(filter(idempotence));
+            ofServlet.setServletNames(Set.of("dispatcherServlet"));
+            ofServlet.setOrder(0);
+            return ofServlet;
+        }
+
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> ofRefunds(Idempotence idempotence) {
+            FilterRegistrationBean<IdempotenceFilter> ofRefunds = new FilterRegistrationBean<>(
+                    IdempotenceFilter.builder(idempotence).policy(LONG).build());
+            ofRefunds.addUrlPatterns("/refunds/*");
+            ofRefunds.setOrder(1);
+            return ofRefunds;
+        }
+    }
+
     @RestController
     static class AnyMethod {
         @Idempotent(retention = "1h")
@@ -259,7 +280,8 @@ class OwnFiltersTest {
         "ContradictoryFilter, idempotenceFilterRegistration",
         "ContradictoryOperation, idempotenceFilterRegistration",
         "ContradictoryRegistration, inFront",
-        "ContradictoryPlainRegistration, ofRefunds"
+        "ContradictoryPlainRegistration, ofRefunds",
+        "ContradictoryPattern, ofRefunds"
     })
     void aHandlerThatContradictsThePolicyOfItsFilterFailsTheStart(
             String application, String registration, CapturedOutput output) throws Exception {
