@@ -7,21 +7,13 @@ import feign.Response;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 
 /** Feign's own asynchronous client, whose requests are sent by a thread of an executor and not by the caller's. */
 final class ExecutorClient {
-    private static final Set<String> NAMES = Set.of("feign.AsyncClient$Default", "feign.DefaultAsyncClient");
-
     private ExecutorClient() {}
-
-    /** Whether this is Feign's own asynchronous client, not wrapped. */
-    static boolean is(Object client) {
-        return NAMES.contains(client.getClass().getName());
-    }
 
     /**
      * Returns a copy of the client that sets the {@link OuterAttempt} in the thread that sends, and always completes its future. Any other
@@ -30,7 +22,7 @@ final class ExecutorClient {
      * @param watches the watch of a request, in the caller's thread and in the one that sends
      */
     static <C> AsyncClient<C> observable(AsyncClient<C> client, ThreadBound<Watch> watches) {
-        if (!is(client)) {
+        if (!HttpClients.isDefaultAsync(client)) {
             return client;
         }
         try {

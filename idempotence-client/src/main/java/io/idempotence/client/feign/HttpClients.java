@@ -20,6 +20,7 @@ final class HttpClients {
     private static final String JAVA11_RESENDS = "jdk.httpclient.enableAllMethodRetry";
     private static final String PROXIED = "feign.Client$Proxied";
     private static final Set<String> DEFAULT = Set.of("feign.Client$Default", "feign.DefaultClient");
+    private static final Set<String> DEFAULT_ASYNC = Set.of("feign.AsyncClient$Default", "feign.DefaultAsyncClient");
     private static final Set<String> WITH_READS_THAT_END = Set.of(OKHTTP, HC5);
     private static final Set<String> KNOWN = Set.of(OKHTTP, HC5, "feign.hc5.AsyncApacheHttp5Client", JAVA11);
 
@@ -73,7 +74,7 @@ final class HttpClients {
         boolean throughExecutor = false;
         for (int i = 0; inside != null && i < MOST_WRAPPERS; i++) {
             handedOnOnce &= HANDING_ON_ONCE.contains(declaredName(sending));
-            throughExecutor |= ExecutorClient.is(sending);
+            throughExecutor |= isDefaultAsync(sending);
             sending = inside;
             inside = inside(sending);
         }
@@ -115,6 +116,11 @@ final class HttpClients {
     /** Whether this is Feign's own client over HttpURLConnection, not wrapped. */
     static boolean isDefault(Object client) {
         return DEFAULT.contains(client.getClass().getName());
+    }
+
+    /** Whether this is Feign's own asynchronous client, not wrapped. It sends from a thread of an executor. */
+    static boolean isDefaultAsync(Object client) {
+        return DEFAULT_ASYNC.contains(client.getClass().getName());
     }
 
     /** Whether a body leaves while it is written, so that HttpURLConnection has none to send again. */
