@@ -18,12 +18,12 @@ final class HttpComponentsEnds extends RequestEnds {
     }
 
     private HttpComponentsEnds(ClientHttpRequestFactory factory, @Nullable RequestConfig config) {
-        super(readTimeoutMillis(timeout(factory), config));
+        super(factory, readTimeoutMillis(timeout(factory), config));
         this.redirects = config == null || config.isRedirectsEnabled();
     }
 
     private static @Nullable RequestConfig config(ClientHttpRequestFactory factory) {
-        return RequestChain.field(factory, "httpClient") instanceof Configurable client ? client.getConfig() : null;
+        return SpringInternals.field(factory, "httpClient") instanceof Configurable client ? client.getConfig() : null;
     }
 
     private static long readTimeoutMillis(long ofFactory, @Nullable RequestConfig config) {
@@ -44,10 +44,10 @@ final class HttpComponentsEnds extends RequestEnds {
 
     @Override
     void bound(ClientHttpRequest request, Watch watch, long millisLeft) {
-        if (RequestChain.field(request, "httpRequest") instanceof HttpUriRequestBase base) {
+        if (SpringInternals.field(request, "httpRequest") instanceof HttpUriRequestBase base) {
             watch.exit(base::cancel);
         }
-        if (RequestChain.field(request, "httpContext") instanceof HttpClientContext context) {
+        if (SpringInternals.field(request, "httpContext") instanceof HttpClientContext context) {
             RequestConfig config = context.getRequestConfig();
             context.setRequestConfig((config == null ? RequestConfig.custom() : RequestConfig.copy(config))
                     .setRedirectsEnabled(false)

@@ -29,13 +29,13 @@ final class OnceBalancedInterceptor {
     private static final class Balanced {
         static ClientHttpRequestInterceptor once(ClientHttpRequestInterceptor interceptor) {
             Object balancer = interceptor instanceof DeferringLoadBalancerInterceptor
-                    ? ((ObjectProvider<?>) RequestChain.required(interceptor, "loadBalancerInterceptorProvider"))
+                    ? ((ObjectProvider<?>) SpringInternals.required(interceptor, "loadBalancerInterceptorProvider"))
                             .getIfAvailable()
                     : interceptor;
             return balancer instanceof RetryLoadBalancerInterceptor
                     ? new LoadBalancerInterceptor(
-                            (LoadBalancerClient) RequestChain.required(balancer, "loadBalancer"),
-                            (LoadBalancerRequestFactory) RequestChain.required(balancer, "requestFactory"))
+                            (LoadBalancerClient) SpringInternals.required(balancer, "loadBalancer"),
+                            (LoadBalancerRequestFactory) SpringInternals.required(balancer, "requestFactory"))
                     : interceptor;
         }
     }

@@ -3,13 +3,10 @@ package io.idempotence.spring.client;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.reflect.Constructor;
-import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.net.URI;
 import java.util.List;
-import java.util.Objects;
 import java.util.function.BiPredicate;
-import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpMethod;
 import org.springframework.http.HttpRequest;
@@ -21,7 +18,6 @@ import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.ClientHttpResponse;
 import org.springframework.http.client.InterceptingClientHttpRequestFactory;
 import org.springframework.http.client.support.HttpRequestWrapper;
-import org.springframework.util.ReflectionUtils;
 
 /**
  * The chain behind an interceptor: the other interceptors and the request factory. It can be run for each attempt. The execution of
@@ -52,20 +48,21 @@ final class RequestChain {
             unwrapped = wrapper.getRequest();
         }
         // An interceptor in front may have replaced the request. Spring 6 then has it in its execution.
-        Object root = isIntercepting(unwrapped) ? unwrapped : field(execution, "this$0");
+        Object root = isIntercepting(unwrapped) ? unwrapped : SpringInternals.field(execution, "this$0");
         if (root == null || !isIntercepting(root)) {
             throw new IllegalStateException(
                     "an interceptor in front of that of IdempotentRestClient replaced the request by a "
                             + request.getClass().getName() + ", which hides what is behind; extend HttpRequestWrapper,"
                             + " or put that interceptor behind");
         }
-        List<ClientHttpRequestInterceptor> all = (List<ClientHttpRequestInterceptor>) required(root, "interceptors");
+        List<ClientHttpRequestInterceptor> all =
+                (List<ClientHttpRequestInterceptor>) SpringInternals.required(root, "interceptors");
         return new RequestChain(
                 all.subList(indexOf(own, all) + 1, all.size()).stream()
                         .map(OnceBalancedInterceptor::of)
                         .toList(),
-                (ClientHttpRequestFactory) required(root, "requestFactory"),
-                (BiPredicate<URI, HttpMethod>) field(root, "bufferingPredicate"));
+                (ClientHttpRequestFactory) SpringInternals.required(root, "requestFactory"),
+                (BiPredicate<URI, HttpMethod>) SpringInternals.field(root, "bufferingPredicate"));
     }
 
     private static int indexOf(ClientHttpRequestInterceptor own, List<ClientHttpRequestInterceptor> all) {
@@ -83,22 +80,6 @@ final class RequestChain {
         return request.getClass().getName().equals(REQUEST);
     }
 
-    static Object required(Object owner, String name) {
-        return Objects.requireNonNull(
-                field(owner, name),
-                () -> "this version of Spring has no " + owner.getClass().getName() + "." + name
-                        + "; use one that docs/spring.md lists");
-    }
-
-    static @Nullable Object field(Object owner, String name) {
-        Field field = ReflectionUtils.findField(owner.getClass(), name);
-        if (field == null) {
-            return null;
-        }
-        ReflectionUtils.makeAccessible(field);
-        return ReflectionUtils.getField(field, owner);
-    }
-
     /** The factory at the end of the chain. */
     ClientHttpRequestFactory factory() {
         return factory;
@@ -109,9 +90,8 @@ final class RequestChain {
      *
      * @param end replaces the factory at its end
      */
-    ClientHttpResponse execute(HttpRequest request, byte[] body, UnaryOperator<ClientHttpRequestFactory> end)
-            throws IOException {
-        ClientHttpRequest next = intercepting(end.apply(factory)).createRequest(request.getURI(), request.getMethod());
+    ClientHttpResponse execute(HttpRequest request, byte[] body, ClientHttpRequestFactory end) throws IOException {
+        ClientHttpRequest next = intercepting(end).createRequest(request.getURI(), request.getMethod());
         request.getHeaders().forEach((name, values) -> next.getHeaders().addAll(name, values));
         next.getAttributes().putAll(request.getAttributes());
         write(body, next);

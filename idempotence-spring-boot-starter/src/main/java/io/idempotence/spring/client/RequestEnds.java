@@ -21,9 +21,11 @@ abstract class RequestEnds {
             "org.springframework.http.client.HttpComponentsClientHttpRequestFactory";
     private static final Set<HttpMethod> NEVER_RESENT = Set.of(HttpMethod.POST, HttpMethod.PATCH);
 
+    private final ClientHttpRequestFactory factory;
     private final long readTimeoutMillis;
 
-    RequestEnds(long readTimeoutMillis) {
+    RequestEnds(ClientHttpRequestFactory factory, long readTimeoutMillis) {
+        this.factory = factory;
         this.readTimeoutMillis = readTimeoutMillis;
     }
 
@@ -62,7 +64,7 @@ abstract class RequestEnds {
     }
 
     /** Returns a factory whose requests end in time, and do not follow redirects. */
-    ClientHttpRequestFactory within(ClientHttpRequestFactory factory, long millisLeft) {
+    ClientHttpRequestFactory within(long millisLeft) {
         return factory;
     }
 
@@ -70,7 +72,7 @@ abstract class RequestEnds {
     void bound(ClientHttpRequest request, Watch watch, long millisLeft) {}
 
     static long timeout(ClientHttpRequestFactory factory) {
-        Object timeout = RequestChain.field(factory, "readTimeout");
+        Object timeout = SpringInternals.field(factory, "readTimeout");
         if (timeout instanceof Duration duration) {
             return duration.toMillis();
         }
@@ -97,11 +99,11 @@ abstract class RequestEnds {
         private final boolean compresses;
 
         OfJdk(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects) {
-            super(timeout(factory));
+            super(factory, timeout(factory));
             this.withoutRedirects = withoutRedirects;
-            this.client = (HttpClient) RequestChain.required(factory, "httpClient");
-            this.executor = (Executor) RequestChain.field(factory, "executor");
-            this.compresses = Boolean.TRUE.equals(RequestChain.field(factory, "compression"));
+            this.client = (HttpClient) SpringInternals.required(factory, "httpClient");
+            this.executor = (Executor) SpringInternals.field(factory, "executor");
+            this.compresses = Boolean.TRUE.equals(SpringInternals.field(factory, "compression"));
         }
 
         @Override
@@ -115,7 +117,7 @@ abstract class RequestEnds {
         }
 
         @Override
-        ClientHttpRequestFactory within(ClientHttpRequestFactory factory, long millisLeft) {
+        ClientHttpRequestFactory within(long millisLeft) {
             HttpClient direct = withoutRedirects.of(client);
             JdkClientHttpRequestFactory bounded = executor == null
                     ? new JdkClientHttpRequestFactory(direct)
@@ -142,7 +144,7 @@ abstract class RequestEnds {
     /** HttpURLConnection. Spring streams the body, so the JDK does not send it again by itself. */
     private static final class OfUrlConnection extends RequestEnds {
         OfUrlConnection(ClientHttpRequestFactory factory) {
-            super(timeout(factory));
+            super(factory, timeout(factory));
         }
 
         @Override
@@ -152,7 +154,7 @@ abstract class RequestEnds {
 
         @Override
         void bound(ClientHttpRequest request, Watch watch, long millisLeft) {
-            if (RequestChain.field(request, "connection") instanceof HttpURLConnection connection) {
+            if (SpringInternals.field(request, "connection") instanceof HttpURLConnection connection) {
                 connection.setConnectTimeout((int) clip(connection.getConnectTimeout(), millisLeft));
                 connection.setReadTimeout((int) clip(connection.getReadTimeout(), millisLeft));
                 watch.exit(connection::disconnect);
@@ -163,7 +165,7 @@ abstract class RequestEnds {
     /** Any other. It may send a request more than once, and ends it by its own timeouts. */
     private static final class OfOthers extends RequestEnds {
         OfOthers(ClientHttpRequestFactory factory) {
-            super(timeout(factory));
+            super(factory, timeout(factory));
         }
 
         @Override

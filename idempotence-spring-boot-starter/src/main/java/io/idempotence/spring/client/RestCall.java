@@ -5,7 +5,6 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import static io.idempotence.http.IdempotenceHeaders.PREFER;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientAdapter;
@@ -15,8 +14,6 @@ import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
-import io.idempotence.client.internal.scope.CallScope;
-import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.net.URI;
@@ -25,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
@@ -33,33 +31,34 @@ import org.springframework.http.client.support.HttpRequestWrapper;
 
 /** A logical call that is made through Spring's {@code RestClient} or {@code RestTemplate}, with an ID. */
 final class RestCall implements ClientAdapter {
-    private final RestInterceptor interceptor;
     private final ClientOperation operation;
+    private final CallIdentity identity;
     private final HttpRequest request;
     private final byte[] body;
     private final RequestChain chain;
+    private final WithoutRedirects withoutRedirects;
     private final Watchdog watchdog;
-    private final CallIdentity identity;
+    private final Consumer<URI> redirectNotFollowed;
     private final LogicalCall logical;
 
-    /** @param service the call that the request belongs to, perhaps of another thread; null if there is none */
+    /** @param redirectNotFollowed gets the target of a redirect to another origin */
     RestCall(
-            RestInterceptor interceptor,
             ClientOperation operation,
+            CallIdentity identity,
             HttpRequest request,
             byte[] body,
             RequestChain chain,
+            WithoutRedirects withoutRedirects,
             Watchdog watchdog,
-            @Nullable HttpServiceCall service) {
-        CallScope scope = service == null ? CallScope.current() : service.scope();
-        InboundRequest inbound = service == null ? InboundRequest.current().orElse(null) : service.inbound();
-        this.interceptor = interceptor;
+            Consumer<URI> redirectNotFollowed) {
         this.operation = operation;
+        this.identity = identity;
         this.request = request;
         this.body = body;
         this.chain = chain;
+        this.withoutRedirects = withoutRedirects;
         this.watchdog = watchdog;
-        this.identity = new CallIdentity(operation, this::name, scope, inbound, ScopeHistory.ofOneCall());
+        this.redirectNotFollowed = redirectNotFollowed;
         this.logical = new LogicalCall(operation, identity, operation.config().deadline());
     }
 
@@ -71,12 +70,7 @@ final class RestCall implements ClientAdapter {
         return operation.config().deadline();
     }
 
-    RestInterceptor interceptor() {
-        return interceptor;
-    }
-
-    /** The line of the ID. */
-    String line() {
+    private String line() {
         return Objects.requireNonNull(identity.line(), "this call carries an ID");
     }
 
@@ -87,12 +81,13 @@ final class RestCall implements ClientAdapter {
             logical.onEnd(this::ended);
         }
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
-        RequestEnds ends = interceptor.ends(chain.factory());
+        RequestEnds ends = RequestEnds.of(chain.factory(), withoutRedirects);
         try {
             return chain.execute(
                     prepared(attempt, ends),
                     body,
-                    factory -> (uri, method) -> new RestExchange(this, seen, watch, ends, factory, uri, method));
+                    (uri, method) ->
+                            new RestExchange(logical, line(), seen, watch, ends, redirectNotFollowed, uri, method));
         } finally {
             watch.ended();
         }
@@ -129,7 +124,7 @@ final class RestCall implements ClientAdapter {
     }
 
     /** The name of the call within a scope: its method and URL, without the query. */
-    private String name() {
+    static String name(HttpRequest request) {
         URI uri = request.getURI();
         return request.getMethod() + " " + uri.getScheme() + "://" + uri.getHost()
                 + (uri.getPort() < 0 ? "" : ":" + uri.getPort()) + uri.getRawPath();
@@ -197,7 +192,7 @@ final class RestCall implements ClientAdapter {
     public Throwable unknown(Observation seen, Throwable cause) {
         int attempts = logical.attempts();
         return new RestOutcomeUnknownException(
-                "the outcome of " + name() + " is unknown after " + attempts
+                "the outcome of " + name(request) + " is unknown after " + attempts
                         + (attempts == 1 ? " attempt" : " attempts")
                         + ": it may have been executed; call again with the same ID",
                 id(),

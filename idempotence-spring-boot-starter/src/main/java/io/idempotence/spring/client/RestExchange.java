@@ -3,6 +3,7 @@ package io.idempotence.spring.client;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
+import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
@@ -18,11 +19,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpMethod;
 import org.springframework.http.client.ClientHttpRequest;
-import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.ClientHttpResponse;
 
 /**
@@ -34,30 +35,37 @@ final class RestExchange implements ClientHttpRequest {
     private static final Set<Integer> SAME_REQUEST = Set.of(307, 308);
     private static final Set<Integer> WITH_GET = Set.of(301, 302, 303);
 
-    private final RestCall call;
+    private final LogicalCall call;
+    private final String line;
     private final Observation seen;
     private final Watch watch;
     private final RequestEnds ends;
-    private final ClientHttpRequestFactory factory;
+    private final Consumer<URI> redirectNotFollowed;
     private final URI uri;
     private final HttpMethod method;
     private final HttpHeaders headers = new HttpHeaders();
     private final Map<String, Object> attributes = new LinkedHashMap<>();
     private final ByteArrayOutputStream body = new ByteArrayOutputStream();
 
+    /**
+     * @param line the header's line of the call's ID
+     * @param redirectNotFollowed gets the target of a redirect to another origin
+     */
     RestExchange(
-            RestCall call,
+            LogicalCall call,
+            String line,
             Observation seen,
             Watch watch,
             RequestEnds ends,
-            ClientHttpRequestFactory factory,
+            Consumer<URI> redirectNotFollowed,
             URI uri,
             HttpMethod method) {
         this.call = call;
+        this.line = line;
         this.seen = seen;
         this.watch = watch;
         this.ends = ends;
-        this.factory = factory;
+        this.redirectNotFollowed = redirectNotFollowed;
         this.uri = uri;
         this.method = method;
     }
@@ -95,7 +103,7 @@ final class RestExchange implements ClientHttpRequest {
                 lines.addAll(values);
             }
         });
-        if (!lines.equals(List.of(call.line()))) {
+        if (!lines.equals(List.of(line))) {
             throw new IllegalStateException(
                     "another interceptor changed the Idempotency-Key of this call; remove it, or give"
                             + " the ID as a header of the request or with IdempotenceScope");
@@ -141,13 +149,13 @@ final class RestExchange implements ClientHttpRequest {
     /** An ID is only for the origin of its call. While an attempt is in doubt, the GET of a redirect does not show its outcome. */
     private boolean mayFollow(URI from, URI target, boolean repeats) {
         if (!origin(from).equals(origin(target))) {
-            call.interceptor().redirectNotFollowed(target);
+            redirectNotFollowed.accept(target);
             return false;
         }
-        boolean settles = repeats || seen.isReplayed() || !(call.logical().isInDoubt() || seen.hasEarlierDoubt());
+        boolean settles = repeats || seen.isReplayed() || !(call.isInDoubt() || seen.hasEarlierDoubt());
         if (!settles
                 || Thread.currentThread().isInterrupted()
-                || !call.logical().deadline().outlasts(0)) {
+                || !call.deadline().outlasts(0)) {
             seen.redirectNotFollowed();
             return false;
         }
@@ -160,8 +168,7 @@ final class RestExchange implements ClientHttpRequest {
 
     private ClientHttpResponse exchange(URI to, HttpMethod with) throws IOException {
         boolean asGet = with != method;
-        ClientHttpRequest request =
-                ends.within(factory, call.logical().deadline().millisLeft()).createRequest(to, with);
+        ClientHttpRequest request = ends.within(call.deadline().millisLeft()).createRequest(to, with);
         headers.forEach((name, values) -> {
             if (!asGet || !isOfTheRequest(name)) {
                 request.getHeaders().addAll(name, values);
@@ -171,7 +178,7 @@ final class RestExchange implements ClientHttpRequest {
         if (!asGet) {
             RequestChain.write(body.toByteArray(), request);
         }
-        ends.bound(request, watch, call.logical().deadline().millisLeft());
+        ends.bound(request, watch, call.deadline().millisLeft());
         return send(request);
     }
 
@@ -184,7 +191,7 @@ final class RestExchange implements ClientHttpRequest {
     }
 
     private ClientHttpResponse send(ClientHttpRequest request) throws IOException {
-        call.logical().countRequest();
+        call.countRequest();
         seen.started();
         watch.requestStarts();
         try {

@@ -2,13 +2,16 @@ package io.idempotence.spring.client;
 
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
+import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.ScopeHistory;
 import java.io.IOException;
 import java.net.URI;
 import java.util.List;
@@ -23,7 +26,6 @@ import org.slf4j.LoggerFactory;
 import org.springframework.core.Ordered;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpRequestExecution;
-import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.ClientHttpResponse;
 
@@ -85,7 +87,14 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             return CallScope.<ClientHttpResponse, IOException>outside(() -> execution.execute(request, body));
         }
         RestCall call = new RestCall(
-                this, operation, request, body, RequestChain.of(this, request, execution), watchdog, service);
+                operation,
+                identity(operation, request, service),
+                request,
+                body,
+                RequestChain.of(this, request, execution),
+                withoutRedirects,
+                watchdog,
+                this::redirectNotFollowed);
         try {
             if (service != null) {
                 service.began(call);
@@ -101,6 +110,14 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
                 service.ended();
             }
         }
+    }
+
+    /** @param service the call that the request belongs to, perhaps of another thread; null if there is none */
+    private static CallIdentity identity(
+            ClientOperation operation, HttpRequest request, @Nullable HttpServiceCall service) {
+        CallScope scope = service == null ? CallScope.current() : service.scope();
+        InboundRequest inbound = service == null ? InboundRequest.current().orElse(null) : service.inbound();
+        return new CallIdentity(operation, () -> RestCall.name(request), scope, inbound, ScopeHistory.ofOneCall());
     }
 
     private boolean isAskedFor(HttpRequest request, ClientOperation operation) {
@@ -148,12 +165,8 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         return host.toLowerCase(Locale.ROOT) + (usual ? "" : ":" + uri.getPort());
     }
 
-    RequestEnds ends(ClientHttpRequestFactory factory) {
-        return RequestEnds.of(factory, withoutRedirects);
-    }
-
     /** Warns once that a redirect to another origin is not followed. */
-    void redirectNotFollowed(URI target) {
+    private void redirectNotFollowed(URI target) {
         if (redirectWarned.compareAndSet(false, true)) {
             LOG.warn(
                     "A call that carries an ID was redirected to another origin, {}://{}, and is not sent there: the redirect is"

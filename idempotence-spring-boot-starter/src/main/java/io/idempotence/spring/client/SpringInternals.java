@@ -1,0 +1,29 @@
+package io.idempotence.spring.client;
+
+import java.lang.reflect.Field;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.springframework.util.ReflectionUtils;
+
+/** Private fields of Spring's HTTP clients, read by reflection. */
+final class SpringInternals {
+    private SpringInternals() {}
+
+    /** The value of a field of {@code owner} that every known version has. */
+    static Object required(Object owner, String name) {
+        return Objects.requireNonNull(
+                field(owner, name),
+                () -> "this version of Spring has no " + owner.getClass().getName() + "." + name
+                        + "; use one that docs/spring.md lists");
+    }
+
+    /** The value of a field of {@code owner}; null if it has no such field. */
+    static @Nullable Object field(Object owner, String name) {
+        Field field = ReflectionUtils.findField(owner.getClass(), name);
+        if (field == null) {
+            return null;
+        }
+        ReflectionUtils.makeAccessible(field);
+        return ReflectionUtils.getField(field, owner);
+    }
+}
