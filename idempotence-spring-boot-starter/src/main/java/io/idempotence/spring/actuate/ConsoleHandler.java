@@ -17,6 +17,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.AntPathMatcher;
@@ -34,14 +35,15 @@ final class ConsoleHandler implements HttpRequestHandler {
     private final ConsoleProperties properties;
     private final EventHistory history;
     private final UncertainCalls calls;
-    private final ConsoleAccess access;
+    private final Consumer<HttpServletRequest> access;
 
+    /** @param access checks who may open the page, and throws what the application's security turns into a login page or a 403 */
     ConsoleHandler(
             Supplier<IdempotenceAdmin> admin,
             ConsoleProperties properties,
             EventHistory history,
             UncertainCalls calls,
-            ConsoleAccess access) {
+            Consumer<HttpServletRequest> access) {
         this.admin = admin;
         this.properties = properties;
         this.history = history;
@@ -49,16 +51,9 @@ final class ConsoleHandler implements HttpRequestHandler {
         this.access = access;
     }
 
-    /** Who may open the page. */
-    @FunctionalInterface
-    interface ConsoleAccess {
-        /** Throws what the application's security turns into a login page or a 403. */
-        void check(HttpServletRequest request);
-    }
-
     @Override
     public void handleRequest(HttpServletRequest request, HttpServletResponse response) throws IOException {
-        access.check(request);
+        access.accept(request);
         boolean resolves = request.getRequestURI().endsWith("/resolve");
         try {
             if (resolves && properties.writes() && request.getMethod().equals("POST")) {

@@ -7,7 +7,7 @@ import org.springframework.security.web.csrf.CsrfToken;
 import org.springframework.util.ClassUtils;
 
 /** The access check of the console through Spring Security, whose classes need not be there. */
-final class ConsoleSecurity implements ConsoleHandler.ConsoleAccess {
+final class ConsoleSecurity {
     private static final boolean IS_PRESENT = ClassUtils.isPresent(
             "org.springframework.security.web.csrf.CsrfToken", ConsoleSecurity.class.getClassLoader());
 
@@ -17,8 +17,8 @@ final class ConsoleSecurity implements ConsoleHandler.ConsoleAccess {
         this.role = role;
     }
 
-    @Override
-    public void check(HttpServletRequest request) {
+    /** Throws unless the user has the role. */
+    void check(HttpServletRequest request) {
         if (!request.isUserInRole(role)) {
             Classes.deny(role);
         }

@@ -88,7 +88,7 @@ public class IdempotenceConsoleAutoConfiguration {
                 properties,
                 history,
                 calls,
-                properties.withoutSecurity() ? request -> {} : new ConsoleSecurity(properties.role()));
+                properties.withoutSecurity() ? request -> {} : new ConsoleSecurity(properties.role())::check);
         SimpleUrlHandlerMapping mapping = new SimpleUrlHandlerMapping(
                 Map.of(properties.path(), handler, properties.path() + "/resolve", handler));
         // Before a mapping of the application that takes every path.
