@@ -166,8 +166,16 @@ public final class IdempotenceFilter implements Filter {
         return Optional.ofNullable(ProtectedRequest.of(request)).map(ProtectedRequest::execution);
     }
 
-    FilterConfiguration config() {
-        return config;
+    /**
+     * The settings of the protected requests of a method and path, before {@link RequestSettings#choose} applies, for integrations that
+     * check them at start.
+     *
+     * @param method an HTTP method, for example {@code POST}
+     * @param path relative to the context; a segment in braces stands for one with any value
+     * @return the settings, or empty if {@link IdempotenceFilterBuilder#settings} chooses them request by request
+     */
+    public Optional<RequestSettings> settingsOf(String method, String path) {
+        return config.settingsOf(method, path);
     }
 
     /**

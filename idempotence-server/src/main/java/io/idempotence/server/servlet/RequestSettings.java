@@ -5,7 +5,6 @@ import jakarta.servlet.ServletContext;
 import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.function.BiFunction;
 
 /**
@@ -48,19 +47,6 @@ public record RequestSettings(boolean isProtected, boolean requiresId, Idempoten
             ServletContext context,
             BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> choice) {
         context.setAttribute(CHOICE, new Choice(Objects.requireNonNull(choice, "choice")));
-    }
-
-    /**
-     * The settings that a filter has for the protected requests of a method and path, before {@link #choose} applies, for integrations
-     * that check them at start.
-     *
-     * @param filter the filter
-     * @param method an HTTP method, for example {@code POST}
-     * @param path relative to the context; a segment in braces stands for one with any value
-     * @return the settings, or empty if {@link IdempotenceFilterBuilder#settings} chooses them request by request
-     */
-    public static Optional<RequestSettings> of(IdempotenceFilter filter, String method, String path) {
-        return filter.config().settingsOf(method, path);
     }
 
     /** Returns what the application chooses for a request, or these settings. */

@@ -141,7 +141,8 @@ final class FilterCoverage {
         Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
         for (RequestMethod method : methods.isEmpty() ? UNSAFE : methods) {
             if (!HandlerOperations.SAFE.contains(method)) {
-                RequestSettings.of(deciding.filter, method.name(), path)
+                deciding.filter
+                        .settingsOf(method.name(), path)
                         .ifPresent(settings ->
                                 configured.add(new Configured(deciding.bean, method + " " + path, settings)));
             }
