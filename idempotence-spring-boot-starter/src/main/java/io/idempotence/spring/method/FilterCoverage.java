@@ -23,6 +23,9 @@ import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
 
 /** The handlers that the idempotence filters of an application cover, however they are registered. */
 final class FilterCoverage {
+    static final Set<RequestMethod> SAFE =
+            Set.of(RequestMethod.GET, RequestMethod.HEAD, RequestMethod.OPTIONS, RequestMethod.TRACE);
+
     private static final Logger LOG = LoggerFactory.getLogger(FilterCoverage.class);
     private static final Set<RequestMethod> UNSAFE =
             EnumSet.of(RequestMethod.POST, RequestMethod.PUT, RequestMethod.PATCH, RequestMethod.DELETE);
@@ -140,7 +143,7 @@ final class FilterCoverage {
             Registered deciding, RequestMappingInfo mapping, String path, List<Configured> configured) {
         Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
         for (RequestMethod method : methods.isEmpty() ? UNSAFE : methods) {
-            if (!HandlerOperations.SAFE.contains(method)) {
+            if (!SAFE.contains(method)) {
                 deciding.filter
                         .settingsOf(method.name(), path)
                         .ifPresent(settings ->

@@ -36,9 +36,6 @@ import org.springframework.web.util.ServletRequestPathUtils;
 
 /** The handlers with {@code @Idempotent}. Chooses the settings of each request, behind every filter of the application. Thread-safe. */
 final class HandlerOperations {
-    static final Set<RequestMethod> SAFE =
-            Set.of(RequestMethod.GET, RequestMethod.HEAD, RequestMethod.OPTIONS, RequestMethod.TRACE);
-
     private final ApplicationContext context;
     private final OperationSources sources;
     private volatile Known known = new Known(List.of(), List.of(), Map.of(), Map.of());
@@ -119,7 +116,7 @@ final class HandlerOperations {
             return null;
         }
         Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
-        boolean isSafe = !methods.isEmpty() && SAFE.containsAll(methods);
+        boolean isSafe = !methods.isEmpty() && FilterCoverage.SAFE.containsAll(methods);
         if (isSafe && !found.onMethod()) {
             return null;
         }
