@@ -5,6 +5,7 @@ import io.idempotence.InboundRequest;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.StorageKey;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -15,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * #finishProvisionally} has an effect.
  */
 public final class ClaimedExecution implements IdempotentExecution {
+    private static final ThreadStack<ClaimedExecution> RUNNING = new ThreadStack<>();
+
     private final EngineParts parts;
     private final Events events;
     private final IdempotenceId id;
@@ -51,6 +54,16 @@ public final class ClaimedExecution implements IdempotentExecution {
         // The key and not the ID, because two tenants may have the same ID.
         this.inbound = InboundRequest.of(claim.key().value());
         this.policy = policy;
+    }
+
+    /** The executions that this thread is part of, innermost first. */
+    static List<IdempotentExecution> running() {
+        return List.copyOf(RUNNING.values());
+    }
+
+    /** Carries the executions of this thread to the thread that runs a task. */
+    static Runnable carried(Runnable task) {
+        return RUNNING.carried(task, ClaimedExecution::enter);
     }
 
     @Override
@@ -155,7 +168,7 @@ public final class ClaimedExecution implements IdempotentExecution {
     public Runnable enter() {
         Runnable leaveLog = LoggedId.put(id);
         Runnable leaveRequest = inbound.enter();
-        Runnable leave = RunningExecutions.enter(this);
+        Runnable leave = RUNNING.enter(this);
         return () -> {
             leave.run();
             leaveRequest.run();

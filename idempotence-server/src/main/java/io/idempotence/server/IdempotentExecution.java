@@ -17,7 +17,7 @@ public interface IdempotentExecution {
      *     {@link #carried}
      */
     static List<IdempotentExecution> current() {
-        return RunningExecutions.current();
+        return ClaimedExecution.running();
     }
 
     /**
@@ -28,7 +28,7 @@ public interface IdempotentExecution {
      * @return the task to pass on; {@code task} itself if this thread is part of no execution
      */
     static Runnable carried(Runnable task) {
-        return RunningExecutions.carried(task);
+        return ClaimedExecution.carried(task);
     }
 
     /**

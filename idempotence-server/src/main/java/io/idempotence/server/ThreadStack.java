@@ -1,0 +1,55 @@
+package io.idempotence.server;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** The values that each thread has entered and not left, innermost first. */
+final class ThreadStack<T> {
+    private final ThreadLocal<@Nullable List<T>> entered = new ThreadLocal<>();
+
+    /** The values of this thread. */
+    List<T> values() {
+        List<T> values = entered.get();
+        return values == null ? List.of() : values;
+    }
+
+    /** Adds a value as the innermost one. The returned task restores the state from before, on the same thread. */
+    Runnable enter(T value) {
+        List<T> before = entered.get();
+        entered.set(
+                before == null || before.isEmpty()
+                        ? List.of(value)
+                        : Stream.concat(Stream.of(value), before.stream()).toList());
+        // Set, not removed: the thread's next value uses the entry again.
+        return () -> entered.set(before);
+    }
+
+    /**
+     * Carries the values of this thread to the thread that runs a task.
+     *
+     * @param enter enters a value, and returns what leaves it
+     */
+    Runnable carried(Runnable task, Function<? super T, Runnable> enter) {
+        Objects.requireNonNull(task, "task");
+        List<T> values = values();
+        if (values.isEmpty()) {
+            return task;
+        }
+        return () -> {
+            Deque<Runnable> leave = new ArrayDeque<>();
+            try {
+                for (int i = values.size() - 1; i >= 0; i--) {
+                    leave.push(enter.apply(values.get(i)));
+                }
+                task.run();
+            } finally {
+                leave.forEach(Runnable::run);
+            }
+        };
+    }
+}
