@@ -30,7 +30,7 @@ class JdbcInTransactionStorageTest extends IdempotenceStorageContract {
     /** It is taken over, whatever the request says. */
     @Test
     @Override
-    protected void abandonedClaimIsReportedAndNotTakenOver() {
+    public void abandonedClaimIsReportedAndNotTakenOver() {
         try (IdempotenceStorage storage = createStorage()) {
             StorageKey key = Claims.newKey();
             Claims.claim(storage, key, Claims.SHORT);
