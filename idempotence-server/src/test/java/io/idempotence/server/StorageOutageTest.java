@@ -1,13 +1,12 @@
 package io.idempotence.server;
 
 import static io.idempotence.server.Refusals.refusalOf;
+import static io.idempotence.server.storage.FaultyStorage.hang;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
-import io.idempotence.internal.SharedFailure;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
@@ -18,27 +17,21 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** What requests, executions and the log see of a storage that is down for a while. */
 class StorageOutageTest {
-    private static final ThreadFactory PROBES = Scheduler.daemons("idempotence-probes");
-
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
     private final FaultyStorage storage = new FaultyStorage(memory);
     private final List<String> told = new CopyOnWriteArrayList<>();
@@ -302,130 +295,6 @@ class StorageOutageTest {
     }
 
     @Test
-    @DisplayName("a crowd is no outage: only callers that have waited for long keep others out")
-    void aCrowdIsNotRefused() throws Exception {
-        AtomicLong now = new AtomicLong();
-        int crowd = 2 * StorageGuard.MOST_SLOW_CALLERS;
-        CountDownLatch arrived = new CountDownLatch(crowd);
-        CountDownLatch goOn = new CountDownLatch(1);
-        List<Future<String>> calls = new ArrayList<>();
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
-            for (int i = 0; i < crowd; i++) {
-                calls.add(callers.submit(() -> guard.call(() -> {
-                    arrived.countDown();
-                    hang(goOn);
-                    return "responded";
-                })));
-            }
-            arrived.await();
-            assertThat(guard.call(() -> "one more")).isEqualTo("one more");
-            now.addAndGet(Duration.ofMillis(251).toNanos());
-            assertThatThrownBy(() -> guard.call(() -> "too many"))
-                    .isInstanceOfSatisfying(
-                            StorageUnavailableException.class,
-                            e -> assertThat(e.nothingWritten()).isTrue());
-            goOn.countDown();
-            for (Future<String> call : calls) {
-                assertThat(call.get()).isEqualTo("responded");
-            }
-            assertThat(guard.call(() -> "back")).isEqualTo("back");
-        } finally {
-            goOn.countDown();
-        }
-    }
-
-    @Test
-    @DisplayName("each slow caller that the storage responds to makes room for another")
-    void aSlowCallerThatReturnsMakesRoom() throws Exception {
-        AtomicLong now = new AtomicLong();
-        CountDownLatch arrived = new CountDownLatch(StorageGuard.MOST_SLOW_CALLERS);
-        CountDownLatch one = new CountDownLatch(1);
-        CountDownLatch others = new CountDownLatch(1);
-        List<Future<String>> calls = new ArrayList<>();
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
-            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
-                CountDownLatch goOn = i == StorageGuard.MOST_SLOW_CALLERS / 2 ? one : others;
-                calls.add(callers.submit(() -> guard.call(() -> {
-                    arrived.countDown();
-                    hang(goOn);
-                    return "responded";
-                })));
-            }
-            arrived.await();
-            now.addAndGet(Duration.ofMillis(251).toNanos());
-            assertThatThrownBy(() -> guard.call(() -> "too many")).isInstanceOf(StorageUnavailableException.class);
-            one.countDown();
-            assertThat(calls.get(StorageGuard.MOST_SLOW_CALLERS / 2).get()).isEqualTo("responded");
-            assertThat(guard.call(() -> "one more")).isEqualTo("one more");
-            assertThat(guard.call(() -> "and one more")).isEqualTo("and one more");
-        } finally {
-            one.countDown();
-            others.countDown();
-        }
-    }
-
-    @Test
-    @DisplayName("a process that could start no thread probes the storage when it can")
-    void probesBeginWhenThreadsCanBeStartedAgain() {
-        ThreadLimit limit = new ThreadLimit();
-        limit.reached();
-        ThreadFactory threads = limit.apply("idempotence-probes");
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), System::nanoTime, threads)) {
-            for (int i = 0; i < 10; i++) {
-                assertThatThrownBy(() -> guard.call(() -> {
-                            throw new StorageUnavailableException("down", null);
-                        }))
-                        .isInstanceOf(StorageUnavailableException.class)
-                        .hasMessage("down");
-            }
-            assertThatThrownBy(() -> guard.call(() -> "refused")).isInstanceOf(StorageUnavailableException.class);
-            assertThat(guard.isOpen()).isTrue();
-            limit.lifted();
-            assertThatThrownBy(() -> guard.call(() -> "refused")).isInstanceOf(StorageUnavailableException.class);
-            await().until(() -> !guard.isOpen());
-            assertThat(guard.call(() -> "again")).isEqualTo("again");
-        }
-    }
-
-    private static final class BrokenConnection extends RuntimeException implements SharedFailure {
-        private static final long serialVersionUID = 1L;
-
-        private final transient Set<Object> observers = ConcurrentHashMap.newKeySet();
-
-        @Override
-        public boolean countsFor(Object observer) {
-            return observers.add(observer);
-        }
-    }
-
-    @Test
-    @DisplayName("a connection that fails under many calls counts once, and each further one counts")
-    void aFailureThatCallsShareCountsOnce() {
-        Runnable probe = () -> {
-            throw new StorageUnavailableException("still down", null);
-        };
-        try (StorageGuard guard = new StorageGuard(new Events(null), probe, Duration.ofSeconds(1))) {
-            for (int connection = 0; connection < 10; connection++) {
-                assertThat(guard.isOpen()).isFalse();
-                BrokenConnection broken = new BrokenConnection();
-                for (int i = 0; i < 30; i++) {
-                    assertThatThrownBy(() -> guard.call(() -> {
-                                throw new StorageUnavailableException("no response", new RuntimeException(broken));
-                            }))
-                            .hasMessageContaining("no response");
-                    if (guard.isOpen()) {
-                        break;
-                    }
-                }
-            }
-            assertThat(guard.isOpen()).isTrue();
-        }
-    }
-
-    @Test
     @DisplayName("an outage is logged when it begins, with its cause, and when it is over; not once for each request")
     void anOutageIsLoggedAtItsBeginningAndAtItsEnd() {
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
@@ -442,35 +311,11 @@ class StorageOutageTest {
         assertThat(told.stream().filter("STORAGE_ERROR"::equals)).hasSize(100);
     }
 
-    @Test
-    @DisplayName("calls that take as long as their storage may take open nothing")
-    void callsAsSlowAsTheirStorageMayBeOpenNothing() {
-        AtomicLong now = new AtomicLong();
-        for (Duration slowCall : List.of(Duration.ofSeconds(6), Duration.ofSeconds(1))) {
-            try (StorageGuard guard =
-                    new StorageGuard(new Events(null), () -> {}, StorageGuard.breaker(slowCall), now::get, PROBES)) {
-                for (int i = 0; i < 10; i++) {
-                    guard.call(() -> now.addAndGet(Duration.ofSeconds(5).toNanos()));
-                }
-                assertThat(guard.isOpen()).isEqualTo(slowCall.toSeconds() < 5);
-            }
-        }
-    }
-
     private static void awaitAll(CountDownLatch arrived) {
         try {
             arrived.await(5, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-        }
-    }
-
-    private static void hang(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new StorageUnavailableException("interrupted", e);
         }
     }
 }

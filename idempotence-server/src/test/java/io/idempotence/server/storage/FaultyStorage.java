@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -68,6 +69,16 @@ public final class FaultyStorage implements IdempotenceStorage {
     public FaultyStorage after(Fault fault) {
         after = fault;
         return this;
+    }
+
+    /** Hangs until the latch is down, as a storage does that does not respond. */
+    public static void hang(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new StorageUnavailableException("interrupted", e);
+        }
     }
 
     /** How many there were. */
