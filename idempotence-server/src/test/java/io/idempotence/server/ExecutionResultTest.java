@@ -1,0 +1,89 @@
+package io.idempotence.server;
+
+import static io.idempotence.server.FaultyProvider.ID;
+import static io.idempotence.server.FaultyProvider.KEY;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.RecordState;
+import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** What {@link Idempotence#execute} returns, the first time and again. */
+class ExecutionResultTest {
+    @RegisterExtension
+    private final FaultyProvider provider = new FaultyProvider();
+
+    private final IdempotenceStorage memory = provider.memory;
+
+    @Test
+    @DisplayName("T14: an overtaken execution's own result is discarded")
+    void anOvertakenWorkThatEndsWellIsRefusedAsInProgress() {
+        assertThatThrownBy(() -> provider.idempotence()
+                        .execute(ID, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+                            execution.overtaken();
+                            return provider.work();
+                        }))
+                .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> {
+                    assertThat(e.refusal()).isEqualTo(Refusal.IN_PROGRESS);
+                    assertThat(e.id()).isEqualTo(ID);
+                    assertThat(e.retryAfter()).isPositive();
+                });
+        assertThat(memory.find(KEY).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+    }
+
+    @Test
+    void aCodecThatBreaksDownNeverLetsTheWorkRunAgain() {
+        Idempotence idempotence = provider.idempotence();
+        ResultCodec<String> broken = ResultCodec.of(
+                text -> {
+                    throw new StackOverflowError();
+                },
+                bytes -> "never");
+        assertThatThrownBy(() -> idempotence.execute(ID, broken, provider::work))
+                .isInstanceOf(StackOverflowError.class);
+        assertThatThrownBy(() -> idempotence.execute(ID, broken, provider::work))
+                .isInstanceOfSatisfying(
+                        ExecutionRefusedException.class,
+                        e -> assertThat(e.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE));
+        assertThat(provider.runs).hasValue(1);
+    }
+
+    @Test
+    void aResultOfNullIsGivenAgain() throws Exception {
+        Idempotence idempotence = provider.idempotence();
+        for (int i = 0; i < 2; i++) {
+            String result = idempotence.execute(ID, () -> {
+                provider.runs.incrementAndGet();
+                return null;
+            });
+            assertThat(result).isNull();
+        }
+        assertThat(provider.runs).hasValue(1);
+    }
+
+    @Test
+    void aListenerThatBreaksDownChangesNothing() throws Exception {
+        Idempotence idempotence = Idempotence.builder(memory)
+                .listener((event, which) -> {
+                    throw new AssertionError("a listener's bug");
+                })
+                .build();
+        provider.closeAfterwards(idempotence);
+        assertThat(idempotence.execute(ID, provider::work)).isEqualTo("run 1");
+        assertThat(idempotence.execute(ID, provider::work)).isEqualTo("run 1");
+    }
+
+    @Test
+    void aTextGoesThroughTheStorageAsItIs() throws Exception {
+        String text = "äöü €";
+        Idempotence idempotence = provider.idempotence();
+        idempotence.execute(ID, () -> text);
+        assertThat(idempotence.execute(ID, provider::work)).isEqualTo(text);
+        assertThat(text.getBytes(StandardCharsets.UTF_8)).hasSizeGreaterThan(text.length());
+    }
+}

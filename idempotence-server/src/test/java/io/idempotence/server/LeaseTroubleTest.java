@@ -1,0 +1,280 @@
+package io.idempotence.server;
+
+import static io.idempotence.server.FaultyProvider.ID;
+import static io.idempotence.server.FaultyProvider.KEY;
+import static io.idempotence.server.FaultyProvider.SHORT_LEASE;
+import static io.idempotence.server.FaultyProvider.unavailable;
+import static io.idempotence.server.storage.FaultyStorage.hang;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.OnAbandoned;
+import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** What becomes of executions whose renewals fail or hang, or whose claims are made later than their lease lasts. */
+class LeaseTroubleTest {
+    @RegisterExtension
+    private final FaultyProvider provider = new FaultyProvider();
+
+    private final IdempotenceStorage memory = provider.memory;
+    private final FaultyStorage storage = provider.storage;
+
+    @Test
+    @DisplayName("T9: a record that cannot be renewed costs the others nothing")
+    void oneFailingRecordDoesNotStopTheRenewalOfOthers() {
+        assertOthersAreRenewed(20, () -> {
+            throw new IllegalStateException("this record is broken");
+        });
+    }
+
+    @Test
+    @DisplayName("T9: records whose renewal hangs, as on a dead shard, cost the others nothing")
+    void renewalsThatHangDoNotStopTheRenewalOfOthers() {
+        CountDownLatch over = new CountDownLatch(1);
+        try {
+            assertOthersAreRenewed(24, () -> hang(over));
+        } finally {
+            over.countDown();
+        }
+    }
+
+    /**
+     * Every second record meets the trouble when it is renewed. In whatever order they are looked at, some good ones come after a
+     * bad one.
+     */
+    private void assertOthersAreRenewed(int records, Runnable trouble) {
+        Idempotence idempotence = provider.idempotence(SHORT_LEASE);
+        Map<StorageKey, AtomicInteger> renewals = new ConcurrentHashMap<>();
+        storage.before((call, which) -> {
+            AtomicInteger ofThis = renewals.get(which);
+            if (call == Call.RENEW && ofThis == null) {
+                trouble.run();
+            } else if (call == Call.RENEW) {
+                ofThis.incrementAndGet();
+            }
+        });
+        for (int i = 0; i < records; i++) {
+            IdempotenceId each = IdempotenceId.of("each-" + i);
+            if (i % 2 == 0) {
+                renewals.put(StorageKey.of("default", "", "", each), new AtomicInteger());
+            }
+            idempotence.engine().claim(IdempotentCall.of(each), SHORT_LEASE);
+        }
+        await().until(() -> renewals.values().stream().allMatch(number -> number.get() >= 5));
+    }
+
+    @Test
+    @DisplayName("T14, P4: waiting duplicates get the result of the execution that overtook a late owner")
+    void theResultOfAFencedOwnerIsNobodysResponse() {
+        storage.withoutRenewals();
+        Idempotence late = provider.idempotence(SHORT_LEASE);
+        Idempotence other = provider.over(
+                memory,
+                IdempotencePolicy.builder().onAbandoned(OnAbandoned.RE_EXECUTE).build());
+        IdempotentCall call = IdempotentCall.of(ID);
+        ClaimedExecution overtaken = ((Decision.Run) late.engine().claim(call, SHORT_LEASE)).execution();
+        AtomicReference<ClaimedExecution> successor = new AtomicReference<>();
+        await().until(() -> {
+            if (other.engine().claim(call, other.policy()) instanceof Decision.Run run) {
+                successor.set(run.execution());
+            }
+            return successor.get() != null;
+        });
+        CompletableFuture<Decision> waiter = Duplicates.claim(late, call, SHORT_LEASE, Duration.ofMinutes(5));
+        assertThat(waiter).isNotDone();
+
+        assertThat(overtaken.finish(Verdict.KEEP, StoredResult.value(new byte[] {1})))
+                .isEmpty();
+
+        successor.get().finish(Verdict.KEEP, StoredResult.value(new byte[] {2}));
+        assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
+                .isInstanceOfSatisfying(
+                        Decision.Replay.class,
+                        replay -> assertThat(replay.result()).isEqualTo(StoredResult.value(new byte[] {2})));
+    }
+
+    @Test
+    @DisplayName("T22: a completion that waits for the storage keeps its claim until it is written")
+    void aPendingCompletionKeepsItsLease() throws Exception {
+        AtomicBoolean down = new AtomicBoolean(true);
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE && down.get()) {
+                throw unavailable();
+            }
+        });
+        IdempotencePolicy policy = IdempotencePolicy.builder()
+                .lease(Duration.ofMillis(600)) // a machine that does much else must not let it run out
+                .onAbandoned(OnAbandoned.RE_EXECUTE)
+                .build();
+        assertThat(provider.idempotence(policy).execute(ID, provider::work)).isEqualTo("run 1");
+
+        long renewals = storage.count(Call.RENEW);
+        Idempotence other = provider.over(memory, policy);
+        await().until(() -> {
+            assertThat(provider.refusal(other)).isEqualTo(Refusal.IN_PROGRESS);
+            return storage.count(Call.RENEW) >= renewals + 5;
+        });
+        down.set(false);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.COMPLETED);
+
+        assertThat(other.execute(ID, provider::work)).isEqualTo("run 1");
+        assertThat(provider.runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T14: a late owner whose overtaker's result was not kept gives its own")
+    void aLateOwnerIsNotGivenAResultThatWasNotKept() throws Exception {
+        storage.withoutRenewals();
+        Idempotence other = provider.over(memory, SHORT_LEASE);
+        ResultCodec<String> failing = ResultCodec.of(
+                text -> {
+                    throw new IllegalStateException("cannot be encoded");
+                },
+                bytes -> "never");
+
+        String late = provider.idempotence(SHORT_LEASE).execute(ID, () -> {
+            String own = provider.work();
+            await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.ABANDONED);
+            assertThatThrownBy(() -> other.execute(ID, failing, provider::work)).hasMessage("cannot be encoded");
+            return own;
+        });
+
+        assertThat(late).isEqualTo("run 1");
+        assertThat(provider.events).contains(IdempotenceEvent.FENCED);
+    }
+
+    /** Whether a lease is over by its owner's clock, too: the storage's counts whole milliseconds. */
+    private boolean isOver(StorageKey KEY) {
+        return memory.find(KEY).orElseThrow().leaseLeft().toMillis() < 0;
+    }
+
+    @Test
+    @DisplayName("P2: a claim whose reply comes after its lease runs nothing if another one has taken over")
+    void aClaimWhoseReplyIsTooLateIsAskedAgain() {
+        CountDownLatch overtaken = new CountDownLatch(1);
+        AtomicBoolean slow = new AtomicBoolean(true);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && slow.getAndSet(false)) {
+                hang(overtaken);
+            }
+        });
+        Idempotence late = provider.idempotence(SHORT_LEASE);
+        IdempotentCall call = IdempotentCall.of(ID);
+        StorageKey requestKey = StorageKey.of("default", "", "", ID);
+        CompletableFuture<Decision> reply =
+                CompletableFuture.supplyAsync(() -> late.engine().claim(call, SHORT_LEASE));
+        await().until(() -> memory.find(requestKey)
+                .filter(record -> record.state() == RecordState.ABANDONED)
+                .isPresent());
+        assertThat(provider.over(memory, SHORT_LEASE).engine().claim(call, SHORT_LEASE))
+                .isInstanceOf(Decision.Run.class);
+
+        overtaken.countDown();
+
+        assertThat(reply.orTimeout(20, TimeUnit.SECONDS).join())
+                .isInstanceOfSatisfying(
+                        Decision.Refuse.class,
+                        refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
+        assertThat(provider.events).containsExactly(IdempotenceEvent.TAKE_OVER, IdempotenceEvent.IN_PROGRESS);
+    }
+
+    @Test
+    @DisplayName("T2: a claim whose reply comes after its lease runs under a new lease if it is its own still")
+    void aClaimWhoseReplyIsTooLateRunsIfNobodyTookItOver() {
+        AtomicBoolean slow = new AtomicBoolean(true);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && slow.getAndSet(false)) {
+                await().until(() -> isOver(which));
+            }
+        });
+        Decision decision = provider.idempotence(SHORT_LEASE).engine().claim(IdempotentCall.of(ID), SHORT_LEASE);
+        assertThat(decision)
+                .isInstanceOfSatisfying(
+                        Decision.Run.class,
+                        run -> assertThat(run.execution().fence()).isEqualTo(1));
+        assertThat(storage.count(Call.CLAIM)).isEqualTo(2);
+        assertThat(provider.events).containsExactly(IdempotenceEvent.CLAIMED);
+    }
+
+    @Test
+    @DisplayName("T7: a recovered execution is marked as such, also if the reply to its claim was too late")
+    void aRecoveredExecutionWhoseReplyIsTooLateIsATakeOver() {
+        IdempotencePolicy recovers = IdempotencePolicy.builder()
+                .lease(SHORT_LEASE.lease())
+                .recover((which, fence) -> IdempotencePolicy.Applied.NO)
+                .build();
+        IdempotentCall call = IdempotentCall.of(ID);
+        storage.withoutRenewals();
+        Idempotence idempotence = provider.idempotence(recovers);
+        StorageKey requestKey = ((Decision.Run) idempotence.engine().claim(call, recovers))
+                .execution()
+                .key();
+        await().until(() -> memory.find(requestKey).orElseThrow().state() == RecordState.ABANDONED);
+        AtomicBoolean slow = new AtomicBoolean(true);
+        storage.after((what, which) -> {
+            IdempotenceRecord record = memory.find(which).orElseThrow();
+            if (what == Call.CLAIM && record.fence() == 2 && slow.getAndSet(false)) {
+                await().until(() -> isOver(which));
+            }
+        });
+        assertThat(idempotence.engine().claim(call, recovers))
+                .isInstanceOfSatisfying(
+                        Decision.Run.class,
+                        run -> assertThat(run.execution().takenOver()).isTrue());
+        assertThat(slow).isFalse();
+    }
+
+    @Test
+    @DisplayName(
+            "P6: a storage that replies to every claim later than the lease lasts lets nothing run, and keeps nothing claimed")
+    void claimsWhoseRepliesAreAlwaysTooLateRunNothing() {
+        AtomicInteger slow = new AtomicInteger(2);
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && slow.getAndDecrement() > 0) {
+                await().until(() -> isOver(which));
+            }
+        });
+        Idempotence idempotence = provider.idempotence(SHORT_LEASE);
+        Decision decision = idempotence.engine().claim(IdempotentCall.of(ID), SHORT_LEASE);
+
+        assertThat(decision)
+                .isInstanceOfSatisfying(
+                        Decision.Refuse.class,
+                        refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE));
+        StorageKey requestKey = StorageKey.of("default", "", "", ID);
+        await().until(() -> memory.find(requestKey).orElseThrow().state() == RecordState.RELEASED);
+        assertThat(provider.events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
+    }
+
+    @Test
+    @DisplayName("T9: an owner counts its lease from before its claim left, not from when the reply came")
+    void theLeaseCountsFromBeforeTheClaim() {
+        AtomicLong left = new AtomicLong();
+        storage.before((call, which) -> left.set(System.nanoTime()));
+        Decision.Run run = (Decision.Run)
+                provider.idempotence().engine().claim(IdempotentCall.of(ID), IdempotencePolicy.defaults());
+        assertThat(run.execution().lease().renewedAt() - left.get()).isNotPositive();
+        assertThat(run.execution().lease().mayBeOver()).isFalse();
+    }
+}
