@@ -1,43 +1,19 @@
 package io.idempotence.server;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
-import io.idempotence.IdempotenceId;
-import io.idempotence.OnAbandoned;
-import io.idempotence.http.Refusal;
+import io.idempotence.server.HistoryStep.Act;
+import io.idempotence.server.HistoryStep.Rule;
+import io.idempotence.server.HistoryStep.Wire;
 import io.idempotence.server.jdbc.Databases;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.redis.ServerTime;
-import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
-import io.idempotence.server.storage.ClaimResult;
-import io.idempotence.server.storage.FaultyStorage;
-import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.MovingClock;
-import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
-import io.idempotence.server.storage.StorageKey;
-import io.idempotence.server.storage.StorageUnavailableException;
-import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -48,7 +24,6 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tuple;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /**
@@ -57,487 +32,6 @@ import org.slf4j.LoggerFactory;
  * fence of its own, two run at once only if a lease ended between them, and a success runs nothing again and is never changed.
  */
 class IdempotencePropertiesTest {
-    /** What happens. */
-    enum Act {
-        CLAIM,
-        SUCCEED,
-        /** Its result is too large. */
-        SUCCEED_WITHOUT_RESULT,
-        FAIL,
-        END_UNCERTAIN,
-        /** A process dies, and another one takes its place. */
-        CRASH,
-        LEASES_END,
-        APPLIED,
-        NOT_APPLIED,
-        /** Nothing, until all duplicates that wait for an ended execution have its result. */
-        PAUSE
-    }
-
-    /** What the operation says of an abandoned execution; from the third on, what its recovery does when it is asked. */
-    enum Rule {
-        REFUSE,
-        RE_EXECUTE,
-        YES,
-        NO,
-        UNKNOWN,
-        THROWS;
-
-        boolean asks() {
-            return compareTo(YES) >= 0;
-        }
-    }
-
-    /** What becomes of the calls of one step; the background always gets through. */
-    enum Wire {
-        WORKS,
-        LOSES_CALLS,
-        LOSES_REPLIES,
-        LOSES_FIRST_REPLY,
-        LOSES_SECOND_REPLY;
-
-        boolean losesFirst() {
-            return this == LOSES_CALLS || this == LOSES_REPLIES || this == LOSES_FIRST_REPLY;
-        }
-
-        boolean losesAll() {
-            return this == LOSES_CALLS || this == LOSES_REPLIES;
-        }
-    }
-
-    /** @param which of the executions that run acts */
-    record Step(Act act, int process, int id, int which, Rule rule, boolean waits, Wire wire) {}
-
-    /** A record as it is; one that is not there is as one that was released. */
-    private record Shown(RecordState state, long fence) {}
-
-    /** What the state table says: what an attempt gets, and what the record is afterwards. */
-    private record Outcome(String said, Shown after) {
-        /** @param ended what a completed one returns */
-        static Outcome ofClaim(Shown before, String ended, Rule rule, Wire wire) {
-            Outcome first = wire == Wire.LOSES_CALLS
-                    ? new Outcome("", before)
-                    : switch (before.state) {
-                        case RELEASED -> run(before, false);
-                        case IN_PROGRESS -> new Outcome(Refusal.IN_PROGRESS.name(), before);
-                        case COMPLETED -> new Outcome(ended, before);
-                        case UNKNOWN -> new Outcome(Refusal.OUTCOME_UNKNOWN.name(), before);
-                        case ABANDONED ->
-                            rule == Rule.RE_EXECUTE
-                                    ? run(before, true)
-                                    : new Outcome(Refusal.OUTCOME_UNKNOWN.name(), before);
-                    };
-            if (wire.losesAll()) {
-                return new Outcome(Refusal.STORAGE_UNAVAILABLE.name(), first.after);
-            }
-            return before.state == RecordState.ABANDONED ? recovered(first, rule, wire) : first;
-        }
-
-        private static Outcome recovered(Outcome first, Rule rule, Wire wire) {
-            Shown before = first.after;
-            // The second reply is that of the decision, which stands.
-            boolean lost = wire == Wire.LOSES_SECOND_REPLY;
-            return switch (rule) {
-                case YES ->
-                    new Outcome(
-                            (lost ? Refusal.STORAGE_UNAVAILABLE : Refusal.RESULT_UNAVAILABLE).name(),
-                            new Shown(RecordState.COMPLETED, before.fence));
-                case NO ->
-                    lost
-                            ? new Outcome(
-                                    Refusal.STORAGE_UNAVAILABLE.name(), new Shown(RecordState.RELEASED, before.fence))
-                            : run(before, true);
-                default -> first;
-            };
-        }
-
-        private static Outcome run(Shown before, boolean takenOver) {
-            long fence = before.fence + 1;
-            return new Outcome(run(fence, takenOver), new Shown(RecordState.IN_PROGRESS, fence));
-        }
-
-        static String run(long fence, boolean takenOver) {
-            return "run " + fence + (takenOver ? " taken over" : "");
-        }
-    }
-
-    /** One of two. */
-    private static final class Instance {
-        final FaultyStorage storage;
-        final Idempotence idempotence;
-        /** Those of whose executions here an end got lost: it is written later, in the background. */
-        final Set<Id> lostEnds = new HashSet<>();
-
-        Instance(IdempotenceStorage storage) {
-            this.storage = new FaultyStorage(storage);
-            this.idempotence = UnusualParts.withoutBreaker(this.storage, IdempotencePolicy.defaults());
-        }
-    }
-
-    /** A handler that runs. {@code since} counts the ends of leases. */
-    private record Running(Instance process, ClaimedExecution execution, int since) {}
-
-    /** A duplicate that waits. */
-    private record Waiter(Instance process, CompletableFuture<Decision> decision) {}
-
-    /** What is known of an ID from outside. */
-    private static final class Id {
-        final IdempotenceId id = IdempotenceId.of("order-" + UUID.randomUUID());
-        final IdempotentCall call = IdempotentCall.of(id);
-        final StorageKey key = StorageKey.of("default", "", "", id);
-        final List<Running> running = new ArrayList<>();
-        final List<Waiter> waiting = new ArrayList<>();
-        /** What those who wait may be told: of all that the record was since the first of them came. */
-        final Set<String> tellable = new HashSet<>();
-
-        final Set<Long> fences = new HashSet<>();
-        /** When a handler succeeded last, as {@link Running#since}; -1 if none did. */
-        int succeeded = -1;
-
-        byte @Nullable [] completed;
-    }
-
-    /** Two processes and what they share. What the background does to the storage, it does between two steps. */
-    private static final class History {
-        private static final Duration LONG = Duration.ofMinutes(10);
-        private static final Duration RETENTION = Duration.ofHours(24);
-        private static final Duration MOMENT = Duration.ofMillis(1);
-
-        private final IdempotenceStorage storage;
-        private final Consumer<Duration> letPass;
-        private final IdempotenceStorage shared;
-        private final Object turn = new Object();
-        private final List<Instance> processes = new ArrayList<>();
-        private final List<Instance> dead = new ArrayList<>();
-        private final List<Id> ids = List.of(new Id(), new Id(), new Id());
-        private final Map<StorageKey, Claim> claims = new HashMap<>();
-        private final List<String> asked = new ArrayList<>();
-        private int leasesEnded;
-
-        History(IdempotenceStorage storage, Consumer<Duration> letPass) {
-            this.storage = storage;
-            this.letPass = letPass;
-            this.shared = (IdempotenceStorage) Proxy.newProxyInstance(
-                    IdempotenceStorage.class.getClassLoader(),
-                    new Class<?>[] {IdempotenceStorage.class},
-                    (proxy, method, arguments) ->
-                            method.getName().equals("close") ? null : callInTurn(method, arguments));
-            processes.add(new Instance(shared));
-            processes.add(new Instance(shared));
-        }
-
-        /** One call at a time; of each is kept who may run, and what may be told to those who wait. */
-        private Object callInTurn(Method method, Object[] arguments) throws Throwable {
-            synchronized (turn) {
-                Object reply;
-                try {
-                    reply = method.invoke(storage, arguments);
-                } catch (InvocationTargetException e) {
-                    throw e.getCause();
-                }
-                if (reply instanceof ClaimResult.Claimed claimed) {
-                    claims.put(claimed.claim().key(), claimed.claim());
-                }
-                ids.forEach(this::noteTellable);
-                return reply;
-            }
-        }
-
-        void play(List<Step> steps) {
-            try {
-                steps.forEach(this::act);
-                awaitAllTold();
-                close();
-                assertAllReplied();
-            } finally {
-                close();
-            }
-        }
-
-        private void close() {
-            processes.forEach(
-                    process -> process.storage.before((call, key) -> {}).after((call, key) -> {}));
-            processes.forEach(process -> process.idempotence.close());
-            dead.forEach(process -> process.idempotence.close());
-        }
-
-        private void act(Step step) {
-            if (step.act == Act.PAUSE) {
-                awaitAllTold();
-                return;
-            }
-            synchronized (turn) {
-                setWires(step.wire);
-                Id id = ids.get(step.id);
-                switch (step.act) {
-                    case CLAIM -> claim(id, step);
-                    case SUCCEED -> finish(id, step, Verdict.KEEP, true);
-                    case SUCCEED_WITHOUT_RESULT -> finish(id, step, Verdict.KEEP, false);
-                    case FAIL -> finish(id, step, Verdict.RELEASE, false);
-                    case END_UNCERTAIN -> finish(id, step, Verdict.UNKNOWN, false);
-                    case CRASH -> crash(step.process);
-                    case LEASES_END -> endLeases();
-                    case APPLIED -> resolve(id, Resolution.APPLIED);
-                    case NOT_APPLIED -> resolve(id, Resolution.NOT_APPLIED);
-                    case PAUSE -> throw new IllegalStateException();
-                }
-                assertAllWell();
-            }
-        }
-
-        private void setWires(Wire wire) {
-            Thread here = Thread.currentThread();
-            int[] replies = new int[1];
-            for (Instance process : processes) {
-                process.storage.before((call, key) -> {
-                    if (Thread.currentThread() == here && wire == Wire.LOSES_CALLS) {
-                        throw unavailable();
-                    }
-                });
-                process.storage.after((call, key) -> {
-                    if (Thread.currentThread() == here && isLost(wire, replies[0]++)) {
-                        throw unavailable();
-                    }
-                });
-            }
-        }
-
-        private static boolean isLost(Wire wire, int reply) {
-            return wire == Wire.LOSES_REPLIES
-                    || (wire == Wire.LOSES_FIRST_REPLY && reply == 0)
-                    || (wire == Wire.LOSES_SECOND_REPLY && reply == 1);
-        }
-
-        private static StorageUnavailableException unavailable() {
-            return new StorageUnavailableException("the storage does not respond", null);
-        }
-
-        private IdempotencePolicy policy(Rule rule) {
-            IdempotencePolicy.Builder builder =
-                    IdempotencePolicy.builder().lease(LONG).retention(RETENTION);
-            if (rule.asks()) {
-                builder.recover((call, fence) -> {
-                    asked.add(call.id().value() + " " + fence);
-                    if (rule == Rule.THROWS) {
-                        throw new IOException("the ledger is away");
-                    }
-                    return IdempotencePolicy.Applied.valueOf(rule.name());
-                });
-            } else {
-                builder.onAbandoned(OnAbandoned.valueOf(rule.name()));
-            }
-            return builder.build();
-        }
-
-        private void claim(Id id, Step step) {
-            Shown before = shown(id);
-            Outcome expected = Outcome.ofClaim(before, ended(id), step.rule, step.wire);
-            boolean waits = step.waits && expected.said.equals(Refusal.IN_PROGRESS.name());
-            Instance process = processes.get(step.process);
-            if (waits && id.waiting.isEmpty() && processes.stream().noneMatch(any -> any.lostEnds.contains(id))) {
-                id.tellable.clear();
-            }
-            asked.clear();
-            CompletableFuture<Decision> attempt = Duplicates.claim(
-                    process.idempotence, id.call, policy(step.rule), step.waits ? LONG : Duration.ZERO);
-
-            if (waits) {
-                id.waiting.add(new Waiter(process, attempt));
-            } else {
-                assertThat(attempt).as("%s at %s", step, before).isDone();
-                assertThat(said(attempt.join())).as("%s at %s", step, before).isEqualTo(expected.said);
-                if (attempt.join() instanceof Decision.Run run) {
-                    begin(id, new Running(process, run.execution(), leasesEnded));
-                }
-            }
-            assertThat(shown(id)).as("after %s at %s", step, before).isEqualTo(expected.after);
-            boolean asks = before.state == RecordState.ABANDONED && step.rule.asks() && !step.wire.losesAll();
-            assertThat(asked).isEqualTo(asks ? List.of(id.id.value() + " " + before.fence) : List.of());
-        }
-
-        private void begin(Id id, Running running) {
-            assertThat(id.fences.add(running.execution.fence()))
-                    .as("fence %d is new", running.execution.fence())
-                    .isTrue();
-            assertThat(id.completed).as("completed").isNull();
-            assertThat(id.running).allMatch(other -> other.since < leasesEnded);
-            assertThat(id.succeeded).as("when it succeeded").isLessThan(leasesEnded);
-            id.running.add(running);
-        }
-
-        private void finish(Id id, Step step, Verdict verdict, boolean withResult) {
-            if (id.running.isEmpty()) {
-                return;
-            }
-            Running running = id.running.remove(step.which % id.running.size());
-            ClaimedExecution execution = running.execution;
-            Shown before = shown(id);
-            boolean owns = before.fence == execution.fence()
-                    && (before.state == RecordState.IN_PROGRESS || before.state == RecordState.ABANDONED);
-            boolean arrives = step.wire != Wire.LOSES_CALLS;
-            boolean hasReply = !step.wire.losesFirst();
-            String ended = ended(id);
-            boolean overtakenByReply = hasReply
-                    && before.state == RecordState.COMPLETED
-                    && (verdict == Verdict.RELEASE || ended.startsWith("replay"));
-            byte[] own =
-                    withResult ? StoredResult.value(new byte[] {(byte) execution.fence()}) : StoredResult.unavailable();
-
-            String given = execution.finish(verdict, own).map(History::said).orElse("its own");
-
-            // What the one before did is not known still.
-            boolean abandons = verdict == Verdict.RELEASE
-                    && execution.takenOver()
-                    && execution.policy().onAbandoned() == OnAbandoned.RE_EXECUTE;
-            if (abandons) {
-                letPass.accept(MOMENT.multipliedBy(2));
-            }
-            RecordState after = abandons ? RecordState.ABANDONED : after(verdict);
-            assertThat(given).as("%s at %s", step, before).isEqualTo(overtakenByReply ? ended : "its own");
-            assertThat(shown(id))
-                    .as("after %s at %s", step, before)
-                    .isEqualTo(owns && arrives ? new Shown(after, before.fence) : before);
-            if (owns && arrives && verdict == Verdict.KEEP) {
-                assertThat(ended(id)).isEqualTo(said(FixedDecisions.ended(own)));
-            }
-            if (!hasReply) {
-                running.process.lostEnds.add(id);
-            } else if (owns || before.state == RecordState.COMPLETED) {
-                assertThat(id.waiting)
-                        .as("waiting in its process")
-                        .allSatisfy(waiter -> assertThat(waiter.process == running.process && !waiter.decision.isDone())
-                                .isFalse());
-            }
-            // Until then its claim protects it, even if its end is not recorded yet; a late one has no claim.
-            if (verdict == Verdict.KEEP && running.since == leasesEnded) {
-                id.succeeded = leasesEnded;
-            }
-        }
-
-        private static RecordState after(Verdict verdict) {
-            return switch (verdict) {
-                case KEEP -> RecordState.COMPLETED;
-                case RELEASE -> RecordState.RELEASED;
-                case UNKNOWN -> RecordState.UNKNOWN;
-            };
-        }
-
-        /** Nothing that it sends from now on arrives, and nobody hears those who waited there. */
-        private void crash(int which) {
-            Instance process = processes.set(which, new Instance(shared));
-            process.storage.before((call, key) -> {
-                throw unavailable();
-            });
-            dead.add(process);
-            ids.forEach(id -> {
-                id.running.removeIf(running -> running.process == process);
-                id.waiting.removeIf(waiter -> waiter.process == process);
-            });
-        }
-
-        private void endLeases() {
-            claims.values().forEach(claim -> storage.renew(claim, MOMENT));
-            letPass.accept(MOMENT.multipliedBy(2));
-            leasesEnded++;
-        }
-
-        private void resolve(Id id, Resolution resolution) {
-            storage.resolve(id.key, Math.max(1, shown(id).fence), resolution, RETENTION);
-        }
-
-        private Shown shown(Id id) {
-            return storage.find(id.key)
-                    .map(found -> new Shown(found.state(), found.fence()))
-                    .orElse(new Shown(RecordState.RELEASED, 0));
-        }
-
-        private byte[] result(Id id) {
-            ClaimRequest look =
-                    new ClaimRequest(id.key, Fingerprint.NONE, new Owner(0, 0), LONG, Duration.ofHours(1), false);
-            return ((ClaimResult.Completed) storage.claim(look)).result();
-        }
-
-        /** What every later attempt gets; empty unless it is completed. */
-        private String ended(Id id) {
-            return shown(id).state == RecordState.COMPLETED ? said(FixedDecisions.ended(result(id))) : "";
-        }
-
-        private static String said(Decision decision) {
-            if (decision instanceof Decision.Run run) {
-                return Outcome.run(run.execution().fence(), run.execution().takenOver());
-            }
-            if (decision instanceof Decision.Replay replay) {
-                return "replay " + Arrays.toString(replay.result());
-            }
-            return ((Decision.Refuse) decision).refusal().name();
-        }
-
-        private void noteTellable(Id id) {
-            switch (shown(id).state) {
-                case IN_PROGRESS -> {}
-                case COMPLETED -> id.tellable.add(ended(id));
-                case UNKNOWN -> id.tellable.add(Refusal.OUTCOME_UNKNOWN.name());
-                // They may ask again, and are treated as the policy says then.
-                case RELEASED, ABANDONED -> id.tellable.add(Refusal.IN_PROGRESS.name());
-            }
-        }
-
-        private void assertAllWell() {
-            ids.forEach(this::noteTellable);
-            ids.forEach(this::assertToldWhatIsTellable);
-            ids.forEach(this::assertCompletedStays);
-        }
-
-        private void assertToldWhatIsTellable(Id id) {
-            List<Waiter> told = id.waiting.stream()
-                    .filter(waiter -> waiter.decision.isDone())
-                    .toList();
-            assertThat(told)
-                    .allSatisfy(waiter ->
-                            assertThat(said(waiter.decision.join())).as("told").isIn(id.tellable));
-            id.waiting.removeAll(told);
-        }
-
-        /** A record that is completed never changes. */
-        private void assertCompletedStays(Id id) {
-            if (id.completed != null || shown(id).state == RecordState.COMPLETED) {
-                byte[] found = result(id);
-                assertThat(found).isEqualTo(id.completed == null ? found : id.completed);
-                id.completed = found;
-            }
-        }
-
-        /** Nobody waits for what has ended, wherever it ran. */
-        private void awaitAllTold() {
-            for (Id id : ids) {
-                for (Waiter waiter : List.copyOf(id.waiting)) {
-                    if (hasEnded(id, waiter.process)) {
-                        assertThat(waiter.decision).as("told").succeedsWithin(Duration.ofSeconds(20));
-                    }
-                }
-            }
-            synchronized (turn) {
-                assertAllWell();
-            }
-        }
-
-        /** And so that it is known there: an execution that runs there still, or whose end is not recorded yet, reports when it is. */
-        private boolean hasEnded(Id id, Instance seenFrom) {
-            return shown(id).state != RecordState.IN_PROGRESS
-                    && id.running.stream().noneMatch(running -> running.process == seenFrom)
-                    && !seenFrom.lostEnds.contains(id);
-        }
-
-        /** When the processes are closed nobody is left without a reply. */
-        private void assertAllReplied() {
-            for (Id id : ids) {
-                assertThat(id.waiting).allMatch(waiter -> waiter.decision.isDone());
-                id.tellable.add(Refusal.STORAGE_UNAVAILABLE.name());
-            }
-            assertAllWell();
-        }
-    }
-
     private static EmbeddedRedis redis;
     private static RedisIdempotenceStorage inRedis;
     private static JdbcIdempotenceStorage inDatabase;
@@ -559,7 +53,7 @@ class IdempotencePropertiesTest {
     }
 
     @Provide
-    Arbitrary<List<Step>> histories() {
+    Arbitrary<List<HistoryStep>> histories() {
         Arbitrary<Act> acts = Arbitraries.frequency(
                 Tuple.of(11, Act.CLAIM),
                 Tuple.of(2, Act.SUCCEED),
@@ -592,34 +86,34 @@ class IdempotencePropertiesTest {
                         rules,
                         Arbitraries.of(true, false),
                         wires)
-                .as(Step::new)
+                .as(HistoryStep::new)
                 .list()
                 .ofMinSize(1)
                 .ofMaxSize(40);
     }
 
     @Property(tries = 600)
-    void noHistoryRunsTwiceWhatMayRunOnce(@ForAll("histories") List<Step> history) {
+    void noHistoryRunsTwiceWhatMayRunOnce(@ForAll("histories") List<HistoryStep> history) {
         MovingClock clock = new MovingClock();
         play(history, IdempotenceStorage.inMemory(1_000, clock), clock::advance);
     }
 
     @Property(tries = 40)
-    void norDoesOneInRedis(@ForAll("histories") List<Step> history) {
+    void norDoesOneInRedis(@ForAll("histories") List<HistoryStep> history) {
         play(history, inRedis, duration -> ServerTime.letPass(redis, duration));
     }
 
     @Property(tries = 60)
-    void norDoesOneInADatabase(@ForAll("histories") List<Step> history) {
+    void norDoesOneInADatabase(@ForAll("histories") List<HistoryStep> history) {
         play(history, inDatabase, Databases.POSTGRESQL::letPass);
     }
 
-    private static void play(List<Step> history, IdempotenceStorage storage, Consumer<Duration> letPass) {
+    private static void play(List<HistoryStep> history, IdempotenceStorage storage, Consumer<Duration> letPass) {
         Logger log = (Logger) LoggerFactory.getLogger(Idempotence.class);
         Level level = log.getLevel();
         log.setLevel(Level.OFF); // thousands of lost calls
         try {
-            new History(storage, letPass).play(history);
+            new RandomHistory(storage, letPass).play(history);
         } finally {
             log.setLevel(level);
         }

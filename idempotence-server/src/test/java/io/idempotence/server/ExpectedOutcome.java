@@ -1,0 +1,59 @@
+package io.idempotence.server;
+
+import io.idempotence.http.Refusal;
+import io.idempotence.server.HistoryStep.Rule;
+import io.idempotence.server.HistoryStep.Wire;
+import io.idempotence.server.storage.RecordState;
+
+/** What the state table says: what an attempt gets, and what the record is afterwards. */
+record ExpectedOutcome(String said, Shown after) {
+    /** A record as it is; one that is not there is as one that was released. */
+    record Shown(RecordState state, long fence) {}
+
+    /** @param ended what a completed one returns */
+    static ExpectedOutcome ofClaim(Shown before, String ended, Rule rule, Wire wire) {
+        ExpectedOutcome first = wire == Wire.LOSES_CALLS
+                ? new ExpectedOutcome("", before)
+                : switch (before.state) {
+                    case RELEASED -> run(before, false);
+                    case IN_PROGRESS -> new ExpectedOutcome(Refusal.IN_PROGRESS.name(), before);
+                    case COMPLETED -> new ExpectedOutcome(ended, before);
+                    case UNKNOWN -> new ExpectedOutcome(Refusal.OUTCOME_UNKNOWN.name(), before);
+                    case ABANDONED ->
+                        rule == Rule.RE_EXECUTE
+                                ? run(before, true)
+                                : new ExpectedOutcome(Refusal.OUTCOME_UNKNOWN.name(), before);
+                };
+        if (wire.losesAll()) {
+            return new ExpectedOutcome(Refusal.STORAGE_UNAVAILABLE.name(), first.after);
+        }
+        return before.state == RecordState.ABANDONED ? recovered(first, rule, wire) : first;
+    }
+
+    private static ExpectedOutcome recovered(ExpectedOutcome first, Rule rule, Wire wire) {
+        Shown before = first.after;
+        // The second reply is that of the decision, which stands.
+        boolean lost = wire == Wire.LOSES_SECOND_REPLY;
+        return switch (rule) {
+            case YES ->
+                new ExpectedOutcome(
+                        (lost ? Refusal.STORAGE_UNAVAILABLE : Refusal.RESULT_UNAVAILABLE).name(),
+                        new Shown(RecordState.COMPLETED, before.fence));
+            case NO ->
+                lost
+                        ? new ExpectedOutcome(
+                                Refusal.STORAGE_UNAVAILABLE.name(), new Shown(RecordState.RELEASED, before.fence))
+                        : run(before, true);
+            default -> first;
+        };
+    }
+
+    private static ExpectedOutcome run(Shown before, boolean takenOver) {
+        long fence = before.fence + 1;
+        return new ExpectedOutcome(run(fence, takenOver), new Shown(RecordState.IN_PROGRESS, fence));
+    }
+
+    static String run(long fence, boolean takenOver) {
+        return "run " + fence + (takenOver ? " taken over" : "");
+    }
+}
