@@ -1,5 +1,7 @@
 package io.idempotence.client.feign;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
@@ -77,6 +79,17 @@ abstract class FeignTestBase {
     /** An address that refuses connections. */
     static String nobody() {
         return ClosedPort.url();
+    }
+
+    void assertEnd(IdempotenceClientEvent.Result result, int attempts) {
+        assertThat(events).hasSize(1);
+        assertThat(events.get(0).result()).isEqualTo(result);
+        assertThat(events.get(0).attempts()).isEqualTo(attempts);
+    }
+
+    void assertEnd(IdempotenceClientEvent.Result result, int attempts, int requests) {
+        assertEnd(result, attempts);
+        assertThat(events.get(0).requests()).isEqualTo(requests);
     }
 
     static Request.Options readTimeout(long millis) {

@@ -1,0 +1,30 @@
+package io.idempotence.client.feign;
+
+import feign.Client;
+import feign.Request;
+import feign.Response;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Queue;
+
+/** Really sends, then loses what comes back, once for each failure. */
+final class LosingClient implements Client {
+    private final Client sockets = new Client.Default(null, null);
+    private final Queue<IOException> left;
+
+    LosingClient(IOException... failures) {
+        left = new ArrayDeque<>(List.of(failures));
+    }
+
+    @Override
+    public Response execute(Request request, Request.Options options) throws IOException {
+        Response response = sockets.execute(request, options);
+        IOException failure = left.poll();
+        if (failure == null) {
+            return response;
+        }
+        response.close();
+        throw failure;
+    }
+}
