@@ -1,6 +1,7 @@
 package io.idempotence.cli;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import redis.embedded.RedisServer;
@@ -31,6 +32,17 @@ final class RedisForATest implements AutoCloseable {
         return redis;
     }
 
+    /** Starts one that runs until the JVM ends. */
+    static RedisForATest startForAll(String... settings) {
+        try {
+            RedisForATest redis = start(settings);
+            Runtime.getRuntime().addShutdownHook(new Thread(redis::close));
+            return redis;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     private static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
             return socket.getLocalPort();
@@ -43,7 +55,11 @@ final class RedisForATest implements AutoCloseable {
     }
 
     @Override
-    public void close() throws IOException {
-        server.stop();
+    public void close() {
+        try {
+            server.stop();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 }

@@ -1,0 +1,202 @@
+package io.idempotence.cli;
+
+import static io.idempotence.cli.ToolOnRedis.LEASE;
+import static io.idempotence.cli.ToolOnRedis.RETENTION;
+import static io.idempotence.cli.ToolOnRedis.newId;
+import static io.idempotence.cli.ToolOnRedis.request;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.StorageKey;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** What the tool changes, and what it asks before. */
+class ResolveAndDeleteTest {
+    @RegisterExtension
+    private final ToolOnRedis tool = new ToolOnRedis();
+
+    private final RedisIdempotenceStorage storage = tool.storage;
+    private final IdempotenceAdmin admin = tool.admin;
+    private final ToolOnRedis.Person person = tool.person;
+
+    @Test
+    void resolvesAsApplied() throws IOException {
+        Claim abandoned = tool.abandon();
+
+        assertThat(tool.run(
+                        "resolve",
+                        "--key",
+                        abandoned.key().value(),
+                        "--applied",
+                        "--yes",
+                        "--json",
+                        "--retention",
+                        "2h"))
+                .isZero();
+
+        assertThat(tool.json().get("resolved").asBoolean()).isTrue();
+        assertThat(tool.json().get("as").asText()).isEqualTo("applied");
+        assertThat(tool.json().get("record").get("state").asText()).isEqualTo("completed");
+        assertThat(tool.json().get("record").get("retentionLeftMillis").asLong())
+                .isBetween(7_100_000L, 7_200_000L);
+        assertThat(storage.claim(request(abandoned.key(), RETENTION))).isInstanceOf(ClaimResult.Completed.class);
+        assertThat(person.questions).isEmpty();
+    }
+
+    @Test
+    void resolvesAnIdAsNotAppliedAfterAsking() {
+        IdempotenceId id = newId();
+        StorageKey key = admin.requestKey(id, "");
+        tool.claim(key, LEASE);
+        tool.awaitAbandoned(key);
+        person.answers = question -> question.contains("NO effect");
+
+        assertThat(tool.run("resolve", id.value(), "--not-applied")).isZero();
+
+        assertThat(tool.errors()).as("the record, shown before the question").contains(key.value());
+        assertThat(tool.output()).startsWith("resolved as not applied");
+        assertThat(storage.claim(request(key, RETENTION)))
+                .isInstanceOfSatisfying(
+                        ClaimResult.Claimed.class,
+                        claimed -> assertThat(claimed.claim().fence()).isEqualTo(2));
+    }
+
+    @Test
+    void doesNothingWithoutAYes() {
+        StorageKey key = tool.abandon().key();
+
+        assertThat(tool.run("resolve", "--key", key.value(), "--applied")).isEqualTo(1);
+        assertThat(tool.run("delete", "--key", key.value(), "--force")).isEqualTo(1);
+
+        assertThat(person.questions).hasSize(2);
+        assertThat(tool.errors()).contains("nothing was changed");
+        assertThat(tool.state(key)).isEqualTo(RecordState.ABANDONED);
+    }
+
+    @Test
+    void refusesToChangeWhenItCannotAsk() {
+        StorageKey key = tool.abandon().key();
+        person.isThere = false;
+
+        assertThat(tool.run("resolve", "--key", key.value(), "--applied")).isEqualTo(2);
+        assertThat(tool.errors()).contains("no terminal").contains("--yes");
+        assertThat(tool.run("delete", "--key", key.value(), "--force")).isEqualTo(2);
+
+        assertThat(person.questions).isEmpty();
+        assertThat(tool.state(key)).isEqualTo(RecordState.ABANDONED);
+    }
+
+    @Test
+    void changeDuringAPersonsDecisionWins() throws IOException {
+        Claim late = tool.abandon();
+        person.answers = question -> {
+            storage.complete(late, new byte[] {1, 2}, RETENTION);
+            return true;
+        };
+
+        assertThat(tool.run("resolve", "--key", late.key().value(), "--not-applied", "--json"))
+                .isEqualTo(1);
+
+        assertThat(tool.errors()).contains("has changed");
+        assertThat(tool.json().get("resolved").asBoolean()).isFalse();
+        assertThat(tool.state(late.key())).isEqualTo(RecordState.COMPLETED);
+    }
+
+    @Test
+    void whatIsAsAskedForAlreadyIsNoFailure() throws IOException {
+        for (String[] options : new String[][] {{"--applied"}, {"--not-applied"}, {"--applied", "--json"}}) {
+            StorageKey key = tool.abandon().key();
+            boolean applied = options[0].equals("--applied");
+            person.answers = question -> {
+                admin.resolve(key, applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
+                return true;
+            };
+            List<String> args = new ArrayList<>(List.of("resolve", "--key", key.value()));
+            args.addAll(List.of(options));
+
+            assertThat(tool.run(args.toArray(String[]::new))).isZero();
+
+            if (options.length > 1) {
+                assertThat(tool.json().get("resolved").asBoolean()).isTrue();
+            } else {
+                assertThat(tool.output()).startsWith(applied ? "already completed" : "already released");
+            }
+        }
+    }
+
+    @Test
+    void resolvesOnlyTheUncertain() {
+        StorageKey running = tool.claim(admin.executeKey(newId()), RETENTION).key();
+
+        assertThat(tool.run("resolve", "--key", running.value(), "--applied", "--yes"))
+                .isEqualTo(1);
+        assertThat(tool.errors()).contains("is in-progress");
+        assertThat(tool.run("resolve", "never-seen", "--applied", "--yes")).isEqualTo(1);
+        assertThat(tool.errors()).contains("no record");
+        assertThat(tool.state(running)).isEqualTo(RecordState.IN_PROGRESS);
+    }
+
+    @Test
+    void deletesOneRecord() throws IOException {
+        StorageKey key = tool.claim(admin.savedKey(new IdempotenceId("order-8")), RETENTION)
+                .key();
+        person.answers = question -> true;
+
+        assertThat(tool.run("delete", "order-8", "--kind", "saved")).isZero();
+
+        assertThat(admin.find(key)).isEmpty();
+        assertThat(tool.run("delete", "order-8", "--kind", "saved", "--yes", "--json"))
+                .isEqualTo(1);
+        assertThat(tool.json().get("deleted").asBoolean()).isFalse();
+    }
+
+    @Test
+    void deletesWhatRunsOrIsUncertainOnlyByForce() {
+        StorageKey running = tool.claim(admin.executeKey(newId()), RETENTION).key();
+        StorageKey abandoned = tool.abandon().key();
+
+        assertThat(tool.run("delete", "--key", running.value(), "--yes")).isEqualTo(1);
+        assertThat(tool.errors()).contains("its operation still runs").contains("--force");
+        assertThat(tool.run("delete", "--key", abandoned.value(), "--yes")).isEqualTo(1);
+        assertThat(tool.errors()).contains("use resolve").contains("--force");
+        assertThat(tool.state(running)).isEqualTo(RecordState.IN_PROGRESS);
+        assertThat(tool.state(abandoned)).isEqualTo(RecordState.ABANDONED);
+
+        assertThat(tool.run("delete", "--key", running.value(), "--yes", "--force"))
+                .isZero();
+        assertThat(admin.find(running)).isEmpty();
+    }
+
+    @Test
+    void deletesNothingThatHasChangedWhileAPersonThought() {
+        Claim late = tool.abandon();
+        person.answers = question -> {
+            storage.complete(late, new byte[] {1, 2}, RETENTION);
+            return true;
+        };
+
+        assertThat(tool.run("delete", "--key", late.key().value(), "--force")).isEqualTo(1);
+
+        assertThat(tool.errors()).contains("has changed");
+        assertThat(tool.state(late.key())).isEqualTo(RecordState.COMPLETED);
+    }
+
+    @Test
+    void keyOfAnotherNamespaceIsAMistake() {
+        StorageKey key = tool.abandon().key();
+
+        assertThat(tool.runAnywhere("delete", "--key", key.value(), "--namespace", "other", "--yes"))
+                .isEqualTo(2);
+        assertThat(tool.state(key)).isEqualTo(RecordState.ABANDONED);
+    }
+}

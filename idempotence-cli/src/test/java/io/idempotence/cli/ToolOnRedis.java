@@ -1,0 +1,156 @@
+package io.idempotence.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/** The tool, the person who uses it, and the records of a namespace, on a real Redis that wants a password; for one test. */
+final class ToolOnRedis implements AfterEachCallback {
+    static final Duration LEASE = Duration.ofMillis(20);
+    static final Duration RETENTION = Duration.ofHours(1);
+
+    private static final String PASSWORD = "open/sesame@42";
+    private static final SecureRandom RANDOM = new SecureRandom();
+    /** One for all tests of a JVM: each has a namespace of its own. */
+    private static final RedisForATest REDIS = RedisForATest.startForAll("requirepass " + PASSWORD);
+
+    final String address = REDIS.address();
+    final String namespace = "n" + UUID.randomUUID();
+    final Map<String, String> environment =
+            new HashMap<>(Map.of("IDEMPOTENCE_CLI_REDIS", address, "IDEMPOTENCE_CLI_REDIS_PASSWORD", PASSWORD));
+    final Person person = new Person();
+    final RedisIdempotenceStorage storage =
+            RedisIdempotenceStorage.connect(URI.create("redis://:open%2Fsesame%4042@" + address));
+    final IdempotenceAdmin admin = IdempotenceAdmin.of(storage, namespace);
+
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+
+    @Override
+    public void afterEach(ExtensionContext context) {
+        storage.close();
+        assertThat(output() + errors()).doesNotContain("sesame");
+    }
+
+    int run(String... args) {
+        List<String> all = new ArrayList<>(List.of(args));
+        if (!all.contains("--key")) {
+            all.addAll(List.of("--namespace", namespace));
+        }
+        return runAnywhere(all.toArray(String[]::new));
+    }
+
+    int runAnywhere(String... args) {
+        out.reset();
+        return execute(new PrintStream(out, false, StandardCharsets.UTF_8), args);
+    }
+
+    int run(PrintStream stream, String... args) {
+        List<String> all = new ArrayList<>(List.of(args));
+        all.addAll(List.of("--namespace", namespace));
+        return execute(stream, all.toArray(String[]::new));
+    }
+
+    private int execute(PrintStream stream, String... args) {
+        err.reset();
+        int code =
+                OperatorTool.run(stream, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment, args);
+        stream.flush();
+        return code;
+    }
+
+    String output() {
+        return out.toString(StandardCharsets.UTF_8);
+    }
+
+    String errors() {
+        return err.toString(StandardCharsets.UTF_8);
+    }
+
+    JsonNode json() throws IOException {
+        return new ObjectMapper().readTree(out.toByteArray());
+    }
+
+    List<String> keys(String... args) {
+        assertThat(run(args)).isZero();
+        return output().lines().skip(1).map(line -> line.split(" ")[0]).toList();
+    }
+
+    Claim abandon() {
+        Claim claim = claim(admin.executeKey(newId()), LEASE);
+        awaitAbandoned(claim.key());
+        return claim;
+    }
+
+    void awaitAbandoned(StorageKey key) {
+        await(() -> state(key) == RecordState.ABANDONED);
+    }
+
+    RecordState state(StorageKey key) {
+        return admin.find(key).orElseThrow().state();
+    }
+
+    Claim claim(StorageKey key, Duration lease) {
+        return ((ClaimResult.Claimed) storage.claim(request(key, lease))).claim();
+    }
+
+    static ClaimRequest request(StorageKey key, Duration lease) {
+        return new ClaimRequest(key, Fingerprint.NONE, Owner.random(RANDOM), lease, RETENTION, false);
+    }
+
+    static IdempotenceId newId() {
+        return new IdempotenceId(UUID.randomUUID().toString());
+    }
+
+    /** Polls Redis, whose clock decides; a round trip is pause enough. */
+    static void await(BooleanSupplier condition) {
+        long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as("waited too long").isLessThan(end);
+        }
+    }
+
+    static final class Person implements Terminal {
+        final List<String> questions = new ArrayList<>();
+        boolean isThere = true;
+        Predicate<String> answers = question -> false;
+
+        @Override
+        public boolean isThere() {
+            return isThere;
+        }
+
+        @Override
+        public boolean agrees(String question) {
+            questions.add(question);
+            return answers.test(question);
+        }
+    }
+}
