@@ -2,113 +2,33 @@ package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
-import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
-import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.IdempotenceClientConfigBuilder;
-import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.OutcomeUnknown;
-import io.idempotence.client.RequestRefused;
-import io.idempotence.http.Refusal;
 import io.idempotence.it.client.ClientUnderTest.End;
 import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.FullBacklog;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
 import java.net.ConnectException;
-import java.net.Socket;
-import java.net.SocketTimeoutException;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.time.ZoneOffset;
-import java.time.ZonedDateTime;
-import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.stream.Stream;
-import org.assertj.core.api.ThrowingConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the client half makes of everything that can happen to an attempt, the same for every client. Subclasses name the client. */
-abstract class ClientContract extends WireMockTestBase {
-    static final String WHOLE = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nwhole";
-
-    private static final Duration TWENTY_SECONDS = Duration.ofSeconds(20);
-
-    /** @param connect a timeout, as is {@code read} */
-    abstract ClientUnderTest client(IdempotenceClientConfig config, String url, Duration connect, Duration read);
-
-    /** What callers catch if nothing was sent. */
-    abstract Class<? extends Throwable> failureToSend();
-
-    /** What ends a connection that is not established in time. */
-    Class<? extends Throwable> connectTimeout() {
-        return SocketTimeoutException.class;
-    }
-
-    /** A caller who gets a stored error as a response has got it; to others it is a failure. */
-    abstract Result endOfAStoredError();
-
-    final ClientUnderTest client() {
-        return client(fast());
-    }
-
-    final ClientUnderTest client(IdempotenceClientConfigBuilder config) {
-        return client(config, "http://127.0.0.1:" + provider.port());
-    }
-
-    final ClientUnderTest client(IdempotenceClientConfigBuilder config, String url) {
-        return client(config.build(), url, TWENTY_SECONDS, TWENTY_SECONDS);
-    }
-
-    private static void assertOk(End end) {
-        assertText(end, OK);
-    }
-
-    private static void assertText(End end, String text) {
-        assertThat(end).isEqualTo(new End(200, text, null));
-    }
-
-    private static void assertStatus(End end, int status) {
-        assertThat(end.status()).as("%s", end).isEqualTo(status);
-    }
-
-    private static OutcomeUnknown assertUnknown(End end) {
-        assertThat(end.thrown()).as("%s", end).isInstanceOf(OutcomeUnknown.class);
-        return (OutcomeUnknown) end.thrown();
-    }
-
-    private static RequestRefused assertRefused(End end, Refusal refusal) {
-        assertThat(end.thrown()).as("%s", end).isInstanceOf(RequestRefused.class);
-        RequestRefused refused = (RequestRefused) end.thrown();
-        assertThat(refused.refusal()).isEqualTo(refusal);
-        return refused;
-    }
-
-    private void assertNotSent(End end) {
-        assertThat(end.thrown()).isInstanceOf(failureToSend()).isNotInstanceOf(OutcomeUnknown.class);
-    }
-
-    private static ThrowingConsumer<Throwable> causedBy(Class<? extends Throwable> cause) {
-        return thrown -> assertThat(Stream.iterate(thrown, Objects::nonNull, Throwable::getCause))
-                .hasAtLeastOneElementOfType(cause);
-    }
-
+/**
+ * What the client half makes of everything that can happen to an attempt, the same for every client: of a response,
+ * of none, and of the limits of a call. Subclasses name the client.
+ */
+abstract class ClientContract extends ResponseContract {
     // ---- no connection
 
     @Test
@@ -235,279 +155,6 @@ abstract class ClientContract extends WireMockTestBase {
         assertThat(received()).hasSizeGreaterThan(1);
     }
 
-    // ---- statuses
-
-    @ParameterizedTest
-    @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
-    void statusThatMayBeAnotherNextTimeIsRetried(int status) {
-        attemptsUpTo(2, status(status));
-        assertOk(client().order());
-        assertOneId();
-        assertThat(attempts()).containsExactly("1", "2", "3");
-        assertEnd(SUCCEEDED, 3);
-    }
-
-    /** At the end of the attempts nothing is in doubt, so it is what everybody knows. */
-    @ParameterizedTest
-    @ValueSource(ints = {408, 425, 429, 500, 503})
-    void statusThatStaysIsTheResponse(int status) {
-        alwaysGet(status(status));
-        End end = client().order();
-        assertStatus(end, status);
-        assertThat(end.body()).isEqualTo("status " + status);
-        assertThat(attempts()).containsExactly("1", "2", "3");
-        assertEnd(FAILED, 3);
-    }
-
-    /** A gateway that gave up cannot tell what became of the request behind it. */
-    @ParameterizedTest
-    @ValueSource(ints = {502, 504})
-    void gatewayThatGivesUpLeavesTheOutcomeUnknown(int status) {
-        alwaysGet(status(status));
-        assertUnknown(client().order());
-        assertEnd(UNKNOWN, 3);
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {500, 502, 503, 504, 429})
-    void storedErrorIsFinal(int status) {
-        alwaysGet(status(status).withHeader("Idempotent-Replayed", "true"));
-        assertStatus(client().order(), status);
-        assertThat(received()).hasSize(1);
-        assertEnd(endOfAStoredError(), 1);
-    }
-
-    @Test
-    void storedResponseAfterALostOneIsAReplay() {
-        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
-        attempt(2, ok().withHeader("Idempotent-Replayed", "true"));
-        assertOk(client().order());
-        assertEnd(REPLAYED, 2);
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {400, 401, 403, 404, 405, 409, 410, 412, 415, 422, 451, 501, 505})
-    void responseOfTheOperationIsFinal(int status) {
-        alwaysGet(status(status));
-        assertStatus(client().order(), status);
-        assertThat(received()).hasSize(1);
-        assertEnd(FAILED, 1);
-    }
-
-    /** It settles what an earlier attempt left open. */
-    @ParameterizedTest
-    @ValueSource(ints = {402, 422})
-    void responseOfTheOperationSettlesAnEarlierDoubt(int status) {
-        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
-        attempt(2, status(status));
-        assertStatus(client().order(), status);
-        assertEnd(FAILED, 2);
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {401, 403})
-    void responseGivenBeforeTheIdWasLookedAtSettlesNothing(int status) {
-        attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
-        attempt(2, status(status));
-        assertUnknown(client().order());
-        assertEnd(UNKNOWN, 2);
-    }
-
-    // ---- Retry-After
-
-    static List<ResponseDefinitionBuilder> retryAfterThatCanBeObeyed() {
-        String now = RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC));
-        return List.of(
-                status(503).withHeader("Retry-After", "0"),
-                status(503).withHeader("Retry-After", "1"),
-                status(503).withHeader("Retry-After", now),
-                status(503).withHeader("Retry-After", "soon"),
-                status(503).withHeader("Retry-After", "-1"),
-                status(503).withHeader("Retry-After", ""),
-                status(503).withHeader("Retry-After", "3600").withHeader("Retry-After-Ms", "5"),
-                status(503).withHeader("Retry-After-Ms", "5"),
-                status(503).withHeader("Retry-After-Ms", "fast").withHeader("Retry-After", "0"));
-    }
-
-    /** In every form that a time has, and in some that are none. A client that repeats the request by itself gets the same again. */
-    @ParameterizedTest
-    @MethodSource("retryAfterThatCanBeObeyed")
-    void unavailableServerIsAskedAgainAfterTheTimeItNames(ResponseDefinitionBuilder unavailable) {
-        attempt(1, unavailable);
-        attempt(2, ok());
-        assertOk(client().order());
-        assertOneId();
-        assertThat(attempts()).containsExactly("1", "2");
-        assertEnd(SUCCEEDED, 2);
-    }
-
-    @ParameterizedTest
-    @MethodSource("io.idempotence.it.client.RetryAfterTable#soon")
-    void everyStatusToRetryObeysTheTimeBesideIt(RetryAfterTable.Row row) {
-        for (int status : RetryAfterTable.STATUSES) {
-            provider.resetAll();
-            everythingIsFine();
-            events.clear();
-            attempt(1, row.beside(status));
-            assertOk(client().order());
-            assertOneId();
-            assertThat(attempts()).as("status %s", status).containsExactly("1", "2");
-            assertEnd(SUCCEEDED, 2);
-        }
-    }
-
-    /** However absurd: the call ends, with the response or with the doubt that a gateway leaves. */
-    @ParameterizedTest
-    @MethodSource("io.idempotence.it.client.RetryAfterTable#tooLate")
-    void everyStatusToRetryEndsTheCallWithATimeBeyondTheDeadlineBesideIt(RetryAfterTable.Row row) {
-        for (int status : RetryAfterTable.STATUSES) {
-            provider.resetAll();
-            events.clear();
-            alwaysGet(row.beside(status));
-            End end = client().order();
-            assertThat(attempts()).as("status %s", status).containsExactly("1");
-            assertOneId();
-            if (status == 502 || status == 504) {
-                assertUnknown(end);
-                assertEnd(UNKNOWN, 1);
-            } else {
-                assertStatus(end, status);
-                assertEnd(FAILED, 1);
-            }
-        }
-    }
-
-    @Test
-    void serverIsNotAskedBeforeTheTimeItNames() {
-        List<Long> arrivals = new CopyOnWriteArrayList<>();
-        try (RawServer server = RawServer.start((request, socket) -> {
-            arrivals.add(System.nanoTime());
-            write(
-                    socket,
-                    request.header("Idempotency-Attempt").equals("1")
-                            ? "HTTP/1.1 429 Slow\r\nRetry-After-Ms: 400\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                            : WHOLE);
-        })) {
-            assertText(client(fast(), server.url()).order(), "whole");
-        }
-        assertThat(arrivals).hasSize(2);
-        assertThat(TimeUnit.NANOSECONDS.toMillis(arrivals.get(1) - arrivals.get(0)))
-                .isGreaterThanOrEqualTo(400);
-    }
-
-    /** The server's time is a lower bound: what does not fit into the deadline is not sent. */
-    @ParameterizedTest
-    @CsvSource({"Retry-After,3600", "Retry-After,2147483647", "Retry-After-Ms,3600000", "Retry-After,date"})
-    void retryAfterBeyondTheDeadlineEndsTheCall(String header, String value) {
-        String text = value.equals("date")
-                ? RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).plusHours(1))
-                : value;
-        alwaysGet(status(503).withHeader(header, text));
-        assertStatus(client().order(), 503);
-        assertThat(received()).hasSize(1);
-        assertEnd(FAILED, 1);
-    }
-
-    @Test
-    void oneSecondOfRetryAfterIsNotCutToTheWaitOfTheConfig() {
-        alwaysGet(status(503).withHeader("Retry-After", "1"));
-        assertStatus(client(fast().deadline(Duration.ofMillis(900))).order(), 503);
-        assertThat(received()).hasSize(1);
-    }
-
-    // ---- refusals
-
-    @ParameterizedTest
-    @CsvSource({"key-missing,400", "key-invalid,400", "key-reused,422", "result-unavailable,409"})
-    void refusalIsFinalAndTyped(String code, int status) {
-        alwaysGet(refusal(code, status));
-        RequestRefused refused =
-                assertRefused(client().order(), Refusal.ofCode(code).orElseThrow());
-        assertThat("\"" + refused.id().orElseThrow() + "\"").isEqualTo(ids().get(0));
-        assertThat(received()).hasSize(1);
-        assertEnd(REFUSED, 1);
-    }
-
-    @Test
-    void refusalOutcomeUnknownIsTheUnknownWithTheId() {
-        alwaysGet(refusal("outcome-unknown", 409));
-        OutcomeUnknown unknown = assertUnknown(client().order());
-        assertThat("\"" + unknown.id() + "\"").isEqualTo(ids().get(0));
-        assertThat(received()).hasSize(1);
-        assertEnd(UNKNOWN, 1);
-    }
-
-    @Test
-    void storageThatComesBackLetsTheCallSucceed() {
-        attemptsUpTo(2, refusal("storage-unavailable", 503));
-        assertOk(client().order());
-        assertOneId();
-        assertEnd(SUCCEEDED, 3);
-    }
-
-    @Test
-    void storageThatStaysAwayIsTypedAtTheEnd() {
-        alwaysGet(refusal("storage-unavailable", 503));
-        assertRefused(client().order(), Refusal.STORAGE_UNAVAILABLE);
-        assertEnd(REFUSED, 3);
-    }
-
-    @Test
-    void executionInProgressIsPolledAndCostsNoAttempt() {
-        ResponseDefinitionBuilder inProgress = refusal("in-progress", 409).withHeader("Retry-After-Ms", "2");
-        requestsGet(inProgress, inProgress, inProgress, inProgress, inProgress);
-        IdempotenceClientConfig config = fast().maxAttempts(1).budget(5, 5, 0).build();
-        assertOk(client(config).order());
-        assertThat(received()).hasSize(6);
-        assertOneId();
-        assertThat(attempts()).containsExactly("1");
-        assertThat(config.budget("orders").available()).isEqualTo(5);
-        assertEnd(SUCCEEDED, 1);
-    }
-
-    /** It costs the deadline. */
-    @Test
-    void executionThatStaysInProgressIsUnknownAtTheDeadline() {
-        alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
-        OutcomeUnknown unknown =
-                assertUnknown(client(fast().deadline(Duration.ofMillis(700))).order());
-        assertThat(unknown.attempts()).isEqualTo(1);
-        assertThat(received()).hasSizeGreaterThan(1);
-        assertOneId();
-        assertEnd(UNKNOWN, 1);
-    }
-
-    /** The server's clock is another one: a date that has passed means soon, and one that is far off does not outlast the deadline. */
-    @Test
-    void dateOfAWrongClockNeitherHurriesNorHoldsWhoAsksWhatIsInProgress() {
-        requestsGet(refusal("in-progress", 409)
-                .withHeader(
-                        "Retry-After",
-                        RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).minusYears(1))));
-        assertOk(client().order());
-        assertEnd(SUCCEEDED, 1);
-
-        events.clear();
-        provider.resetRequests();
-        alwaysGet(refusal("in-progress", 409)
-                .withHeader(
-                        "Retry-After",
-                        RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).withYear(9999))));
-        assertUnknown(client().order());
-        assertThat(received()).hasSize(1);
-        assertEnd(UNKNOWN, 1);
-    }
-
-    @Test
-    void responseOfTheOperationAfterInProgressIsTheResponse() {
-        requestsGet(
-                refusal("in-progress", 409).withHeader("Retry-After-Ms", "2"),
-                status(422).withHeader("Idempotent-Replayed", "true"));
-        assertStatus(client().order(), 422);
-        assertThat(received()).hasSize(2);
-        assertEnd(endOfAStoredError(), 1);
-    }
-
     // ---- limits
 
     @Test
@@ -542,13 +189,5 @@ abstract class ClientContract extends WireMockTestBase {
                         Duration.ofMillis(readTimeoutMillis))
                 .order());
         assertEnd(UNKNOWN, 1);
-    }
-
-    private ClientUnderTest client(IdempotenceClientConfig config) {
-        return client(config, "http://127.0.0.1:" + provider.port(), TWENTY_SECONDS, TWENTY_SECONDS);
-    }
-
-    static void write(Socket socket, String response) throws IOException {
-        socket.getOutputStream().write(response.getBytes(StandardCharsets.ISO_8859_1));
     }
 }
