@@ -9,28 +9,17 @@ import feign.FeignException;
 import feign.Request;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.OutcomeUnknown;
-import io.idempotence.it.wire.Drip;
-import io.idempotence.it.wire.FullBacklog;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.it.wire.SideBySide;
 import io.idempotence.it.wire.TestTls;
 import io.idempotence.it.wire.Yardstick;
 import java.io.IOException;
-import java.io.InputStream;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -50,91 +39,10 @@ class DeadlinesIT {
     private static final Duration MOST = Duration.ofMillis(500);
     private static final Duration EARLIEST = Duration.ofMillis(-50);
 
-    private static final String LARGE = "x".repeat(16 << 20);
-
-    /** Where an exchange stands still. */
-    enum Stage {
-        CONNECT,
-        TLS(socket -> Drip.write(socket, "\u0016\u0003\u0003@\u0000" + "x".repeat(100_000))),
-        TLS_STALL(socket -> {}),
-        REQUEST_BODY(DeadlinesIT::takeSlowly),
-        REQUEST_BODY_STALL(socket -> {}),
-        REQUEST_BODY_OVER_TLS(DeadlinesIT::takeSlowly),
-        REQUEST_BODY_OVER_TLS_STALL(socket -> {}),
-        STATUS_LINE(socket -> drip(socket, "HTTP/1.1 200 ")),
-        STATUS_LINE_STALL(socket -> write(socket, "HTTP/1.1 2")),
-        HEADERS(socket -> drip(socket, "HTTP/1.1 200 OK\r\nX-Drip: ")),
-        HEADERS_STALL(socket -> write(socket, "HTTP/1.1 200 OK\r\nX-Stall: ")),
-        BODY(socket -> drip(socket, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")),
-        BODY_STALL(socket -> write(socket, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nhalf")),
-        ERROR_BODY(socket -> drip(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\n")),
-        ERROR_BODY_STALL(socket -> write(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\nhalf"));
-
-        private final Peer peer;
-
-        Stage() {
-            this(socket -> {});
-        }
-
-        Stage(Peer peer) {
-            this.peer = peer;
-        }
-
-        boolean isBeforeConnection() {
-            return this == CONNECT || name().startsWith("TLS");
-        }
-
-        boolean isTls() {
-            return name().contains("TLS");
-        }
-
-        boolean isOfRequestBody() {
-            return name().startsWith("REQUEST_BODY");
-        }
-
-        String body() {
-            return isOfRequestBody() ? LARGE : "x";
-        }
-
-        /** Stalled or dripping, it is the same stage. */
-        static Stream<Stage> columns() {
-            return Stream.of(values()).filter(stage -> !stage.name().endsWith("_STALL"));
-        }
-
-        String title() {
-            return name().toLowerCase(Locale.ROOT).replace('_', ' ').replace("tls", "TLS");
-        }
-    }
-
-    private interface Peer {
-        void treat(Socket socket) throws IOException;
-    }
-
-    private static void write(Socket socket, String bytes) throws IOException {
-        socket.getOutputStream().write(bytes.getBytes(StandardCharsets.ISO_8859_1));
-    }
-
-    private static void drip(Socket socket, String before) throws IOException {
-        write(socket, before);
-        Drip.write(socket, "x".repeat(1_000_000));
-    }
-
-    private static void takeSlowly(Socket socket) throws IOException {
-        InputStream in = socket.getInputStream();
-        CountDownLatch closed = new CountDownLatch(1);
-        try {
-            while (in.read() >= 0 && !closed.await(10, TimeUnit.MILLISECONDS)) {
-                // One byte now and then.
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    private record Cell(FeignHttpClient client, Stage stage) {
+    private record Cell(FeignHttpClient client, ExchangeStage stage) {
         static Stream<Cell> all() {
             return Stream.of(FeignHttpClient.values())
-                    .flatMap(client -> Stream.of(Stage.values()).map(stage -> new Cell(client, stage)));
+                    .flatMap(client -> Stream.of(ExchangeStage.values()).map(stage -> new Cell(client, stage)));
         }
 
         /** The JDK does not close a TLS connection to which another thread writes, and here that is the caller's. */
@@ -146,7 +54,7 @@ class DeadlinesIT {
         boolean endsByInterruption() {
             return endsAtTheDeadline()
                     && !client.isAsync()
-                    && !(client == FeignHttpClient.DEFAULT && stage == Stage.CONNECT);
+                    && !(client == FeignHttpClient.DEFAULT && stage == ExchangeStage.CONNECT);
         }
 
         /** It looks once a second whether a connection takes too long, and it is not waited for until then. */
@@ -217,7 +125,7 @@ class DeadlinesIT {
     /** A cell of the table that has no "both", and a caller who waits. */
     @Test
     void interruptionOfTheDefaultClientIsNoticedOnlyWhenItsConnectTimeoutIsOver() throws Exception {
-        Cell cell = new Cell(FeignHttpClient.DEFAULT, Stage.CONNECT);
+        Cell cell = new Cell(FeignHttpClient.DEFAULT, ExchangeStage.CONNECT);
         assertThat(cell.endsByInterruption()).isFalse();
         Duration deadline = Duration.ofSeconds(2); // long enough to interrupt before it
         try (StandingServer server = new StandingServer(cell.stage);
@@ -237,7 +145,7 @@ class DeadlinesIT {
     /** The other one. The watchdog closes the connection at the deadline, and that waits for the thread that writes. */
     @Test
     void requestBodyOverTlsOfTheDefaultClientEndsOnlyWithItsPeer() throws Exception {
-        Cell cell = new Cell(FeignHttpClient.DEFAULT, Stage.REQUEST_BODY_OVER_TLS_STALL);
+        Cell cell = new Cell(FeignHttpClient.DEFAULT, ExchangeStage.REQUEST_BODY_OVER_TLS_STALL);
         assertThat(cell.endsAtTheDeadline()).isFalse();
         try (StandingServer server = new StandingServer(cell.stage);
                 FeignHttpClient.Running running = cell.start()) {
@@ -265,7 +173,7 @@ class DeadlinesIT {
                     try {
                         // Most of the deadline is used up when the headers come.
                         over.await(DEADLINE.toMillis() * 9 / 10, TimeUnit.MILLISECONDS);
-                        write(socket, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+                        ExchangeStage.write(socket, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
                         awaitLatch(over);
                     } catch (InterruptedException e) {
                         Thread.currentThread().interrupt();
@@ -292,11 +200,12 @@ class DeadlinesIT {
 
     private static List<String> table() {
         List<String> table = new ArrayList<>();
-        table.add("| client | " + Stage.columns().map(Stage::title).collect(Collectors.joining(" | ")) + " |");
-        table.add("|---" + "|---".repeat((int) Stage.columns().count()) + "|");
+        table.add("| client | "
+                + ExchangeStage.columns().map(ExchangeStage::title).collect(Collectors.joining(" | ")) + " |");
+        table.add("|---" + "|---".repeat((int) ExchangeStage.columns().count()) + "|");
         for (FeignHttpClient client : FeignHttpClient.values()) {
             table.add("| " + client.title() + " | "
-                    + Stage.columns()
+                    + ExchangeStage.columns()
                             .map(stage -> new Cell(client, stage).title())
                             .collect(Collectors.joining(" | "))
                     + " |");
@@ -387,100 +296,6 @@ class DeadlinesIT {
 
         Duration since(long nanos) {
             return Duration.ofNanos(at - nanos);
-        }
-    }
-
-    /** A server that goes as far as one stage, and then no further until it is closed. */
-    private static final class StandingServer implements AutoCloseable {
-        private final Stage stage;
-        private final FullBacklog backlog;
-        private final ServerSocket listener;
-        private final List<Socket> accepted = new ArrayList<>();
-        private final ExecutorService threads = Executors.newCachedThreadPool();
-        private final CountDownLatch reached = new CountDownLatch(1);
-
-        /** At least the first byte of the request. */
-        private volatile boolean received;
-
-        StandingServer(Stage stage) throws IOException {
-            this.stage = stage;
-            if (stage == Stage.CONNECT) {
-                backlog = new FullBacklog();
-                listener = null;
-                return;
-            }
-            backlog = null;
-            listener = new ServerSocket();
-            listener.setReceiveBufferSize(4096);
-            listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 50);
-            threads.execute(this::accept);
-        }
-
-        private void accept() {
-            try {
-                while (true) {
-                    Socket socket = listener.accept();
-                    keep(socket);
-                    threads.execute(() -> serve(socket));
-                }
-            } catch (IOException e) {
-                // closed
-            }
-        }
-
-        private void keep(Socket socket) {
-            synchronized (accepted) {
-                accepted.add(socket);
-            }
-        }
-
-        private void serve(Socket socket) {
-            try {
-                if (stage.isBeforeConnection()) {
-                    reached.countDown();
-                    stage.peer.treat(socket);
-                    return;
-                }
-                Socket open = stage.isTls() ? TestTls.accept(socket) : socket;
-                // The JDK closes a TLS socket that is garbage.
-                keep(open);
-                if (stage.isOfRequestBody()
-                        ? open.getInputStream().read() >= 0
-                        : RawServer.read(open.getInputStream()) != null) {
-                    received = true;
-                    reached.countDown();
-                    stage.peer.treat(open);
-                }
-            } catch (IOException e) {
-                // the client went away
-            }
-        }
-
-        String url() {
-            String url = backlog != null ? backlog.url() : "http://127.0.0.1:" + listener.getLocalPort();
-            return stage.isTls() ? url.replace("http:", "https:") : url;
-        }
-
-        /** Nobody sees that a client waits for a connection. */
-        void awaitRequest() throws InterruptedException {
-            if (backlog == null) {
-                awaitLatch(reached);
-            }
-        }
-
-        @Override
-        public void close() throws IOException {
-            if (backlog != null) {
-                backlog.close();
-            } else {
-                listener.close();
-            }
-            synchronized (accepted) {
-                for (Socket socket : accepted) {
-                    socket.close();
-                }
-            }
-            threads.shutdownNow();
         }
     }
 }
