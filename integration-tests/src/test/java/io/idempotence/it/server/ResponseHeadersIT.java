@@ -1,0 +1,221 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.request;
+import static io.idempotence.it.container.Http.text;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.IdempotenceFilterBuilder;
+import jakarta.servlet.http.Cookie;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
+import java.net.http.HttpResponse;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Which headers of the first response later callers get, and which they never get. */
+class ResponseHeadersIT extends FilterTestBase {
+    @Test
+    @DisplayName("P4: what a filter in front sets belongs to it: it is neither kept nor given twice")
+    void headersOfAFilterInFrontAreItsOwn() {
+        AtomicInteger requests = new AtomicInteger();
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    response.setHeader("Cache-Control", "max-age=5");
+                    response.addHeader("Link", "</a>; rel=next");
+                    response.addHeader("Link", "</b>; rel=prev");
+                    respond(response, 200, "paid");
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        HttpServletResponse http = (HttpServletResponse) response;
+                        http.setHeader("Content-Language", "l" + requests.incrementAndGet());
+                        http.setHeader("Cache-Control", "no-store");
+                        chain.doFilter(request, response);
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        HttpResponse<byte[]> first = call(server);
+        HttpResponse<byte[]> second = call(server);
+        assertThat(replayed(second)).isTrue();
+        assertThat(first.headers().allValues("Content-Language")).containsExactly("l1");
+        assertThat(second.headers().allValues("Content-Language")).containsExactly("l2");
+        for (HttpResponse<byte[]> each : List.of(first, second)) {
+            assertThat(each.headers().allValues("Cache-Control")).containsExactly("max-age=5");
+            assertThat(each.headers().allValues("Link")).hasSize(2);
+        }
+    }
+
+    /** Some containers write the header of a locale only when the response leaves. */
+    @Test
+    @DisplayName("P4: the language of a locale is replayed")
+    void theLanguageOfALocaleIsReplayed() {
+        ServletServer server = serve((request, response) -> {
+            response.setLocale(Locale.GERMANY);
+            respond(response, 200, "bezahlt");
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.headers().allValues("Content-Language")).containsExactly("de-DE");
+        assertSameResponse(first, call(server));
+    }
+
+    @Test
+    @DisplayName("the first response's headers are what they are without the filter")
+    void firstResponsesHeadersAreWhatTheyAreWithoutTheFilter() {
+        Handler handler = (request, response) -> {
+            response.addHeader("X-One", "1");
+            response.addHeader("X-Two", "a");
+            response.addHeader("X-Two", "b");
+            response.addCookie(new Cookie("session", "s"));
+            respond(response, 200, "body");
+            response.flushBuffer();
+            response.setHeader("X-Late", "ignored, the response is committed");
+        };
+        HttpResponse<byte[]> bare = call(start(handler, context -> {}));
+        HttpResponse<byte[]> first = call(serve(handler));
+        assertThat(withoutLength(first)).isEqualTo(withoutLength(bare));
+        assertThat(first.body()).isEqualTo(bare.body());
+    }
+
+    private static Map<String, List<String>> withoutLength(HttpResponse<byte[]> response) {
+        Map<String, List<String>> headers = new TreeMap<>(response.headers().map());
+        // How the body is framed is the container's affair, and depends on when it sees the body.
+        headers.keySet().removeAll(List.of("content-length", "transfer-encoding", "date"));
+        return headers;
+    }
+
+    @Test
+    @DisplayName("headers of one caller or one moment are not replayed")
+    void headersOfOneCallerOrMomentAreNotReplayed() {
+        ServletServer server = serve(
+                (request, response) -> {
+                    response.addCookie(new Cookie("session", "secret"));
+                    response.setHeader("X-RateLimit-Remaining", "1");
+                    response.setHeader("X-Trace-Id", "t");
+                    response.setHeader("WWW-Authenticate", "Basic");
+                    response.setHeader("X-Payment", "p");
+                    respond(response, 200, "ok");
+                },
+                filter -> filter.keepHeaders("X-Payment"));
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.headers().firstValue("Set-Cookie")).isPresent();
+        HttpResponse<byte[]> second = call(server);
+        assertThat(second.headers().map().keySet())
+                .doesNotContain("set-cookie", "x-ratelimit-remaining", "x-trace-id", "www-authenticate");
+        assertThat(second.headers().firstValue("X-Payment")).contains("p");
+        assertSameResponse(first, second);
+    }
+
+    @Test
+    @DisplayName("no setting replays headers of one caller, connection or moment")
+    void headersThatMustNotBeReplayedCannotBeKept() {
+        IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence());
+        for (String name : List.of(
+                "Set-Cookie",
+                "SET-COOKIE",
+                "Date",
+                "Connection",
+                "Keep-Alive",
+                "Transfer-Encoding",
+                "Trailer",
+                "Upgrade",
+                "TE",
+                "Content-Length",
+                "Proxy-Authenticate",
+                "WWW-Authenticate",
+                "Authorization",
+                "Retry-After",
+                "Idempotent-Replayed",
+                "Idempotency-Refusal")) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> filter.keepHeaders("X-Payment", name))
+                    .withMessageContaining(name);
+        }
+        for (String none : List.of("", "Set-Cookie:", "X Payment", "X-Payment\r\nSet-Cookie")) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> filter.keepHeaders(none))
+                    .withMessageContaining("is not a header name");
+        }
+    }
+
+    @Test
+    void aHandlerCannotPassItsResponseOffAsTheFrameworks() {
+        ServletServer server = serve((request, response) -> {
+            response.setHeader("Idempotent-Replayed", "true");
+            response.addHeader("Idempotency-Refusal", "in-progress");
+            respond(response, 200, "ok");
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(replayed(first)).isFalse();
+        assertThat(refusal(first)).isNull();
+    }
+
+    /** A container whose callers take no cookies, as far as a handler sees it. */
+    private ServletServer serveWithSessionsInUrls(Handler handler) {
+        Idempotence idempotence = idempotence();
+        return start(handler, context -> {
+            inFront(context, (request, response, chain) -> {
+                String session = ((HttpServletRequest) request).getHeader("X-Session");
+                chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
+                    @Override
+                    public String encodeURL(String url) {
+                        return url.replaceFirst("([^?#]*)", "$1;jsessionid=" + session);
+                    }
+
+                    @Override
+                    public String encodeRedirectURL(String url) {
+                        return encodeURL(url);
+                    }
+                });
+            });
+            IdempotenceFilter.install(context, idempotence);
+        });
+    }
+
+    private HttpResponse<byte[]> callAs(ServletServer server, String session) {
+        return post(server.uri("/payments"), id, "", "X-Session", session);
+    }
+
+    @Test
+    void sessionOfOneCallerIsNotGivenToAnotherInARedirect() {
+        ServletServer server = serveWithSessionsInUrls(
+                (request, response) -> response.sendRedirect(response.encodeRedirectURL("/payments/1?a=b")));
+        HttpResponse<byte[]> first = callAs(server, "FIRST");
+        assertThat(first.headers().firstValue("Location").orElseThrow()).endsWith("/payments/1;jsessionid=FIRST?a=b");
+        HttpResponse<byte[]> second = callAs(server, "SECOND");
+        assertThat(replayed(second)).isTrue();
+        assertThat(second.headers().firstValue("Location").orElseThrow()).endsWith("/payments/1;jsessionid=SECOND?a=b");
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void sessionOfOneCallerIsNotGivenToAnotherInAPage(boolean byWriter) {
+        ServletServer server = serveWithSessionsInUrls((request, response) -> {
+            response.setStatus(201);
+            response.setHeader("Location", response.encodeURL("/payments/1"));
+            ResponsesIT.print(response, byWriter, "<a href='" + response.encodeURL("/payments/1?a=b") + "'>");
+        });
+        HttpResponse<byte[]> first = callAs(server, "FIRST");
+        assertThat(text(first)).isEqualTo("<a href='/payments/1;jsessionid=FIRST?a=b'>");
+        HttpResponse<byte[]> second = callAs(server, "SECOND");
+        assertThat(replayed(second)).isTrue();
+        assertThat(text(second)).isEqualTo("<a href='/payments/1?a=b'>");
+        assertThat(second.headers().firstValue("Location").orElseThrow()).endsWith("/payments/1");
+    }
+}
