@@ -1,6 +1,5 @@
 package io.idempotence.it.server;
 
-import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
@@ -13,14 +12,11 @@ import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.servlet.IdempotenceFilter;
-import io.idempotence.server.storage.FaultyStorage;
 import jakarta.servlet.AsyncContext;
-import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletContext;
-import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
@@ -37,7 +33,6 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.zip.GZIPInputStream;
@@ -276,15 +271,6 @@ class AsyncHandlersIT extends FilterTestBase {
     }
 
     @Test
-    @DisplayName("T13, T18: an async timeout without a response is unknown, for the work may still run")
-    void anAsyncTimeoutWithoutAResponseIsUnknownForTheWorkMayStillRun() {
-        ServletServer server = serve((request, response) -> request.startAsync().setTimeout(100));
-        assertThat(call(server).statusCode()).isGreaterThanOrEqualTo(500);
-        await().until(() -> "outcome-unknown".equals(refusal(call(server))));
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
     void whatIsWrittenAfterCompleteInTheSameDispatchReachesBothCallers() {
         ServletServer server = serve((request, response) -> {
             request.startAsync().complete();
@@ -383,129 +369,6 @@ class AsyncHandlersIT extends FilterTestBase {
         mayEnd.countDown();
         assertThat(text(first.join())).isEqualTo("paid");
         assertThat(text(second.join())).isEqualTo("paid");
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
-    @DisplayName("a timeout of the container while the end is recorded does not make the handler fail")
-    void aTimeoutWhileTheEndIsRecordedDoesNotMakeTheHandlerFail() throws Exception {
-        CountDownLatch timedOut = new CountDownLatch(1);
-        CompletableFuture<Void> completed = new CompletableFuture<>();
-        FaultyStorage slow = new FaultyStorage(redisStorage()).before((call, key) -> {
-            if (call == FaultyStorage.Call.COMPLETE) {
-                awaitLatch(timedOut);
-            }
-        });
-        Idempotence idempotence = idempotence(slow);
-        CountDownLatch dispatched = new CountDownLatch(1);
-        ServletServer server = start(
-                (request, response) -> {
-                    AsyncContext async = request.startAsync();
-                    async.setTimeout(200);
-                    async.addListener(new AsyncEnds() {
-                        @Override
-                        public void onComplete(AsyncEvent event) {
-                            timedOut.countDown();
-                        }
-                    });
-                    executor.execute(() -> {
-                        respond(async, 201, "paid");
-                        awaitLatch(dispatched);
-                        try {
-                            async.complete();
-                            completed.complete(null);
-                        } catch (Throwable e) {
-                            completed.completeExceptionally(e);
-                        }
-                    });
-                },
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        chain.doFilter(request, response);
-                        dispatched.countDown();
-                    });
-                    IdempotenceFilter.install(context, idempotence);
-                });
-        call(server);
-        completed.get(20, TimeUnit.SECONDS);
-        HttpResponse<byte[]> second = awaitEnd(server);
-        assertThat(replayed(second)).isTrue();
-        assertThat(second.statusCode()).isEqualTo(201);
-        assertThat(text(second)).isEqualTo("paid");
-        assertThat(runs).hasValue(1);
-    }
-
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    @DisplayName("T13, T18: an async timeout in the middle of a response is unknown, for the work may still run")
-    void anAsyncTimeoutInTheMiddleOfAResponseIsUnknown(boolean oversize) {
-        String part = "x".repeat(50_000);
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
-                (request, response) -> {
-                    AsyncContext async = oversize ? request.startAsync() : request.getAsyncContext();
-                    async.setTimeout(300);
-                    respond(response, 200, part);
-                    response.flushBuffer();
-                },
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        if (!oversize) {
-                            request.startAsync();
-                        }
-                        chain.doFilter(request, response);
-                    });
-                    IdempotenceFilter.builder(idempotence)
-                            .maxResponseBody(oversize ? 10_000 : 100_000)
-                            .build()
-                            .install(context);
-                });
-        try {
-            call(server);
-        } catch (UncheckedIOException theContainerCutIt) {
-            assertThat(runs).hasValue(1);
-        }
-        assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
-    @DisplayName("T13, T18: an async timeout whose dispatch fails is unknown, for the work may still run")
-    void anAsyncTimeoutWhoseDispatchFailsIsUnknownForTheWorkMayStillRun() {
-        ServletServer server = serve((request, response) -> {
-            if (request.getDispatcherType() == DispatcherType.ASYNC) {
-                throw new ServletException("timed out");
-            }
-            AsyncContext async = request.startAsync();
-            async.setTimeout(100);
-            async.addListener(new AsyncEnds() {
-                @Override
-                public void onTimeout(AsyncEvent event) {
-                    event.getAsyncContext().dispatch();
-                }
-            });
-        });
-        assertThat(call(server).statusCode()).isEqualTo(500);
-        assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
-    @DisplayName("T13, T18: an async timeout with a 503 response is unknown, for the work may still run")
-    void anAsyncTimeoutWithA503IsUnknownForTheWorkMayStillRun() {
-        ServletServer server = serve((request, response) -> {
-            AsyncContext async = request.startAsync();
-            async.setTimeout(100);
-            async.addListener(new AsyncEnds() {
-                @Override
-                public void onTimeout(AsyncEvent event) {
-                    respond(event.getAsyncContext(), 503, "timed out");
-                    event.getAsyncContext().complete();
-                }
-            });
-        });
-        assertThat(text(call(server))).isEqualTo("timed out");
-        assertThat(refusal(call(server))).isEqualTo("outcome-unknown");
         assertThat(runs).hasValue(1);
     }
 }
