@@ -2,7 +2,6 @@ package io.idempotence.spring.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.Idempotent;
@@ -163,6 +162,31 @@ class RestClientsTest {
         assertThat(ids.stream().distinct()).hasSize(1);
     }
 
+    private static void assertEndsAtTheDeadline(RestClient client) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            long before = System.nanoTime();
+            assertThatThrownBy(() -> client.post()
+                            .uri("/orders")
+                            .attribute(IdempotentRestClient.CLIENT, "short")
+                            .body("tea")
+                            .retrieve()
+                            .body(String.class))
+                    .isInstanceOf(OutcomeUnknown.class);
+            assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(5));
+        } finally {
+            held.countDown();
+        }
+    }
+
+    /** An address that refuses connections. */
+    private static String nobody() throws IOException {
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return "http://127.0.0.1:" + free.getLocalPort();
+        }
+    }
+
     @ParameterizedTest
     @MethodSource("factories")
     void lostResponseIsAskedForAgainAndTheOrderIsExecutedOnce(ClientHttpRequestFactory factory) {
@@ -207,12 +231,7 @@ class RestClientsTest {
     @ParameterizedTest
     @MethodSource("factories")
     void refusedConnectionIsRetriedAndNothingIsUnknown(ClientHttpRequestFactory factory) throws IOException {
-        int nobody;
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            nobody = free.getLocalPort();
-        }
-        RestClient client =
-                client(factory).mutate().baseUrl("http://127.0.0.1:" + nobody).build();
+        RestClient client = client(factory).mutate().baseUrl(nobody()).build();
         assertThatThrownBy(() -> order(client))
                 .isInstanceOf(ResourceAccessException.class)
                 .isNotInstanceOf(OutcomeUnknown.class)
@@ -226,22 +245,7 @@ class RestClientsTest {
     @ParameterizedTest
     @MethodSource("factories")
     void attemptThatHangsEndsAtTheDeadline(ClientHttpRequestFactory factory) {
-        CountDownLatch held = new CountDownLatch(1);
-        provider.holdOrdersUntil(held);
-        try {
-            long before = System.nanoTime();
-            Throwable thrown = catchThrowable(() -> client(factory)
-                    .post()
-                    .uri("/orders")
-                    .attribute(IdempotentRestClient.CLIENT, "short")
-                    .body("tea")
-                    .retrieve()
-                    .body(String.class));
-            assertThat(thrown).isInstanceOf(OutcomeUnknown.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(5));
-        } finally {
-            held.countDown();
-        }
+        assertEndsAtTheDeadline(client(factory));
     }
 
     /** On Spring 6, a second run of the rest of a chain skips the interceptors. */
@@ -310,34 +314,15 @@ class RestClientsTest {
         assertThat(order(client)).isEqualTo("order 1: tea");
         assertOneId(2);
         assertThat(wrapping.requests).hasValue(2);
-
-        CountDownLatch held = new CountDownLatch(1);
-        provider.holdOrdersUntil(held);
-        try {
-            long before = System.nanoTime();
-            assertThatThrownBy(() -> client.post()
-                            .uri("/orders")
-                            .attribute(IdempotentRestClient.CLIENT, "short")
-                            .body("tea")
-                            .retrieve()
-                            .body(String.class))
-                    .isInstanceOf(OutcomeUnknown.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(5));
-        } finally {
-            held.countDown();
-        }
+        assertEndsAtTheDeadline(client);
     }
 
     /** It may have sent a request before the one that failed. */
     @Test
     void clientThatWrapsTheOneOfTheJdkIsInDoubtAfterARefusedConnection() throws IOException {
-        int nobody;
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            nobody = free.getLocalPort();
-        }
         RestClient client = client(new JdkClientHttpRequestFactory(new WrappingHttpClient()))
                 .mutate()
-                .baseUrl("http://127.0.0.1:" + nobody)
+                .baseUrl(nobody())
                 .build();
         assertThatThrownBy(() -> order(client)).isInstanceOf(OutcomeUnknown.class);
     }
