@@ -177,10 +177,10 @@ class AsyncEndTest extends FeignTestBase {
     void deadlineEndsTheAttempts() {
         IntStream.range(0, 100).forEach(i -> server.respond(Reply.status(503)));
         IdempotenceClientConfig config = fast().maxAttempts(100)
-                .waitBound(Duration.ofMillis(100))
-                .maxWait(Duration.ofMillis(100))
+                .waitBound(Duration.ofMillis(300))
+                .maxWait(Duration.ofMillis(300))
                 .jitter(0)
-                .deadline(Duration.ofMillis(350))
+                .deadline(Duration.ofSeconds(1))
                 .build();
         assertThat(failure(async.orders(config, b -> b).create("x")))
                 .isInstanceOf(FeignException.ServiceUnavailable.class);

@@ -110,7 +110,7 @@ class TimeOfACallTest extends FeignTestBase {
     /** It took too long between the decision and the attempt: a pause of the machine, or of a listener. */
     @Test
     void attemptThatWouldBeginAfterTheDeadlineIsNotSent() {
-        Duration deadline = Duration.ofMillis(300);
+        Duration deadline = Duration.ofSeconds(1);
         RetryRegistry registry = RetryRegistry.ofDefaults();
         RetryConfig soon =
                 RetryConfig.custom().waitDuration(Duration.ofMillis(1)).build();
