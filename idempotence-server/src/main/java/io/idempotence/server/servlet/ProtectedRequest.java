@@ -114,7 +114,14 @@ final class ProtectedRequest {
 
     private void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
-        Runnable leave = execution.enter();
+        Runnable leave;
+        try {
+            leave = execution.enter();
+        } catch (Throwable e) {
+            // Before the first dispatch the execution has given its claim back. Later its handler may still run.
+            end.endUnseen();
+            throw e;
+        }
         try {
             dispatchEntered(chain, request, response);
         } finally {
