@@ -127,10 +127,7 @@ final class EndRecorder {
             parts.leases().ended(lease);
             lease.damaged(e);
         } catch (Throwable e) {
-            if (inTime && end.verdict == Verdict.RELEASE) {
-                boolean nothingWritten = e instanceof StorageUnavailableException failure && failure.nothingWritten();
-                lease.releaseFailedInTime(!nothingWritten);
-            }
+            failed(end, inTime, e);
             writeLater(end, e);
         }
         return insteadOfOwn(end, Optional.empty());
@@ -148,8 +145,26 @@ final class EndRecorder {
                         id,
                         end.verdict == Verdict.KEEP ? end.result.length : 0,
                         policy.retention(),
-                        () -> send(end),
+                        () -> sendAgain(end),
                         () -> parts.leases().ended(lease));
+    }
+
+    private void sendAgain(End end) {
+        boolean inTime = !lease.mayBeOver();
+        try {
+            send(end);
+        } catch (Throwable e) {
+            failed(end, inTime, e);
+            throw e;
+        }
+    }
+
+    /** Notes a failed release, because the next one may meet what this one has left. A repeated completion finds its own. */
+    private void failed(End end, boolean inTime, Throwable cause) {
+        if (end.verdict == Verdict.RELEASE) {
+            boolean nothingWritten = cause instanceof StorageUnavailableException failure && failure.nothingWritten();
+            lease.releaseFailed(inTime, !nothingWritten);
+        }
     }
 
     /**

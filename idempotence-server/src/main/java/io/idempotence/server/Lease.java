@@ -132,19 +132,30 @@ final class Lease {
     }
 
     /**
-     * Marks a release within the lease whose write failed. Any later claim that the retried write meets began after this execution had
-     * ended.
+     * Marks a release whose write failed, at once or in the background.
      *
+     * @param inTime whether the claim was held when the write began. Any later claim that a retried write meets then began after this
+     *     execution had ended
      * @param mayBeExecuted whether the failed write may have been executed
      */
-    void releaseFailedInTime(boolean mayBeExecuted) {
-        releasedInTime = true;
-        releaseMayBeExecuted = mayBeExecuted;
+    void releaseFailed(boolean inTime, boolean mayBeExecuted) {
+        if (inTime) {
+            releasedInTime = true;
+        }
+        if (mayBeExecuted) {
+            releaseMayBeExecuted = true;
+        }
     }
 
-    /** Whether the write of a release met a later claim because an earlier one, whose reply was lost, had been executed. */
+    /**
+     * Whether the write of a release met a later claim, or no record any more, because an earlier one, whose reply was lost, had been
+     * executed.
+     */
     boolean wasReleasedBefore(WriteResult written) {
-        return releaseMayBeExecuted && written instanceof WriteResult.Fenced fenced && isLater(fenced);
+        return releasedInTime
+                && releaseMayBeExecuted
+                && (written instanceof WriteResult.Lost
+                        || (written instanceof WriteResult.Fenced fenced && isLater(fenced)));
     }
 
     /** Whether a claim followed this one. A fence that is not greater is that of a record that vanished: the executions may overlap. */
