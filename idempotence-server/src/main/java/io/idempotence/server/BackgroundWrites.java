@@ -3,6 +3,8 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -173,14 +175,18 @@ final class BackgroundWrites implements AutoCloseable {
     }
 
     /**
-     * Retries every waiting write once, on additional threads, for at most 5 seconds, and then stops the threads. The rest is given up.
+     * Retries every waiting write once, on additional threads, for at most 5 seconds, and then stops the threads. The rest is given up. If
+     * no thread can be started, the calling thread retries, and the last write may take until the storage's own timeout.
      */
     @Override
     public void close() {
         beginClose().run();
     }
 
-    /** Begins to close. The returned task waits for the end, so that several instances can close at the same time. */
+    /**
+     * Begins to close, without a call to the storage. The returned task waits for the end, so that several instances can close at the same
+     * time.
+     */
     Runnable beginClose() {
         if (!closed) {
             end = System.nanoTime() + closing.toNanos();
@@ -190,22 +196,32 @@ final class BackgroundWrites implements AutoCloseable {
         // Additional threads, because the running writes may hang.
         ThreadPoolExecutor last =
                 new ThreadPoolExecutor(threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
-        waiting.keySet().forEach(task -> runLast(last, task));
-        last.shutdown();
-        return () -> endClose(last);
-    }
-
-    private void runLast(ThreadPoolExecutor last, Runnable task) {
-        try {
-            last.execute(() -> runOnce(task));
-        } catch (OutOfMemoryError noThread) {
-            if (System.nanoTime() - end < 0) {
-                runOnce(task);
+        List<Runnable> withoutThread = new ArrayList<>();
+        for (Runnable task : waiting.keySet()) {
+            Runnable attempt = () -> runOnce(task);
+            try {
+                last.execute(attempt);
+            } catch (OutOfMemoryError noThread) {
+                withoutThread.add(attempt);
             }
         }
+        if (last.getPoolSize() > 0) {
+            // One thread is enough to make them, and unlike the calling thread it can be interrupted.
+            last.getQueue().addAll(withoutThread);
+            withoutThread.clear();
+        }
+        last.shutdown();
+        return () -> endClose(last, withoutThread);
     }
 
-    private void endClose(ThreadPoolExecutor last) {
+    /** @param withoutThread the attempts that the calling thread has to make itself */
+    private void endClose(ThreadPoolExecutor last, List<Runnable> withoutThread) {
+        for (Runnable attempt : withoutThread) {
+            if (System.nanoTime() - end >= 0) {
+                break;
+            }
+            attempt.run();
+        }
         // A running write may still succeed, so it is not interrupted before the end.
         boolean interrupted = scheduler.isInterruptedBefore(end);
         interrupted |= Scheduler.isInterruptedBefore(end, last);
