@@ -126,7 +126,7 @@ final class BackgroundWrites implements AutoCloseable {
         }
         try {
             write.write.run();
-            Events.LOG.debug("a write that had failed before has succeeded");
+            Events.LOG.debug("a write that had failed before needs no further attempt");
             done(write);
         } catch (CorruptRecordException e) {
             done(write);

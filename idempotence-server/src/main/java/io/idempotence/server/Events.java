@@ -76,6 +76,20 @@ final class Events {
         within(id, () -> LOG.warn("{}: {}", event, what, cause));
     }
 
+    /** Reports a claim under which nothing ran, and which a bug of the storage keeps from being given back. A person has to act. */
+    void claimStays(IdempotenceId id, StorageKey key, int failures, Throwable cause) {
+        within(
+                id,
+                () -> LOG.error(
+                        "a claim under which nothing ran could not be given back: the storage threw an exception that it must"
+                                + " not throw, {} times in a row. This is a bug of the storage; fix it. The record {} shows as"
+                                + " abandoned when the lease is over: check the business data, then resolve it",
+                        failures,
+                        key,
+                        cause));
+        publish(IdempotenceEvent.STORAGE_ERROR, id);
+    }
+
     void storageResponded() {
         outage.responded();
     }

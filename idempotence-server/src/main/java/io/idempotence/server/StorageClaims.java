@@ -10,13 +10,15 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.BooleanSupplier;
 
 /**
  * The claims of executions and saved IDs. A claim whose reply is lost is repeated once. A claim that may have been stored although nothing
  * runs under it is released in the background.
  */
 final class StorageClaims {
+    /** How often in a row a storage may throw an exception that it must not throw until a claim is no longer given back. */
+    static final int MOST_BUGS = 8;
+
     private final IdempotenceStorage storage;
     private final StorageGuard guard;
     private final Events events;
@@ -39,7 +41,7 @@ final class StorageClaims {
      * @throws RuntimeException or an error, whatever else the storage throws. A claim that may have been stored is released
      */
     ClaimResult claim(IdempotenceId id, ClaimRequest request) {
-        return claim(id, request, () -> true);
+        return claim(id, request, false);
     }
 
     /**
@@ -50,10 +52,9 @@ final class StorageClaims {
      * @throws RuntimeException or an error, as in {@link #claim(IdempotenceId, ClaimRequest)}
      */
     boolean save(IdempotenceId id, ClaimRequest request) {
-        BooleanSupplier isThere = () -> storage.find(request.key()).isPresent();
         // Checked before and after the claim, because the ID may be released between the claim and its reply.
         boolean inVain = beingGivenBack.containsKey(request.key());
-        boolean saved = claim(id, request, isThere) instanceof ClaimResult.Claimed;
+        boolean saved = claim(id, request, true) instanceof ClaimResult.Claimed;
         if (!saved && (inVain || beingGivenBack.containsKey(request.key()))) {
             throw new StorageUnavailableException(
                     "this ID may have been saved when the storage did not respond, and is being released; ask again later",
@@ -62,13 +63,13 @@ final class StorageClaims {
         return saved;
     }
 
-    private ClaimResult claim(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaimToGiveBack) {
+    private ClaimResult claim(IdempotenceId id, ClaimRequest request, boolean toSave) {
         try {
             return guard.call(() -> storage.claim(request));
         } catch (StorageUnavailableException first) {
             if (first.certainty() != StorageUnavailableException.Certainty.NONE) {
                 if (first.certainty() == StorageUnavailableException.Certainty.TO_GIVE_BACK) {
-                    giveBackLater(id, request, mayClaimToGiveBack);
+                    giveBackLater(id, request, toSave);
                 }
                 throw first;
             }
@@ -76,7 +77,7 @@ final class StorageClaims {
                 // The claim whose reply was lost may have been granted: the same owner gets the same reply (T2, T21).
                 return guard.call(() -> storage.claim(request));
             } catch (Throwable second) {
-                giveBackLater(id, request, mayClaimToGiveBack);
+                giveBackLater(id, request, toSave);
                 if (second != first) {
                     second.addSuppressed(first);
                 }
@@ -87,44 +88,78 @@ final class StorageClaims {
             throw e;
         } catch (Throwable e) {
             // A storage may fail after it has stored the claim, for example in its driver's reading of the reply.
-            giveBackLater(id, request, mayClaimToGiveBack);
+            giveBackLater(id, request, toSave);
             throw e;
         }
     }
 
     /** Releases, in the background, the claim that this request may have stored, because nothing will run under it. */
     void giveBackLater(IdempotenceId id, ClaimRequest request) {
-        giveBackLater(id, request, () -> true);
+        giveBackLater(id, request, false);
     }
 
-    /**
-     * Releases a claim without a reply. Neither reply came, so a claim may have been stored, and nothing will run under it. Left alone it
-     * would show as abandoned, a false "outcome unknown". So the same owner claims once more (T2) and releases. If there was no claim, the
-     * released record keeps out a claim that is still on its way (T8). This takes nothing over: that would stop another owner, and nothing
-     * would run instead.
-     */
-    private void giveBackLater(IdempotenceId id, ClaimRequest request, BooleanSupplier mayClaim) {
-        ClaimRequest again = new ClaimRequest(
-                request.key(),
-                request.fingerprint(),
-                request.owner(),
-                request.lease(),
-                request.retention(),
-                false,
-                true);
-        Runnable giveBack = () -> {
-            if (mayClaim.getAsBoolean() && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
-                giveBack(claimed, request);
-            }
-        };
+    /** @param saved whether the claim saves its ID: others must not take it for saved, and no lease ends it */
+    private void giveBackLater(IdempotenceId id, ClaimRequest request, boolean saved) {
         beingGivenBack.merge(request.key(), 1, Integer::sum);
         giveBacks.retry(
                 id,
                 0,
                 // It claims as the same owner, so it cannot harm another owner, however late it is.
                 request.retention(),
-                giveBack,
+                new GiveBack(id, request, saved),
                 () -> beingGivenBack.computeIfPresent(request.key(), (key, times) -> times == 1 ? null : times - 1));
+    }
+
+    /**
+     * The release of a claim without a reply. Neither reply came, so a claim may have been stored, and nothing will run under it. Left
+     * alone it would show as abandoned, a false "outcome unknown". So the same owner claims once more (T2) and releases. If there was no
+     * claim, the released record keeps out a claim that is still on its way (T8). This takes nothing over: that would stop another owner,
+     * and nothing would run instead.
+     */
+    private final class GiveBack implements Runnable {
+        private final IdempotenceId id;
+        private final ClaimRequest request;
+        private final ClaimRequest again;
+        private final boolean saved;
+        /** Not volatile: one attempt follows another. */
+        private int bugsInARow;
+
+        GiveBack(IdempotenceId id, ClaimRequest request, boolean saved) {
+            this.id = id;
+            this.request = request;
+            this.again = new ClaimRequest(
+                    request.key(),
+                    request.fingerprint(),
+                    request.owner(),
+                    request.lease(),
+                    request.retention(),
+                    false,
+                    true);
+            this.saved = saved;
+        }
+
+        @Override
+        public void run() {
+            try {
+                claimAndGiveBack();
+            } catch (StorageUnavailableException | CorruptRecordException | VirtualMachineError e) {
+                bugsInARow = 0;
+                throw e;
+            } catch (Throwable e) {
+                bugsInARow++;
+                if (saved || bugsInARow < MOST_BUGS) {
+                    throw e;
+                }
+                events.claimStays(id, request.key(), bugsInARow, e);
+            }
+        }
+
+        private void claimAndGiveBack() {
+            boolean mayClaim = !saved || storage.find(request.key()).isPresent();
+            if (mayClaim && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
+                giveBack(claimed, request);
+            }
+        }
     }
 
     /** Releases a claim under which nothing will run, now or in the background. */

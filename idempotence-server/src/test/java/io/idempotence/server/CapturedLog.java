@@ -36,8 +36,17 @@ public final class CapturedLog implements AutoCloseable {
 
     /** The events at WARN. */
     public List<ILoggingEvent> warnings() {
+        return at(Level.WARN);
+    }
+
+    /** The events at ERROR. */
+    public List<ILoggingEvent> errors() {
+        return at(Level.ERROR);
+    }
+
+    private List<ILoggingEvent> at(Level wanted) {
         return List.copyOf(appender.list).stream()
-                .filter(event -> event.getLevel() == Level.WARN)
+                .filter(event -> event.getLevel() == wanted)
                 .toList();
     }
 
