@@ -108,9 +108,11 @@ final class Scheduler implements AutoCloseable {
         }
     }
 
-    /** Starts a thread if one could not be started for a {@linkplain #queue queued} task, and can be now. */
+    /** Starts a thread if one could not be started for a {@linkplain #queue queued} task that no other has taken, and can be now. */
     void startMissingThread() {
-        if (lacksThread.get() && lacksThread.getAndSet(false)) {
+        if (lacksThread.get()
+                && lacksThread.getAndSet(false)
+                && !executor.getQueue().isEmpty()) {
             try {
                 executor.prestartCoreThread();
             } catch (OutOfMemoryError stillNone) {
