@@ -13,13 +13,18 @@ interface AppliedMarks {
     /** Fails the start if the properties ask for this mode and the storage cannot be marked. */
     void check(IdempotenceServerProperties properties);
 
+    /** The connection of this thread to the database of the marks; null if none is bound. */
+    @Nullable
+    Object connection();
+
     /**
      * Marks an execution in the transaction of this thread, unless an earlier mark was committed. Returns whether it did. Throws if the
      * transaction must roll back.
      *
      * @param transaction the transaction, or null if it is not known
+     * @param around the {@link #connection} when the transaction began
      */
-    boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction);
+    boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction, @Nullable Object around);
 
     /** Notes that the transaction of the mark was committed. */
     void committed(IdempotentExecution execution);
@@ -35,7 +40,13 @@ interface AppliedMarks {
         public void check(IdempotenceServerProperties properties) {}
 
         @Override
-        public boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction) {
+        public @Nullable Object connection() {
+            return null;
+        }
+
+        @Override
+        public boolean mark(
+                IdempotentExecution execution, @Nullable TransactionExecution transaction, @Nullable Object around) {
             return false;
         }
 

@@ -81,13 +81,22 @@ final class JdbcAppliedMarks implements AppliedMarks {
     }
 
     @Override
-    public boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction) {
+    public @Nullable Object connection() {
+        return storage()
+                .map(JdbcIdempotenceStorage::dataSource)
+                .map(TransactionSynchronizationManager::getResource)
+                .orElse(null);
+    }
+
+    @Override
+    public boolean mark(
+            IdempotentExecution execution, @Nullable TransactionExecution transaction, @Nullable Object around) {
         JdbcIdempotenceStorage storage = storage().orElse(null);
         if (storage == null || marked.contains(execution)) {
             return false;
         }
         DataSource dataSource = storage.dataSource();
-        if (!isOf(dataSource, transaction)) {
+        if (!isOf(connection(), transaction, around)) {
             throw new IllegalStateException("the transaction '"
                     + TransactionSynchronizationManager.getCurrentTransactionName()
                     + "' is not one of the DataSource that has the idempotence records, so it cannot commit a mark and is rolled back; use"
@@ -103,9 +112,9 @@ final class JdbcAppliedMarks implements AppliedMarks {
         }
     }
 
-    /** Whether a commit of this transaction commits what its thread writes through the {@code DataSource}. */
-    private static boolean isOf(DataSource dataSource, @Nullable TransactionExecution transaction) {
-        Object connection = TransactionSynchronizationManager.getResource(dataSource);
+    /** Whether a commit of this transaction commits what its thread writes through the connection. */
+    private static boolean isOf(
+            @Nullable Object connection, @Nullable TransactionExecution transaction, @Nullable Object around) {
         if (connection == null
                 || !(transaction instanceof DefaultTransactionStatus status)
                 || !status.hasTransaction()) {
@@ -114,7 +123,11 @@ final class JdbcAppliedMarks implements AppliedMarks {
         // The connection may be that of a transaction around this one, of another manager.
         return status.getTransaction() instanceof JdbcTransactionObjectSupport jdbc
                 ? jdbc.hasConnectionHolder() && jdbc.getConnectionHolder() == connection
-                : status.getTransaction().getClass().getName().startsWith("org.springframework.transaction.jta.");
+                : connection != around
+                        && status.getTransaction()
+                                .getClass()
+                                .getName()
+                                .startsWith("org.springframework.transaction.jta.");
     }
 
     @Override

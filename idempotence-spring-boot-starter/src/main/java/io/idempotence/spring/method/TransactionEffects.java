@@ -11,6 +11,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.dao.ConcurrencyFailureException;
 import org.springframework.dao.DataIntegrityViolationException;
+import org.springframework.transaction.HeuristicCompletionException;
 import org.springframework.transaction.TransactionExecution;
 import org.springframework.transaction.TransactionExecutionListener;
 import org.springframework.transaction.support.DefaultTransactionStatus;
@@ -50,7 +51,7 @@ final class TransactionEffects {
                     .filter(Marking.class::isInstance)
                     .map(Marking.class::cast)
                     .findFirst()
-                    .orElseGet(() -> register(new Marking(null)))
+                    .orElseGet(() -> register(new Marking(null, null)))
                     .add(execution);
         }
     }
@@ -70,6 +71,10 @@ final class TransactionEffects {
     /** Whether a database reports that it rolled the transaction back. After any other failure of a commit, nobody knows. */
     private static boolean isRolledBack(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof HeuristicCompletionException) {
+                // Its cause may be that of one database of several.
+                return false;
+            }
             if (cause instanceof DataIntegrityViolationException || cause instanceof ConcurrencyFailureException) {
                 return true;
             }
@@ -97,7 +102,7 @@ final class TransactionEffects {
                     && marks.isOn()
                     && counts(transaction)
                     && TransactionSynchronizationManager.isSynchronizationActive()) {
-                register(new Marking(transaction));
+                register(new Marking(transaction, marks.connection()));
             }
         }
 
@@ -128,12 +133,17 @@ final class TransactionEffects {
     /** Marks the executions of one transaction. */
     private final class Marking implements TransactionSynchronization {
         private final @Nullable TransactionExecution transaction;
+        private final @Nullable Object around;
         private final List<IdempotentExecution> executions = new ArrayList<>();
         private List<IdempotentExecution> marked = List.of();
 
-        /** @param transaction null if its manager has no listeners */
-        Marking(@Nullable TransactionExecution transaction) {
+        /**
+         * @param transaction null if its manager has no listeners
+         * @param around the connection that the thread had when the transaction had begun
+         */
+        Marking(@Nullable TransactionExecution transaction, @Nullable Object around) {
             this.transaction = transaction;
+            this.around = around;
         }
 
         void add(IdempotentExecution execution) {
@@ -145,7 +155,7 @@ final class TransactionEffects {
             if (!readOnly) {
                 executions.addAll(IdempotentExecution.current());
                 marked = executions.stream()
-                        .filter(execution -> marks.mark(execution, transaction))
+                        .filter(execution -> marks.mark(execution, transaction, around))
                         .toList();
             }
         }
