@@ -92,8 +92,10 @@ final class FilterCoverage {
      * The settings that a filter has for requests of a handler.
      *
      * @param registration the bean that registers the filter
+     * @param requests their method and path
+     * @param settings empty if the filter chooses them request by request
      */
-    record Configured(String registration, String requests, RequestSettings settings) {}
+    record Configured(String registration, String requests, Optional<RequestSettings> settings) {}
 
     FilterCoverage(ApplicationContext context) {
         filters = context.getBeansOfType(FilterRegistrationBean.class).entrySet().stream()
@@ -111,7 +113,7 @@ final class FilterCoverage {
     /**
      * Checks that a filter covers the paths of a handler, behind every servlet that serves it.
      *
-     * @return what the filters that decide have for its requests; nothing of a filter that chooses it request by request
+     * @return what the filters that decide have for its requests
      */
     List<Configured> check(String handler, RequestMappingInfo mapping, OperationFaults faults) {
         List<Configured> configured = new ArrayList<>();
@@ -144,10 +146,8 @@ final class FilterCoverage {
         Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
         for (RequestMethod method : methods.isEmpty() ? UNSAFE : methods) {
             if (!SAFE.contains(method)) {
-                deciding.filter
-                        .settingsOf(method.name(), path)
-                        .ifPresent(settings ->
-                                configured.add(new Configured(deciding.bean, method + " " + path, settings)));
+                configured.add(new Configured(
+                        deciding.bean, method + " " + path, deciding.filter.settingsOf(method.name(), path)));
             }
         }
     }

@@ -12,7 +12,9 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -26,6 +28,9 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
     private final BeanOperations methods;
     private final @Nullable HandlerOperations handlers;
     private final OperationSources sources;
+
+    /** What applies where the annotation sets nothing. */
+    private record Configured(IdempotencePolicy policy, Duration maxWait) {}
 
     /** @param handlers null in an application that does not serve requests */
     FoundOperations(BeanOperations methods, @Nullable HandlerOperations handlers, OperationSources sources) {
@@ -58,7 +63,12 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         settings.put("value", new Setting(String.valueOf(declared.isIdempotent()), Origin.ANNOTATION));
         if (declared.isIdempotent()) {
             settings.put("required", new Setting(String.valueOf(declared.required()), Origin.ANNOTATION));
-            addPolicy(settings, declared, operation.policy());
+            Map<String, Optional<Configured>> configured = new TreeMap<>();
+            for (FilterCoverage.Configured one : operation.configured()) {
+                configured.put(
+                        one.requests(), one.settings().map(known -> new Configured(known.policy(), known.maxWait())));
+            }
+            addPolicy(settings, declared, configured.isEmpty() ? ofApplication() : configured);
         }
         return new IdempotentOperation(
                 Kind.HANDLER,
@@ -72,51 +82,76 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         Map<String, Setting> settings = new LinkedHashMap<>();
         settings.put("id", new Setting(operation.id().toString(), Origin.ANNOTATION));
         settings.put("operation", new Setting(operation.name(), operation.namedBy()));
-        addPolicy(settings, operation.declared(), operation.policy());
+        addPolicy(settings, operation.declared(), ofApplication());
         return new IdempotentOperation(Kind.METHOD, List.of(), List.of(), operation.handler(), settings);
     }
 
-    private void addPolicy(Map<String, Setting> settings, OperationSettings declared, IdempotencePolicy policy) {
-        put(settings, "retention", declared.retention(), policy, known -> text(known.retention()));
-        put(settings, "lease", declared.lease(), policy, known -> text(known.lease()));
+    private Map<String, Optional<Configured>> ofApplication() {
+        return Map.of("", Optional.of(new Configured(sources.policy(), sources.maxWait())));
+    }
+
+    /** @param configured by the requests that it applies to; empty where a filter chooses request by request */
+    private void addPolicy(
+            Map<String, Setting> settings, OperationSettings declared, Map<String, Optional<Configured>> configured) {
+        put(
+                settings,
+                "retention",
+                textOrNull(declared.retention()),
+                configured,
+                known -> text(known.policy.retention()));
+        put(settings, "lease", textOrNull(declared.lease()), configured, known -> text(known.policy.lease()));
         put(
                 settings,
                 "failureRule",
-                declared.failureRule(),
-                policy,
-                known -> known.failureRule().name());
+                nameOrNull(declared.failureRule()),
+                configured,
+                known -> known.policy.failureRule().name());
         put(
                 settings,
                 "onAbandoned",
-                declared.onAbandoned(),
-                policy,
-                known -> known.onAbandoned().name());
+                nameOrNull(declared.onAbandoned()),
+                configured,
+                known -> known.policy.onAbandoned().name());
         putVerdicts(settings, "keepOn", declared, Verdict.KEEP);
         putVerdicts(settings, "releaseOn", declared, Verdict.RELEASE);
-        Duration maxWait = declared.maxWait();
-        settings.put(
-                "maxWait",
-                maxWait != null
-                        ? new Setting(text(maxWait), Origin.ANNOTATION)
-                        : new Setting(
-                                text(sources.maxWait()), sources.isSet("max-wait") ? Origin.PROPERTY : Origin.DEFAULT));
+        put(settings, "maxWait", textOrNull(declared.maxWait()), configured, known -> text(known.maxWait));
     }
 
     private void put(
             Map<String, Setting> settings,
             String name,
-            @Nullable Object declared,
-            IdempotencePolicy policy,
-            Function<IdempotencePolicy, String> text) {
-        String value = text.apply(policy);
-        settings.put(name, new Setting(value, declared != null ? Origin.ANNOTATION : configured(name, value, text)));
+            @Nullable String declared,
+            Map<String, Optional<Configured>> configured,
+            Function<Configured, String> text) {
+        if (declared != null) {
+            settings.put(name, new Setting(declared, Origin.ANNOTATION));
+            return;
+        }
+        Map<Setting, List<String>> found = new LinkedHashMap<>();
+        configured.forEach((requests, known) -> found.computeIfAbsent(
+                        known.map(one -> configured(name, text.apply(one), text))
+                                .orElse(new Setting("chosen for each request", Origin.BEAN)),
+                        setting -> new ArrayList<>())
+                .add(requests));
+        settings.put(
+                name,
+                found.size() == 1
+                        ? found.keySet().iterator().next()
+                        : new Setting(
+                                found.entrySet().stream()
+                                        .map(one -> one.getKey().value() + " for " + String.join(", ", one.getValue()))
+                                        .collect(Collectors.joining("; ")),
+                                Origin.BEAN));
     }
 
-    private Origin configured(String name, String value, Function<IdempotencePolicy, String> text) {
-        if (sources.isSet("policy." + name) && value.equals(text.apply(sources.policy()))) {
-            return Origin.PROPERTY;
+    private Setting configured(String name, String value, Function<Configured, String> text) {
+        Configured ofApplication = new Configured(sources.policy(), sources.maxWait());
+        boolean isSet = sources.isSet(name.equals("maxWait") ? name : "policy." + name);
+        if (isSet && value.equals(text.apply(ofApplication))) {
+            return new Setting(value, Origin.PROPERTY);
         }
-        return value.equals(text.apply(IdempotencePolicy.defaults())) ? Origin.DEFAULT : Origin.BEAN;
+        Configured byDefault = new Configured(IdempotencePolicy.defaults(), sources.maxWait());
+        return new Setting(value, value.equals(text.apply(byDefault)) ? Origin.DEFAULT : Origin.BEAN);
     }
 
     private static void putVerdicts(
@@ -128,6 +163,14 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         if (!types.isEmpty()) {
             settings.put(name, new Setting(types, Origin.ANNOTATION));
         }
+    }
+
+    private static @Nullable String nameOrNull(@Nullable Enum<?> value) {
+        return value == null ? null : value.name();
+    }
+
+    private static @Nullable String textOrNull(@Nullable Duration duration) {
+        return duration == null ? null : text(duration);
     }
 
     private static String text(Duration duration) {

@@ -2,6 +2,7 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.RequestSettings;
+import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.bind.annotation.RequestMethod;
@@ -14,7 +15,7 @@ final class HandlerOperation {
     private final HandlerMethod handler;
     private final OperationSettings settings;
     private final IdempotencePolicy.@Nullable Recovery recovery;
-    private final IdempotencePolicy configured;
+    private final List<FilterCoverage.Configured> configured;
     /** The settings for those that the filter has, which are the same for nearly every request. */
     private volatile @Nullable Derived last;
 
@@ -24,13 +25,13 @@ final class HandlerOperation {
         }
     }
 
-    /** @param configured the policy of its requests that set nothing, as far as it is known at start */
+    /** @param configured what its filters have for its requests, as far as they are known at start */
     HandlerOperation(
             RequestMappingInfo mapping,
             HandlerMethod handler,
             OperationSettings settings,
             IdempotencePolicy.@Nullable Recovery recovery,
-            IdempotencePolicy configured) {
+            List<FilterCoverage.Configured> configured) {
         this.mapping = mapping;
         this.handler = handler;
         this.settings = settings;
@@ -46,9 +47,9 @@ final class HandlerOperation {
         return settings;
     }
 
-    /** The policy of its requests, as far as it is known at start. */
-    IdempotencePolicy policy() {
-        return settings.policy(configured, recovery);
+    /** What its filters have for its requests; empty if none is known. */
+    List<FilterCoverage.Configured> configured() {
+        return configured;
     }
 
     Set<RequestMethod> methods() {

@@ -128,14 +128,7 @@ final class HandlerOperations {
             check(handler, methods, found.annotation(), isSafe, here);
             configured = coverage.check(HandlerOperation.name(handler), mapping, here);
         }
-        HandlerOperation operation = new HandlerOperation(
-                mapping,
-                handler,
-                settings,
-                sources.recovery(),
-                configured.isEmpty()
-                        ? sources.policy()
-                        : configured.get(0).settings().policy());
+        HandlerOperation operation = new HandlerOperation(mapping, handler, settings, sources.recovery(), configured);
         if (settings.isIdempotent()) {
             checkSettings(operation, configured, here);
         }
@@ -170,11 +163,14 @@ final class HandlerOperations {
     /** Checks that the annotation fits what its filters have, or else what the application configures for all. */
     private void checkSettings(
             HandlerOperation operation, List<FilterCoverage.Configured> configured, OperationFaults faults) {
-        RequestSettings ofApplication = new RequestSettings(true, true, sources.policy(), Duration.ZERO);
-        String usual = fault(operation, ofApplication);
-        for (FilterCoverage.Configured one :
-                configured.isEmpty() ? List.of(new FilterCoverage.Configured("", "", ofApplication)) : configured) {
-            String fault = fault(operation, one.settings());
+        String usual = fault(operation, new RequestSettings(true, true, sources.policy(), Duration.ZERO));
+        boolean isAnyKnown = configured.stream().anyMatch(one -> one.settings().isPresent());
+        if (usual != null && !isAnyKnown) {
+            faults.add(usual, "Change the attributes of @Idempotent.");
+            return;
+        }
+        for (FilterCoverage.Configured one : configured) {
+            String fault = one.settings().map(known -> fault(operation, known)).orElse(null);
             if (fault != null && fault.equals(usual)) {
                 faults.add(fault, "Change the attributes of @Idempotent.");
                 return;

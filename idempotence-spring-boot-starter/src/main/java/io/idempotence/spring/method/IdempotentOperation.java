@@ -25,7 +25,7 @@ public record IdempotentOperation(
     /**
      * A setting.
      *
-     * @param value its value
+     * @param value its value; if the filters of a handler differ, each value with its requests: {@code 1d for POST /a; 7d for POST /b}
      * @param origin where the value comes from
      */
     public record Setting(String value, Origin origin) {}

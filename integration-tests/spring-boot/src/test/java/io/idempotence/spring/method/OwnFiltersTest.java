@@ -9,6 +9,8 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.RequestScope;
 import io.idempotence.server.servlet.RequestSettings;
 import io.idempotence.spring.FailingStart;
+import io.idempotence.spring.method.IdempotentOperation.Origin;
+import io.idempotence.spring.method.IdempotentOperation.Setting;
 import io.idempotence.spring.server.IdempotenceFilterCustomizer;
 import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
 import java.time.Duration;
@@ -350,7 +352,52 @@ class OwnFiltersTest {
             assertThat(server.bean(IdempotentOperations.class).all())
                     .singleElement()
                     .satisfies(operation -> assertThat(operation.settings().get("retention"))
-                            .isEqualTo(new IdempotentOperation.Setting("7d", IdempotentOperation.Origin.BEAN)));
+                            .isEqualTo(new Setting("7d", Origin.BEAN)));
+        }
+    }
+
+    @RestController
+    static class Transfers {
+        @Idempotent
+        @PostMapping({"/transfers", "/moves"})
+        String transfer() {
+            return "transferred";
+        }
+    }
+
+    @Import(Transfers.class)
+    static class DifferentFilters {
+        @Bean
+        IdempotenceFilterRegistrationBean ofTransfers(Idempotence idempotence) {
+            return new IdempotenceFilterRegistrationBean(
+                    IdempotenceFilter.builder(idempotence)
+                            .policy(LONG)
+                            .maxWait(Duration.ofSeconds(2))
+                            .build(),
+                    "/transfers/*");
+        }
+
+        @Bean
+        IdempotenceFilterRegistrationBean ofMoves(Idempotence idempotence) {
+            return new IdempotenceFilterRegistrationBean(
+                    IdempotenceFilter.builder(idempotence)
+                            .maxWait(Duration.ofSeconds(2))
+                            .build(),
+                    "/moves/*");
+        }
+    }
+
+    /** They were listed with the policy of the first filter, and with the wait of the properties. */
+    @Test
+    void operationsAreListedWithWhatEachOfTheirFiltersHas() {
+        try (TestServer server = TestServer.start(DifferentFilters.class)) {
+            assertThat(server.bean(IdempotentOperations.class).all())
+                    .singleElement()
+                    .satisfies(operation -> assertThat(operation.settings())
+                            .containsEntry(
+                                    "lease", new Setting("30s for POST /moves; 2h for POST /transfers", Origin.BEAN))
+                            .containsEntry("maxWait", new Setting("2s", Origin.BEAN))
+                            .containsEntry("retention", new Setting("1d", Origin.DEFAULT)));
         }
     }
 
@@ -373,6 +420,11 @@ class OwnFiltersTest {
         try (TestServer server = TestServer.start(ChosenByRequest.class)) {
             assertThat(server.post("/refunds/7", id).body()).startsWith("refunded");
             assertThat(server.post("/refunds/7", id, "X-Long", "yes").status()).isEqualTo(500);
+            assertThat(server.bean(IdempotentOperations.class).all())
+                    .singleElement()
+                    .satisfies(operation -> assertThat(operation.settings())
+                            .containsEntry("lease", new Setting("chosen for each request", Origin.BEAN))
+                            .containsEntry("retention", new Setting("1h", Origin.ANNOTATION)));
         }
     }
 
