@@ -14,21 +14,17 @@ import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeoutException;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
-import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.cloud.client.circuitbreaker.NoFallbackAvailableException;
 import org.springframework.cloud.openfeign.EnableFeignClients;
 import org.springframework.cloud.openfeign.FallbackFactory;
 import org.springframework.cloud.openfeign.FeignClient;
-import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -36,11 +32,7 @@ import org.springframework.web.bind.annotation.RequestBody;
 
 /** Feign clients with {@code spring.cloud.openfeign.circuitbreaker.enabled}, whose time limiter runs a call in another thread. */
 @ExtendWith(OutputCaptureExtension.class)
-class CircuitBreakersTest {
-    private static OrdersProvider provider;
-    private static LossyProxy proxy;
-    private static ConfigurableApplicationContext application;
-
+class CircuitBreakersTest extends OrdersConsumer {
     /** Its limiter is raised above the deadline. */
     @FeignClient(name = "patient", url = "${proxy}", fallbackFactory = Fallbacks.class)
     interface Patient {
@@ -94,22 +86,15 @@ class CircuitBreakersTest {
 
     @BeforeAll
     static void start(CapturedOutput output) {
-        provider = OrdersProvider.shared();
-        proxy = LossyProxy.before(provider.port());
-        application = new SpringApplicationBuilder(Application.class)
-                .web(WebApplicationType.NONE)
-                .properties(
-                        "proxy=" + proxy.url(),
-                        "spring.main.banner-mode=off",
-                        "spring.cloud.openfeign.circuitbreaker.enabled=true",
-                        "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=30s",
-                        "resilience4j.timelimiter.instances.OfResilience4jcreateString.timeout-duration=30s",
-                        "resilience4j.timelimiter.instances.NoFallbackcreateString.timeout-duration=30s",
-                        "resilience4j.timelimiter.instances.NoFallbackcreateBothStringString.timeout-duration=30s",
-                        "resilience4j.retry.instances.of-resilience4j.max-attempts=2",
-                        "resilience4j.retry.instances.of-resilience4j.wait-duration=1ms",
-                        "idempotence.client.retry.wait=1ms")
-                .run();
+        application = run(
+                Application.class,
+                "spring.cloud.openfeign.circuitbreaker.enabled=true",
+                "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=30s",
+                "resilience4j.timelimiter.instances.OfResilience4jcreateString.timeout-duration=30s",
+                "resilience4j.timelimiter.instances.NoFallbackcreateString.timeout-duration=30s",
+                "resilience4j.timelimiter.instances.NoFallbackcreateBothStringString.timeout-duration=30s",
+                "resilience4j.retry.instances.of-resilience4j.max-attempts=2",
+                "resilience4j.retry.instances.of-resilience4j.wait-duration=1ms");
         application.getBean(Hasty.class);
         application.getBean(Patient.class);
         application.getBean(NoFallback.class);
@@ -125,16 +110,8 @@ class CircuitBreakersTest {
         application.getBean(Patient.class).create("tea");
     }
 
-    @AfterAll
-    static void stop() throws Exception {
-        application.close();
-        proxy.close();
-    }
-
     @BeforeEach
-    void forget() {
-        proxy.forget();
-        provider.executions().set(0);
+    void forgetCauses() {
         application.getBean(Fallbacks.class).causes.clear();
     }
 

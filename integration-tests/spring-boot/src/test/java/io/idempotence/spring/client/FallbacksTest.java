@@ -20,17 +20,13 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
-import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.cloud.circuitbreaker.resilience4j.Resilience4JCircuitBreakerFactory;
 import org.springframework.cloud.openfeign.EnableFeignClients;
 import org.springframework.cloud.openfeign.FallbackFactory;
@@ -44,11 +40,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
 
 /** The fallbacks of Feign clients are told whether the call was executed, or that its outcome is unknown. */
-class FallbacksTest {
-    private static OrdersProvider provider;
-    private static LossyProxy proxy;
-    private static ConfigurableApplicationContext application;
-
+class FallbacksTest extends OrdersConsumer {
     /** A client whose limiter has the default of a second, and what its fallback answers. */
     interface WithFallback {
         @PostMapping("/orders")
@@ -99,35 +91,16 @@ class FallbacksTest {
 
     @BeforeAll
     static void start() {
-        provider = OrdersProvider.shared();
-        proxy = LossyProxy.before(provider.port());
         application = started(Application.class);
         // The first call loads classes. On a busy machine that takes longer than its limit.
         await().until(() -> application.getBean(ByClass.class).create("tea").startsWith("order"));
     }
 
-    private static ConfigurableApplicationContext started(Class<?> application, String... properties) {
-        return new SpringApplicationBuilder(Application.class, application)
-                .web(WebApplicationType.NONE)
-                .properties(
-                        "proxy=" + proxy.url(),
-                        "spring.main.banner-mode=off",
-                        "spring.cloud.openfeign.circuitbreaker.enabled=true",
-                        "idempotence.client.retry.wait=1ms")
-                .properties(properties)
-                .run();
-    }
-
-    @AfterAll
-    static void stop() throws Exception {
-        application.close();
-        proxy.close();
-    }
-
-    @BeforeEach
-    void forget() {
-        proxy.forget();
-        provider.executions().set(0);
+    private static ConfigurableApplicationContext started(Class<?> configuration, String... properties) {
+        return run(
+                configuration,
+                Stream.concat(Stream.of("spring.cloud.openfeign.circuitbreaker.enabled=true"), Stream.of(properties))
+                        .toArray(String[]::new));
     }
 
     private String unknown() {
@@ -226,6 +199,7 @@ class FallbacksTest {
 
     /** Nothing compares deadlines with time limits there. */
     @Configuration(proxyBeanMethods = false)
+    @Import(Application.class)
     static class NoTimeLimits {
         @Bean
         static BeanDefinitionRegistryPostProcessor withoutComparison() {
@@ -279,6 +253,7 @@ class FallbacksTest {
     }
 
     @Configuration(proxyBeanMethods = false)
+    @Import(Application.class)
     static class OwnInstallation {
         @Bean
         FeignBuilderCustomizer ownInstallation() {

@@ -22,16 +22,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.cloud.openfeign.EnableFeignClients;
 import org.springframework.cloud.openfeign.FeignClient;
-import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.DeleteMapping;
@@ -42,11 +38,7 @@ import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RequestHeader;
 
 /** Feign clients of an application that has the starter, and no line of code for it. */
-class FeignClientsTest {
-    private static OrdersProvider provider;
-    private static LossyProxy proxy;
-    private static ConfigurableApplicationContext application;
-
+class FeignClientsTest extends OrdersConsumer {
     @FeignClient(name = "orders", url = "${proxy}")
     interface Orders {
         @PostMapping("/orders")
@@ -139,30 +131,15 @@ class FeignClientsTest {
 
     @BeforeAll
     static void start() {
-        provider = OrdersProvider.shared();
-        proxy = LossyProxy.before(provider.port());
-        application = new SpringApplicationBuilder(Application.class)
-                .web(WebApplicationType.NONE)
-                .properties(
-                        "proxy=" + proxy.url(),
-                        "spring.main.banner-mode=off",
-                        "idempotence.client.retry.wait=1ms",
-                        "idempotence.client.retry.maxAttempts=3",
-                        "idempotence.client.clients.orders#createOnce.retry.max-attempts=1",
-                        "idempotence.client.clients.plain.enabled=false")
-                .run();
-    }
-
-    @AfterAll
-    static void stop() throws Exception {
-        application.close();
-        proxy.close();
+        application = run(
+                Application.class,
+                "idempotence.client.retry.maxAttempts=3",
+                "idempotence.client.clients.orders#createOnce.retry.max-attempts=1",
+                "idempotence.client.clients.plain.enabled=false");
     }
 
     @BeforeEach
-    void forget() {
-        proxy.forget();
-        provider.executions().set(0);
+    void forgetEvents() {
         events().clear();
     }
 

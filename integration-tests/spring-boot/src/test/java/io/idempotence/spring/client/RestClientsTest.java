@@ -24,7 +24,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Named;
@@ -34,10 +33,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.aop.framework.Advised;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.annotation.Value;
-import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
-import org.springframework.boot.builder.SpringApplicationBuilder;
-import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.http.HttpStatus;
@@ -57,11 +53,7 @@ import org.springframework.web.service.annotation.PostExchange;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
 /** {@code RestClient}, HTTP service clients and {@code RestTemplate} of an application that has the starter. */
-class RestClientsTest {
-    private static OrdersProvider provider;
-    private static LossyProxy proxy;
-    private static ConfigurableApplicationContext application;
-
+class RestClientsTest extends OrdersConsumer {
     interface OrdersExchange {
         @PostExchange("/orders")
         String create(@RequestBody String order);
@@ -95,29 +87,15 @@ class RestClientsTest {
 
     @BeforeAll
     static void start() {
-        provider = OrdersProvider.shared();
-        proxy = LossyProxy.before(provider.port());
-        application = new SpringApplicationBuilder(Application.class)
-                .web(WebApplicationType.NONE)
-                .properties(
-                        "spring.main.banner-mode=off",
-                        "proxy=" + proxy.url(),
-                        "idempotence.client.rest-clients=all",
-                        "idempotence.client.retry.wait=1ms",
-                        "idempotence.client.clients.short.deadline=500ms")
-                .run("--idempotence.client.clients.[127.0.0.1:" + proxy.port() + "#createOnce].retry.max-attempts=1");
-    }
-
-    @AfterAll
-    static void stop() throws Exception {
-        application.close();
-        proxy.close();
+        application = run(
+                Application.class,
+                "idempotence.client.rest-clients=all",
+                "idempotence.client.clients.short.deadline=500ms",
+                "idempotence.client.clients.[127.0.0.1:" + proxy.port() + "#createOnce].retry.max-attempts=1");
     }
 
     @BeforeEach
-    void forget() {
-        proxy.forget();
-        provider.executions().set(0);
+    void forgetEvents() {
         events().clear();
     }
 

@@ -1,0 +1,42 @@
+package io.idempotence.spring.client;
+
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/** A test class with an application whose clients call the orders through a proxy of its own, {@code ${proxy}}. */
+abstract class OrdersConsumer {
+    static OrdersProvider provider;
+    static LossyProxy proxy;
+    /** The subclass starts it. */
+    static ConfigurableApplicationContext application;
+
+    @BeforeAll
+    static void open() {
+        provider = OrdersProvider.shared();
+        proxy = LossyProxy.before(provider.port());
+    }
+
+    @AfterAll
+    static void close() throws Exception {
+        application.close();
+        proxy.close();
+    }
+
+    @BeforeEach
+    void forget() {
+        proxy.forget();
+        provider.executions().set(0);
+    }
+
+    static ConfigurableApplicationContext run(Class<?> application, String... properties) {
+        return new SpringApplicationBuilder(application)
+                .web(WebApplicationType.NONE)
+                .properties("proxy=" + proxy.url(), "spring.main.banner-mode=off", "idempotence.client.retry.wait=1ms")
+                .run(Stream.of(properties).map(property -> "--" + property).toArray(String[]::new));
+    }
+}
