@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
 import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -18,6 +19,7 @@ import org.springframework.boot.web.servlet.ServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 import org.springframework.web.context.WebApplicationContext;
+import org.springframework.web.context.support.AnnotationConfigWebApplicationContext;
 import org.springframework.web.servlet.DispatcherServlet;
 
 /** An application with a second DispatcherServlet, which serves the same handlers under another prefix. */
@@ -80,6 +82,38 @@ class DispatcherServletsTest {
                 TwoServlets.class, "--first-enabled=true", "--servlets=dispatcherServlet", "--patterns=/api/*")) {
             assertThat(server.post("/payments", null).refusal()).isEqualTo("key-missing");
             assertThat(server.post("/api/payments", null).refusal()).isEqualTo("key-missing");
+        }
+    }
+
+    @Import(OwnFiltersTest.Payments.class)
+    static class ChildContext {
+        @Bean
+        ServletRegistrationBean<DispatcherServlet> ofChild() {
+            AnnotationConfigWebApplicationContext child = new AnnotationConfigWebApplicationContext();
+            child.register(Nothing.class);
+            ServletRegistrationBean<DispatcherServlet> servlet =
+                    new ServletRegistrationBean<>(new DispatcherServlet(child), "/child/*");
+            servlet.setName("child");
+            return servlet;
+        }
+
+        @Bean
+        IdempotenceFilterRegistrationBean own(Idempotence idempotence) {
+            return new IdempotenceFilterRegistrationBean(
+                    IdempotenceFilter.builder(idempotence).build(), "/payments/*", "/child/*");
+        }
+    }
+
+    static class Nothing {}
+
+    @Test
+    void aFilterCoversTheHandlersThatAServletWithAChildContextServes() {
+        try (TestServer server = TestServer.start(ChildContext.class)) {
+            String id = UUID.randomUUID().toString();
+            assertThat(server.post("/child/payments", null).refusal()).isEqualTo("key-missing");
+            TestServer.Answer first = server.post("/child/payments", id);
+            assertThat(first.body()).startsWith("paid");
+            assertThat(server.post("/child/payments", id).same()).isEqualTo(first.same());
         }
     }
 }
