@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import feign.Client;
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.internal.http.IoFailures;
 import java.io.IOException;
 
 /** The HTTP client that records what is sent and received, and cuts the time of an attempt to what its call has left. */
@@ -38,7 +39,14 @@ final class ObservingClient implements Client {
             return response;
         } catch (IOException e) {
             throw observed.failed(e);
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException e) {
+            IOException aborted = IoFailures.ofAbortedWait(e);
+            if (aborted != null) {
+                throw observed.failed(aborted);
+            }
+            observed.broken(e, false);
+            throw e;
+        } catch (Error e) {
             observed.broken(e, false);
             throw e;
         }

@@ -201,19 +201,31 @@ final class RestExchange implements ClientHttpRequest {
             seen.responded(response.getStatusCode().value(), received);
             return response;
         } catch (IOException e) {
-            IOException failure = watch.reason(e);
-            if (!ends.sendsOnce(request.getMethod())) {
-                seen.mayHaveBeenSentBefore();
+            throw failed(request, e);
+        } catch (RuntimeException e) {
+            IOException aborted = IoFailures.ofAbortedWait(e);
+            if (aborted != null) {
+                throw failed(request, aborted);
             }
-            if (IoFailures.certainlyNotSent(e)) {
-                seen.notSent(failure);
-            } else {
-                seen.failed(failure);
-            }
-            throw failure;
-        } catch (RuntimeException | Error e) {
+            seen.broken(false);
+            throw e;
+        } catch (Error e) {
             seen.broken(false);
             throw e;
         }
+    }
+
+    /** Returns the exception to throw. */
+    private IOException failed(ClientHttpRequest request, IOException thrown) {
+        IOException failure = watch.reason(thrown);
+        if (!ends.sendsOnce(request.getMethod())) {
+            seen.mayHaveBeenSentBefore();
+        }
+        if (IoFailures.certainlyNotSent(thrown)) {
+            seen.notSent(failure);
+        } else {
+            seen.failed(failure);
+        }
+        return failure;
     }
 }

@@ -11,8 +11,10 @@ import java.net.UnknownHostException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
 import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLPeerUnverifiedException;
+import org.jspecify.annotations.Nullable;
 
 /** The meaning of I/O failures for the request. */
 public final class IoFailures {
@@ -22,9 +24,12 @@ public final class IoFailures {
             "org.apache.hc.client5.http.ConnectTimeoutException",
             "org.apache.hc.core5.http.ConnectionRequestTimeoutException");
 
-    /** What a blocking client calls to get a connection, and to make it one of TLS. */
-    private static final Set<String> CONNECTING =
-            Set.of("java.net.Socket#connect", "sun.security.ssl.SSLSocketImpl#startHandshake");
+    /** What a blocking client calls to get a connection, and to make it one of TLS. Apache HttpClient checks there if it was aborted. */
+    private static final Set<String> CONNECTING = Set.of(
+            "java.net.Socket#connect",
+            "sun.security.ssl.SSLSocketImpl#startHandshake",
+            "org.apache.hc.client5.http.impl.classic.InternalExecRuntime#acquireEndpoint",
+            "org.apache.hc.client5.http.impl.classic.InternalExecRuntime#connectEndpoint");
 
     /** HttpURLConnection connects again there if its connection was closed at the deadline: the request may have left over that one. */
     private static final Set<String> CONNECTING_AGAIN =
@@ -53,13 +58,28 @@ public final class IoFailures {
     }
 
     /** A connect timeout has the class of any other timeout, and the exception of a closed socket does not show which phase it ended. */
-    private static boolean isThrownIn(Set<String> methods, IOException e) {
+    private static boolean isThrownIn(Set<String> methods, Throwable e) {
         for (StackTraceElement frame : e.getStackTrace()) {
             if (methods.contains(frame.getClassName() + "#" + frame.getMethodName())) {
                 return true;
             }
         }
         return false;
+    }
+
+    /**
+     * Returns the failure of a request that ended before it had a connection. Apache HttpClient throws a {@link CancellationException} if
+     * the request is aborted while it waits for a connection of the pool.
+     *
+     * @return an I/O failure that is {@linkplain #certainlyNotSent certainly not sent}, or null if this is something else
+     */
+    public static @Nullable IOException ofAbortedWait(RuntimeException e) {
+        if (!(e instanceof CancellationException) || !isThrownIn(CONNECTING, e)) {
+            return null;
+        }
+        IOException failure = new InterruptedIOException("the request was aborted while it waited for a connection");
+        failure.setStackTrace(e.getStackTrace());
+        return failure;
     }
 
     private static boolean isRejected(IOException e) {

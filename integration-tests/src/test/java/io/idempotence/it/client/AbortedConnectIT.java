@@ -1,0 +1,90 @@
+package io.idempotence.it.client;
+
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import feign.BaseBuilder;
+import feign.Feign;
+import feign.RetryableException;
+import feign.hc5.ApacheHttp5Client;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.spring.client.IdempotentRestClient;
+import java.io.IOException;
+import java.time.Duration;
+import org.apache.hc.client5.http.HttpRoute;
+import org.apache.hc.client5.http.impl.ChainElement;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager;
+import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.apache.hc.core5.http.HttpHost;
+import org.apache.hc.core5.util.Timeout;
+import org.junit.jupiter.api.Test;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
+import org.springframework.web.client.ResourceAccessException;
+import org.springframework.web.client.RestClient;
+
+/** A request over Apache HttpClient whose deadline passes before it has a connection. It was "unknown". */
+class AbortedConnectIT extends WireMockTestBase {
+    private final HttpClientBuilder http = HttpClients.custom().disableAutomaticRetries();
+
+    @Override
+    BaseBuilder<?, ?> builder() {
+        return Feign.builder();
+    }
+
+    private static final IdempotenceClientConfig ONE_ATTEMPT = IdempotenceClientConfig.builder()
+            .deadline(Duration.ofSeconds(1))
+            .maxAttempts(1)
+            .build();
+
+    private void assertNotSent() throws IOException {
+        try (CloseableHttpClient client = http.build()) {
+            Orders orders = target(install(Feign.builder().client(new ApacheHttp5Client(client)), ONE_ATTEMPT));
+            assertThatThrownBy(() -> orders.create("tea")).isExactlyInstanceOf(RetryableException.class);
+        }
+    }
+
+    /** As on a machine that is late. */
+    @Test
+    void requestThatIsAbortedBeforeItConnectsIsNotSent() throws Exception {
+        http.addExecInterceptorBefore(ChainElement.CONNECT.name(), "late", (request, scope, chain) -> {
+            await().until(scope.execRuntime::isExecutionAborted);
+            return chain.proceed(request, scope);
+        });
+        assertNotSent();
+    }
+
+    private void takeEveryConnection() throws Exception {
+        PoolingHttpClientConnectionManager pool = PoolingHttpClientConnectionManagerBuilder.create()
+                .setMaxConnTotal(1)
+                .build();
+        pool.lease("other", new HttpRoute(new HttpHost("127.0.0.1", provider.port())), null)
+                .get(Timeout.ofSeconds(30));
+        http.setConnectionManager(pool);
+    }
+
+    @Test
+    void requestThatIsAbortedWhileItWaitsForAConnectionOfThePoolIsNotSent() throws Exception {
+        takeEveryConnection();
+        assertNotSent();
+    }
+
+    @Test
+    void requestOfARestClientThatIsAbortedWhileItWaitsIsNotSent() throws Exception {
+        takeEveryConnection();
+        try (CloseableHttpClient client = http.build()) {
+            RestClient orders = IdempotentRestClient.install(RestClient.builder(), ONE_ATTEMPT)
+                    .requestFactory(new HttpComponentsClientHttpRequestFactory(client))
+                    .defaultRequest(request -> request.attribute(IdempotentRestClient.CLIENT, "orders"))
+                    .build();
+            assertThatThrownBy(() -> orders.post()
+                            .uri("http://127.0.0.1:" + provider.port() + "/orders")
+                            .body("tea")
+                            .retrieve()
+                            .toBodilessEntity())
+                    .isExactlyInstanceOf(ResourceAccessException.class);
+        }
+    }
+}
