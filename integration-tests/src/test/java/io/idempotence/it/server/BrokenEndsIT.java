@@ -3,6 +3,7 @@ package io.idempotence.it.server;
 import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
@@ -15,10 +16,12 @@ import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.AsyncContext;
 import jakarta.servlet.FilterConfig;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
@@ -145,8 +148,18 @@ class BrokenEndsIT extends FilterTestBase {
 
     /** A request that takes no attribute while nothing is dispatched. */
     private static final class ReadOnlyBetweenDispatches extends HttpServletRequestWrapper {
-        ReadOnlyBetweenDispatches(HttpServletRequest request) {
+        private final CountDownLatch waits;
+
+        ReadOnlyBetweenDispatches(HttpServletRequest request, CountDownLatch waits) {
             super(request);
+            this.waits = waits;
+        }
+
+        @Override
+        public AsyncContext startAsync(ServletRequest request, ServletResponse response) {
+            AsyncContext started = super.startAsync(request, response);
+            waits.countDown();
+            return started;
         }
 
         @Override
@@ -161,6 +174,7 @@ class BrokenEndsIT extends FilterTestBase {
     @Test
     void duplicateThatWaitedWhoseDispatchFailsIsNotLeftWaiting() throws Exception {
         CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch waiting = new CountDownLatch(1);
         ServletServer server = serveBehind(
                 (request, response) -> {
                     await().until(() -> goOn.getCount() == 0);
@@ -168,13 +182,13 @@ class BrokenEndsIT extends FilterTestBase {
                 },
                 context -> inFront(
                         context,
-                        (request, response, chain) ->
-                                chain.doFilter(new ReadOnlyBetweenDispatches((HttpServletRequest) request), response)));
+                        (request, response, chain) -> chain.doFilter(
+                                new ReadOnlyBetweenDispatches((HttpServletRequest) request, waiting), response)));
         CompletableFuture<HttpResponse<byte[]>> first = Http.sendAsync(Http.request("POST", server.uri("/p"), id, ""));
         await().until(() -> runs.get() == 1);
         CompletableFuture<HttpResponse<byte[]>> waits =
                 Http.sendAsync(Http.request("POST", server.uri("/p"), id, "", "Prefer", "wait=9"));
-        await().until(() -> events.contains(IdempotenceEvent.IN_PROGRESS));
+        awaitLatch(waiting);
         goOn.countDown();
         assertThat(first.get(10, TimeUnit.SECONDS).statusCode()).isEqualTo(201);
         assertThat(waits.get(10, TimeUnit.SECONDS).statusCode()).isEqualTo(500);
