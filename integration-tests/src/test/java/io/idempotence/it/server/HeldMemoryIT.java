@@ -340,6 +340,7 @@ class HeldMemoryIT extends FilterTestBase {
 
     private static void leave(ServletServer server, Call call, String key, String body) {
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
+            socket.setSoTimeout(30_000);
             String request = "POST " + call.path + " HTTP/1.1\r\nHost: 127.0.0.1:" + server.port()
                     + "\r\nIdempotency-Key: " + key + "\r\nContent-Type: text/plain\r\nContent-Length: "
                     + (body.length() + (call == Call.LEAVES_DURING_BODY ? 1 : 0)) + "\r\n\r\n" + body;
