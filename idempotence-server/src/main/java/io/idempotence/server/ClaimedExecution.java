@@ -33,7 +33,6 @@ public final class ClaimedExecution implements IdempotentExecution {
     private final AtomicReference<UnsettledResults.@Nullable Hold> held = new AtomicReference<>();
     private final HandlerDecision handler = new HandlerDecision();
 
-    private volatile boolean begun;
     private volatile long claimNanos;
     private volatile IdempotenceListener.AttemptEnd attemptEnd = IdempotenceListener.AttemptEnd.IGNORED;
 
@@ -165,12 +164,9 @@ public final class ClaimedExecution implements IdempotentExecution {
      * derive their IDs from this execution ({@link InboundRequest}), and {@link IdempotentExecution#current()} returns it.
      *
      * @return restores the state from before; run it on the same thread
-     * @throws RuntimeException or an error, whatever the application's MDC throws. If this is the first call, nothing has run, and the
-     *     claim is given back
      */
     public Runnable enter() {
-        Runnable leaveLog = putIntoLog();
-        begun = true;
+        Runnable leaveLog = LoggedId.put(id);
         Runnable leaveRequest = inbound.enter();
         Runnable leave = RUNNING.enter(this);
         return () -> {
@@ -178,18 +174,6 @@ public final class ClaimedExecution implements IdempotentExecution {
             leaveRequest.run();
             leaveLog.run();
         };
-    }
-
-    private Runnable putIntoLog() {
-        try {
-            return LoggedId.put(id);
-        } catch (Throwable e) {
-            if (!begun) {
-                // Nothing runs under this claim, so it must not stay, and its lease must not be renewed.
-                finishWithoutResult(Verdict.RELEASE);
-            }
-            throw e;
-        }
     }
 
     /**

@@ -108,26 +108,12 @@ final class Events {
         callListener(state, () -> listener.onStorage(state));
     }
 
-    /** Logs with the ID in the MDC, or without it if the application's MDC fails. What is logged here must go on in any case. */
     private static void within(IdempotenceId id, Runnable logging) {
-        Runnable leaveLog = () -> {};
-        try {
-            leaveLog = LoggedId.put(id);
-        } catch (Throwable e) {
-            LOG.debug("the MDC failed; the next line lacks its ID", e);
-        }
+        Runnable leaveLog = LoggedId.put(id);
         try {
             logging.run();
         } finally {
-            leave(leaveLog);
-        }
-    }
-
-    private static void leave(Runnable leaveLog) {
-        try {
             leaveLog.run();
-        } catch (Throwable e) {
-            LOG.debug("the MDC failed; later lines of this thread may have the ID of another execution", e);
         }
     }
 

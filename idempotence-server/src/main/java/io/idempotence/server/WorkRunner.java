@@ -46,7 +46,12 @@ final class WorkRunner {
         Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);
         CompletableFuture<T> result = new CompletableFuture<>();
         if (decision instanceof Decision.Run run) {
-            runAsync(run.execution(), codec, work, result);
+            begin(run.execution(), work)
+                    .whenComplete((value, failure) -> complete(
+                            result,
+                            () -> failure == null
+                                    ? succeeded(run.execution(), codec, value)
+                                    : failedAsync(run.execution(), codec, failure)));
         } else {
             engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait)
                     .whenComplete((decided, never) -> complete(result, () -> instead(call.id(), codec, decided)));
@@ -54,37 +59,15 @@ final class WorkRunner {
         return result;
     }
 
-    private <T> void runAsync(
-            ClaimedExecution execution,
-            ResultCodec<T> codec,
-            Idempotence.Work<? extends CompletionStage<T>> work,
-            CompletableFuture<T> result) {
-        Runnable leave;
-        try {
-            leave = execution.enter();
-        } catch (Throwable e) {
-            result.completeExceptionally(e);
-            return;
-        }
-        try {
-            // Its end is awaited before the MDC is restored, which may fail.
-            begin(execution, work)
-                    .whenComplete((value, failure) -> complete(
-                            result,
-                            () -> failure == null
-                                    ? succeeded(execution, codec, value)
-                                    : failedAsync(execution, codec, failure)));
-        } finally {
-            leave.run();
-        }
-    }
-
     private static <T> CompletionStage<T> begin(
             ClaimedExecution execution, Idempotence.Work<? extends CompletionStage<T>> work) {
+        Runnable leave = execution.enter();
         try {
             return Objects.requireNonNull(work.run(execution), "the work returned null instead of a future");
         } catch (Throwable e) {
             return CompletableFuture.failedFuture(e);
+        } finally {
+            leave.run();
         }
     }
 

@@ -10,7 +10,7 @@ import org.slf4j.spi.MDCAdapter;
 
 /** The MDC of an application whose adapter fails in one of its methods, until this is closed. */
 public final class FailingMdc implements AutoCloseable {
-    public static final String MESSAGE = "the MDC adapter is broken";
+    private static final String MESSAGE = "the MDC adapter is broken";
 
     private final MDCAdapter working = MDC.getMDCAdapter();
 

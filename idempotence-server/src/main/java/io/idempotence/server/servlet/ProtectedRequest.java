@@ -114,14 +114,7 @@ final class ProtectedRequest {
 
     private void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
-        Runnable leave;
-        try {
-            leave = execution.enter();
-        } catch (Throwable e) {
-            // Before the first dispatch the execution has given its claim back. Later its handler may still run.
-            end.endUnseen();
-            throw e;
-        }
+        Runnable leave = execution.enter();
         try {
             dispatchEntered(chain, request, response);
         } finally {

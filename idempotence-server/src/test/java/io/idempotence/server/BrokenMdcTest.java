@@ -1,19 +1,14 @@
 package io.idempotence.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.FailureRule;
 import io.idempotence.IdempotenceId;
-import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
-import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -22,13 +17,16 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.MDC;
 
-/** What becomes of a claim if something of the application fails before the first line of its work. */
-class FailedBeginningsTest {
+/** Executions in an application whose MDC throws: their log lines lack the ID, and nothing else is missing. */
+class BrokenMdcTest {
     private static final IdempotencePolicy STORES_FAILURES = IdempotencePolicy.builder()
             .failureRule(FailureRule.STORE_EVERYTHING)
             .build();
@@ -74,75 +72,56 @@ class FailedBeginningsTest {
         return new StorageUnavailableException("the storage does not respond", null);
     }
 
-    // ---- beginnings
-
-    @Test
-    @DisplayName("P2: work that cannot begin gives its claim back, and its caller gets the exception")
-    void workThatCannotBeginGivesItsClaimBack() throws Exception {
-        try (FailingMdc mdc = FailingMdc.failing()) {
-            assertThatThrownBy(() -> execute(STORES_FAILURES)).hasMessage(FailingMdc.MESSAGE);
+    @ParameterizedTest
+    @ValueSource(strings = {"get", "put", "remove"})
+    @DisplayName("P3: work runs once, and its result is replayed")
+    void workRunsOnce(String method) throws Exception {
+        try (FailingMdc mdc = FailingMdc.failing(method, call -> true)) {
+            assertThat(execute(STORES_FAILURES)).isEqualTo("run 1");
+            assertThat(execute(STORES_FAILURES)).isEqualTo("run 1");
         }
-        assertThat(runs).hasValue(0);
-        assertThat(state()).isEqualTo(RecordState.RELEASED);
-        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.RELEASED);
-        assertThat(execute(STORES_FAILURES)).isEqualTo("run 1");
+        assertThat(state()).isEqualTo(RecordState.COMPLETED);
     }
 
-    @Test
-    @DisplayName("P2: asynchronous work that cannot begin gives its claim back, and its future fails")
-    void asynchronousWorkThatCannotBeginGivesItsClaimBack() {
-        try (FailingMdc mdc = FailingMdc.failing()) {
-            assertThatThrownBy(() -> executeAsync(new CompletableFuture<>()).join())
-                    .hasRootCauseMessage(FailingMdc.MESSAGE);
-        }
-        assertThat(runs).hasValue(0);
-        assertThat(state()).isEqualTo(RecordState.RELEASED);
-        assertThat(executeAsync(CompletableFuture.completedFuture("done")).join())
-                .isEqualTo("done");
-    }
-
-    @Test
-    @DisplayName("T7: a take-over that cannot begin leaves the record abandoned")
-    void aTakeOverThatCannotBeginLeavesTheRecordAbandoned() throws Exception {
-        memory.claim(new ClaimRequest(
-                key, Fingerprint.NONE, new Owner(1, 2), Duration.ofMillis(1), Duration.ofHours(1), false));
-        await().until(() -> state() == RecordState.ABANDONED);
-        IdempotencePolicy reExecute =
-                IdempotencePolicy.builder().onAbandoned(OnAbandoned.RE_EXECUTE).build();
-        try (FailingMdc mdc = FailingMdc.failing("put", call -> call == 2)) {
-            assertThatThrownBy(() -> execute(reExecute)).hasMessage(FailingMdc.MESSAGE);
-        }
-        await().until(() -> state() == RecordState.ABANDONED);
-        assertThat(execute(reExecute)).isEqualTo("run 1");
-    }
-
-    @Test
-    @DisplayName("P2: an execution that has begun keeps its claim if it cannot be entered again")
-    void anExecutionThatHasBegunKeepsItsClaim() {
-        ClaimedExecution execution = ((Decision.Run)
-                        idempotence.engine().claimAs(RecordKind.EXECUTE, IdempotentCall.of(id), STORES_FAILURES))
-                .execution();
-        execution.enter().run();
-        try (FailingMdc mdc = FailingMdc.failing()) {
-            assertThatThrownBy(execution::enter).hasMessage(FailingMdc.MESSAGE);
-        }
-        assertThat(state()).isEqualTo(RecordState.IN_PROGRESS);
-        execution.finishWithoutResult(Verdict.KEEP);
-    }
-
-    @Test
-    @DisplayName("T10: the result of asynchronous work is stored although the MDC cannot be restored")
-    void asynchronousWorkIsFollowedAlthoughTheMdcCannotBeRestored() {
+    @ParameterizedTest
+    @ValueSource(strings = {"get", "put", "remove"})
+    @DisplayName("T10: the result of asynchronous work is stored")
+    void asynchronousWorkIsStored(String method) {
         CompletableFuture<String> future = new CompletableFuture<>();
-        try (FailingMdc mdc = FailingMdc.failing("remove", call -> true)) {
-            assertThatThrownBy(() -> executeAsync(future)).hasMessage(FailingMdc.MESSAGE);
+        try (FailingMdc mdc = FailingMdc.failing(method, call -> true)) {
+            CompletableFuture<String> result = executeAsync(future);
+            future.complete("done");
+            assertThat(result.join()).isEqualTo("done");
         }
-        future.complete("done");
         assertThat(state()).isEqualTo(RecordState.COMPLETED);
         assertThat(IdempotentExecution.current()).isEmpty();
     }
 
-    // ---- the log lines of the framework itself
+    private String inAnother(Runnable work) throws Exception {
+        return idempotence.execute(
+                IdempotentCall.of(IdempotenceId.of("order-2")), STORES_FAILURES, ResultCodec.text(), execution -> {
+                    work.run();
+                    return "done";
+                });
+    }
+
+    @Test
+    @DisplayName("P1: a task that carries nested executions leaves none of them on its thread")
+    void aCarriedTaskLeavesNoExecution() throws Exception {
+        AtomicReference<Runnable> carried = new AtomicReference<>();
+        List<IdempotentExecution> seen = new CopyOnWriteArrayList<>();
+        try (FailingMdc mdc = FailingMdc.failing("remove", call -> true)) {
+            idempotence.execute(
+                    IdempotentCall.of(id),
+                    STORES_FAILURES,
+                    ResultCodec.text(),
+                    outer -> inAnother(() -> carried.set(
+                            IdempotentExecution.carried(() -> seen.addAll(IdempotentExecution.current())))));
+            carried.get().run();
+        }
+        assertThat(seen).hasSize(2);
+        assertThat(IdempotentExecution.current()).isEmpty();
+    }
 
     @Test
     @DisplayName("T22: a completion that fails is retried although the log line about it gets no ID")
@@ -152,7 +131,7 @@ class FailedBeginningsTest {
                 throw unavailable();
             }
         });
-        try (FailingMdc mdc = FailingMdc.failing("put", call -> call > 1)) {
+        try (FailingMdc mdc = FailingMdc.failing()) {
             assertThat(execute(STORES_FAILURES)).isEqualTo("run 1");
             storage.before((call, which) -> {});
             await().until(() -> state() == RecordState.COMPLETED);
