@@ -158,6 +158,12 @@ final class ObservedRequest {
         return failure;
     }
 
+    /** Returns the I/O failure of a request with an ID that ended before it had a connection; null if this is something else. */
+    @Nullable
+    IOException abortedWait(Throwable thrown) {
+        return watch == null ? null : IoFailures.ofAbortedWait(thrown);
+    }
+
     private Departure departure() {
         return watch == null ? new Departure() : watch.departure();
     }

@@ -87,8 +87,9 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
 
     private static void fail(
             ObservedRequest observed, CompletableFuture<Response> result, Throwable thrown, boolean inFuture) {
-        if (thrown instanceof IOException e) {
-            result.completeExceptionally(observed.failed(e));
+        IOException failure = thrown instanceof IOException e ? e : observed.abortedWait(thrown);
+        if (failure != null) {
+            result.completeExceptionally(observed.failed(failure));
         } else {
             observed.broken(thrown, inFuture);
             result.completeExceptionally(thrown);

@@ -3,7 +3,6 @@ package io.idempotence.client.feign;
 import feign.Client;
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.internal.http.IoFailures;
 import java.io.IOException;
 
 /** The HTTP client that records what is sent and received, and cuts the time of an attempt to what its call has left. */
@@ -39,14 +38,11 @@ final class ObservingClient implements Client {
             return response;
         } catch (IOException e) {
             throw observed.failed(e);
-        } catch (RuntimeException e) {
-            IOException aborted = IoFailures.ofAbortedWait(e);
+        } catch (RuntimeException | Error e) {
+            IOException aborted = observed.abortedWait(e);
             if (aborted != null) {
                 throw observed.failed(aborted);
             }
-            observed.broken(e, false);
-            throw e;
-        } catch (Error e) {
             observed.broken(e, false);
             throw e;
         }

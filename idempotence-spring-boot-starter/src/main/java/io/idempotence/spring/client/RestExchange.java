@@ -202,14 +202,11 @@ final class RestExchange implements ClientHttpRequest {
             return response;
         } catch (IOException e) {
             throw failed(request, e);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             IOException aborted = IoFailures.ofAbortedWait(e);
             if (aborted != null) {
                 throw failed(request, aborted);
             }
-            seen.broken(false);
-            throw e;
-        } catch (Error e) {
             seen.broken(false);
             throw e;
         }

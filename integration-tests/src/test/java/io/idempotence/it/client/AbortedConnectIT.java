@@ -1,8 +1,10 @@
 package io.idempotence.it.client;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Feign;
 import feign.RetryableException;
@@ -25,7 +27,10 @@ import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 
-/** A request over Apache HttpClient whose deadline passes before it has a connection. It was "unknown". */
+/**
+ * A request over Apache HttpClient whose deadline passes before it has a connection. It was "unknown". With HttpClient's own retries, what
+ * is aborted just before it connects still is: they replace the exception.
+ */
 class AbortedConnectIT extends WireMockTestBase {
     private final HttpClientBuilder http = HttpClients.custom().disableAutomaticRetries();
 
@@ -44,6 +49,7 @@ class AbortedConnectIT extends WireMockTestBase {
             Orders orders = target(install(Feign.builder().client(new ApacheHttp5Client(client)), ONE_ATTEMPT));
             assertThatThrownBy(() -> orders.create("tea")).isExactlyInstanceOf(RetryableException.class);
         }
+        assertThat(provider.getAllServeEvents()).isEmpty();
     }
 
     /** As on a machine that is late. */
@@ -69,6 +75,17 @@ class AbortedConnectIT extends WireMockTestBase {
     void requestThatIsAbortedWhileItWaitsForAConnectionOfThePoolIsNotSent() throws Exception {
         takeEveryConnection();
         assertNotSent();
+    }
+
+    @Test
+    void requestOfAsyncFeignThatIsAbortedWhileItWaitsIsNotSent() throws Exception {
+        takeEveryConnection();
+        try (CloseableHttpClient client = http.build()) {
+            Orders orders = target(
+                    install(AsyncFeign.builder().client(waitingFor(new ApacheHttp5Client(client))), ONE_ATTEMPT));
+            assertThatThrownBy(() -> orders.create("tea")).isExactlyInstanceOf(RetryableException.class);
+        }
+        assertThat(provider.getAllServeEvents()).isEmpty();
     }
 
     @Test

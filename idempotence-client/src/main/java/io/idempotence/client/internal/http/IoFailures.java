@@ -73,11 +73,12 @@ public final class IoFailures {
      *
      * @return an I/O failure that is {@linkplain #certainlyNotSent certainly not sent}, or null if this is something else
      */
-    public static @Nullable IOException ofAbortedWait(RuntimeException e) {
+    public static @Nullable IOException ofAbortedWait(Throwable e) {
         if (!(e instanceof CancellationException) || !isThrownIn(CONNECTING, e)) {
             return null;
         }
         IOException failure = new InterruptedIOException("the request was aborted while it waited for a connection");
+        failure.initCause(e);
         failure.setStackTrace(e.getStackTrace());
         return failure;
     }
