@@ -133,7 +133,7 @@ public final class Engine {
             // The reply took longer than the lease, so another owner may run now. A claim that is still held is granted
             // again with a new lease (T2).
             left = System.nanoTime();
-            ClaimResult again = claimAgain(id, request);
+            ClaimResult again = claims.claimAgain(id, request);
             result = isTakeOver(result) ? takenOver(again) : again;
             if (isTooLate(result, left, policy)) {
                 claims.giveBackLater(id, request);
@@ -151,18 +151,6 @@ public final class Engine {
         return result instanceof ClaimResult.Claimed claimed
                 ? run(call, policy, request, claimed, left)
                 : withoutRunning(id, policy, result);
-    }
-
-    /** Repeats a claim that was granted too late. If the repetition is certainly not written, the granted one is given back. */
-    private ClaimResult claimAgain(IdempotenceId id, ClaimRequest request) {
-        try {
-            return claims.claim(id, request);
-        } catch (StorageUnavailableException e) {
-            if (e.nothingWritten()) {
-                claims.giveBackLater(id, request);
-            }
-            throw e;
-        }
     }
 
     private static boolean isTooLate(ClaimResult result, long left, IdempotencePolicy policy) {

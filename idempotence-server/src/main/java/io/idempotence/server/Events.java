@@ -82,8 +82,8 @@ final class Events {
                 id,
                 () -> LOG.error(
                         "a claim under which nothing ran could not be given back: the storage threw an exception that it must"
-                                + " not throw, {} times in a row. This is a bug of the storage; fix it. The record {} shows as"
-                                + " abandoned when the lease is over: check the business data, then resolve it",
+                                + " not throw, {} times in a row. This is a bug of the storage; fix it. Then find the record {}:"
+                                + " if there is one, it is abandoned when its lease is over; resolve it",
                         failures,
                         key,
                         cause));

@@ -16,8 +16,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * runs under it is released in the background.
  */
 final class StorageClaims {
-    /** How often in a row a storage may throw an exception that it must not throw until a claim is no longer given back. */
-    static final int MOST_BUGS = 8;
+    /** The number of exceptions in a row that a storage must not throw, after which a claim is no longer given back. */
+    static final int MAX_BUGS_IN_A_ROW = 8;
 
     private final IdempotenceStorage storage;
     private final StorageGuard guard;
@@ -41,7 +41,12 @@ final class StorageClaims {
      * @throws RuntimeException or an error, whatever else the storage throws. A claim that may have been stored is released
      */
     ClaimResult claim(IdempotenceId id, ClaimRequest request) {
-        return claim(id, request, false);
+        return claim(id, request, false, false);
+    }
+
+    /** Repeats a claim that was granted too late. If that fails, the granted one is released. Throws what {@link #claim} throws. */
+    ClaimResult claimAgain(IdempotenceId id, ClaimRequest request) {
+        return claim(id, request, false, true);
     }
 
     /**
@@ -54,7 +59,7 @@ final class StorageClaims {
     boolean save(IdempotenceId id, ClaimRequest request) {
         // Checked before and after the claim, because the ID may be released between the claim and its reply.
         boolean inVain = beingGivenBack.containsKey(request.key());
-        boolean saved = claim(id, request, true) instanceof ClaimResult.Claimed;
+        boolean saved = claim(id, request, true, false) instanceof ClaimResult.Claimed;
         if (!saved && (inVain || beingGivenBack.containsKey(request.key()))) {
             throw new StorageUnavailableException(
                     "this ID may have been saved when the storage did not respond, and is being released; ask again later",
@@ -63,12 +68,13 @@ final class StorageClaims {
         return saved;
     }
 
-    private ClaimResult claim(IdempotenceId id, ClaimRequest request, boolean toSave) {
+    private ClaimResult claim(IdempotenceId id, ClaimRequest request, boolean toSave, boolean granted) {
         try {
             return guard.call(() -> storage.claim(request));
         } catch (StorageUnavailableException first) {
             if (first.certainty() != StorageUnavailableException.Certainty.NONE) {
-                if (first.certainty() == StorageUnavailableException.Certainty.TO_GIVE_BACK) {
+                boolean grantedStays = granted && first.nothingWritten();
+                if (grantedStays || first.certainty() == StorageUnavailableException.Certainty.TO_GIVE_BACK) {
                     giveBackLater(id, request, toSave);
                 }
                 throw first;
@@ -147,7 +153,7 @@ final class StorageClaims {
                 throw e;
             } catch (Throwable e) {
                 bugsInARow++;
-                if (saved || bugsInARow < MOST_BUGS) {
+                if (saved || bugsInARow < MAX_BUGS_IN_A_ROW) {
                     throw e;
                 }
                 events.claimStays(id, request.key(), bugsInARow, e);

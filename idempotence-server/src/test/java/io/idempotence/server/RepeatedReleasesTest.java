@@ -8,12 +8,15 @@ import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -174,5 +177,33 @@ class RepeatedReleasesTest {
         await().until(() -> events.contains(IdempotenceEvent.FENCED));
         idempotence.close();
         assertThat(events).doesNotContain(IdempotenceEvent.RELEASED);
+    }
+
+    @Test
+    @DisplayName("T12: what an operator released is not reported as released by the handler that could not")
+    void aReleaseByAnOperatorIsNotReported() {
+        IdempotencePolicy shortLease =
+                IdempotencePolicy.builder().lease(Duration.ofSeconds(1)).build();
+        AtomicReference<StorageKey> key = new AtomicReference<>();
+        storage.before((call, which) -> {
+            if (call == Call.RENEW || call == Call.RELEASE) {
+                key.set(which);
+                throw notSent();
+            }
+        });
+        fail(run(shortLease));
+        await().until(() -> memory.find(key.get()).orElseThrow().state() == RecordState.ABANDONED);
+        assertThat(memory.resolve(key.get(), 1, Resolution.NOT_APPLIED, Claims.RETENTION))
+                .isTrue();
+        Claims.claim(memory, key.get());
+        AtomicInteger released = new AtomicInteger();
+        storage.before((call, which) -> {}).after((call, which) -> {
+            if (call == Call.RELEASE) {
+                released.incrementAndGet();
+            }
+        });
+        await().until(() -> released.get() == 1);
+        idempotence.close();
+        assertThat(events).doesNotContain(IdempotenceEvent.RELEASED, IdempotenceEvent.FENCED);
     }
 }

@@ -78,7 +78,7 @@ class StorageBugsTest {
 
             awaitWithoutDelays(() -> !giveBacks.isAwaiting());
 
-            assertThat(storage.count(Call.CLAIM)).isEqualTo(1 + StorageClaims.MOST_BUGS);
+            assertThat(storage.count(Call.CLAIM)).isEqualTo(1 + StorageClaims.MAX_BUGS_IN_A_ROW);
             assertThat(told).containsExactly("STORAGE_ERROR order-1");
             assertThat(log.errors()).hasSize(1);
             ILoggingEvent error = log.errors().get(0);
@@ -98,9 +98,9 @@ class StorageBugsTest {
         storage.after((call, which) -> {
             if (call == Call.CLAIM) {
                 int number = sent.getAndIncrement();
-                if (number == StorageClaims.MOST_BUGS) {
+                if (number == StorageClaims.MAX_BUGS_IN_A_ROW) {
                     throw new StorageUnavailableException("the storage does not respond", null);
-                } else if (number < 2 * StorageClaims.MOST_BUGS) {
+                } else if (number < 2 * StorageClaims.MAX_BUGS_IN_A_ROW) {
                     throw bug();
                 }
             }
@@ -119,7 +119,7 @@ class StorageBugsTest {
         breakTheReplies();
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
             assertThatThrownBy(() -> claims.save(id, Claims.request(key))).hasMessage("a bug of the storage");
-            awaitWithoutDelays(() -> storage.count(Call.CLAIM) > 2 * StorageClaims.MOST_BUGS);
+            awaitWithoutDelays(() -> storage.count(Call.CLAIM) > 2 * StorageClaims.MAX_BUGS_IN_A_ROW);
             storage.after((call, which) -> {});
             awaitWithoutDelays(() -> state() == RecordState.RELEASED);
             assertThat(log.errors()).isEmpty();
