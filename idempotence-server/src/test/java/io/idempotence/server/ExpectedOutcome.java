@@ -7,7 +7,7 @@ import io.idempotence.server.storage.RecordState;
 
 /** What the state table says: what an attempt gets, and what the record is afterwards. */
 record ExpectedOutcome(String said, Shown after) {
-    /** A record as it is; one that is not there is as one that was released. */
+    /** What can be seen of a record. One that does not exist looks as one that was released. */
     record Shown(RecordState state, long fence) {}
 
     /** @param ended what a completed one returns */

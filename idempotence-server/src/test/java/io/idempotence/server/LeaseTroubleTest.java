@@ -165,8 +165,8 @@ class LeaseTroubleTest {
     }
 
     /** Whether a lease is over by its owner's clock, too: the storage's counts whole milliseconds. */
-    private boolean isOver(StorageKey KEY) {
-        return memory.find(KEY).orElseThrow().leaseLeft().toMillis() < 0;
+    private boolean isOver(StorageKey key) {
+        return memory.find(key).orElseThrow().leaseLeft().toMillis() < 0;
     }
 
     @Test

@@ -37,7 +37,7 @@ class OvertakenExecutionTest {
     private final FaultyStorage storage = attempts.storage;
     private final Idempotence idempotence = attempts.idempotence;
 
-    /** The first execution has broken off, what it did is not known; another one runs. */
+    /** Returns an execution that has taken over from an interrupted one, whose outcome is unknown. */
     private ClaimedExecution takenOver() {
         attempts.run();
         clock.advance(LEASE);

@@ -43,7 +43,7 @@ final class RandomHistory {
     private static final class Instance {
         final FaultyStorage storage;
         final Idempotence idempotence;
-        /** Those of whose executions here an end got lost: it is written later, in the background. */
+        /** The IDs whose last write failed here. It is retried in the background. */
         final Set<Id> lostEnds = new HashSet<>();
 
         Instance(IdempotenceStorage storage) {
@@ -101,7 +101,7 @@ final class RandomHistory {
         processes.add(new Instance(shared));
     }
 
-    /** One call at a time; of each is kept who may run, and what may be told to those who wait. */
+    /** Makes one call at a time, and records who may run and what waiting duplicates may get. */
     private Object callInTurn(Method method, Object[] arguments) throws Throwable {
         synchronized (turn) {
             Object reply;
@@ -382,7 +382,7 @@ final class RandomHistory {
         }
     }
 
-    /** Nobody waits for what has ended, wherever it ran. */
+    /** Awaits that no duplicate waits for an execution that has ended, in whichever process it ran. */
     private void awaitAllTold() {
         for (Id id : ids) {
             for (Waiter waiter : List.copyOf(id.waiting)) {

@@ -48,7 +48,7 @@ class AsyncMethodsTest extends FeignTestBase {
                 fast().build());
     }
 
-    /** It was taken for one that waits: the next attempt did not await the one before, which ended in the unknown. */
+    /** The method was taken for a synchronous one: its next attempt did not await the one before. */
     @Test
     void futureThatIsATypeArgumentOfTheInheritedInterfaceIsOne() throws Exception {
         server.respond(Reply.status(503), Reply.status(503));

@@ -24,7 +24,7 @@ class IdOfAnExceptionTest extends FeignTestBase {
         return catchThrowableOfType(FeignException.class, () -> orders.create("x"));
     }
 
-    /** Carried out, and the response is there to be read again, by a client that can. */
+    /** The call was executed. Another client, which can decode the response, gets it again. */
     @Test
     void responseThatCouldNotBeDecodedIsAskedForAgainUnderTheIdOfItsException() {
         FeignException unreadable = endOf(orders(

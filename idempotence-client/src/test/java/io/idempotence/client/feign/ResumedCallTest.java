@@ -52,7 +52,7 @@ class ResumedCallTest extends FeignTestBase {
                 .isExactlyInstanceOf(RetryableException.class);
     }
 
-    /** It did not go there. */
+    /** Nothing was sent to the other origin. */
     @Test
     void callThatWasRedirectedToAnotherOriginMayBeMadeAgainInItsScope() {
         server.respond(Reply.status(307).header("Location", nobody() + "/orders"));
@@ -86,7 +86,7 @@ class ResumedCallTest extends FeignTestBase {
                 Collections.nCopies(3, Reply.refusal("storage-unavailable", 503)));
     }
 
-    /** Asked again about a call that may have been executed: what does not say what became of it, leaves that as it is. */
+    /** The call may have been executed, and these responses do not show whether it was. */
     @ParameterizedTest
     @MethodSource("responsesThatSettleNothing")
     void resumedCallIsAsUnknownAsBeforeUnlessItsResponseSettlesIt(List<Reply> responses) {

@@ -75,7 +75,7 @@ final class FilterCoverage {
 
     /** The requests below a prefix, which a DispatcherServlet serves. */
     private record Served(String servlet, String prefix) {
-        /** A DispatcherServlet with another context serves other handlers. */
+        /** Empty for a DispatcherServlet with another context, whose handler mappings cannot be seen at start. */
         static Stream<Served> of(ServletRegistrationBean<?> registration, ApplicationContext context) {
             return registration.isEnabled()
                             && registration.getServlet() instanceof DispatcherServlet servlet

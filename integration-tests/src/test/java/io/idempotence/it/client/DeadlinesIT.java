@@ -85,7 +85,7 @@ class DeadlinesIT {
     }
 
     private static void assertDeadlineEnds(Cell cell) throws Exception {
-        try (StandingServer server = new StandingServer(cell.stage);
+        try (StalledServer server = new StalledServer(cell.stage);
                 FeignHttpClient.Running running = cell.start()) {
             Orders orders = orders(running, server, DEADLINE);
             try (Yardstick yardstick = new Yardstick()) {
@@ -103,12 +103,12 @@ class DeadlinesIT {
     }
 
     private static void assertInterruptionEnds(Cell cell) throws Exception {
-        try (StandingServer server = new StandingServer(cell.stage);
+        try (StalledServer server = new StalledServer(cell.stage);
                 FeignHttpClient.Running running = cell.start()) {
             Orders orders = orders(running, server, Duration.ofSeconds(60));
             Ended ended = new Ended(() -> orders.create(cell.stage.body()));
             server.awaitRequest();
-            ended.awaitStandstill();
+            ended.awaitStall();
             try (Yardstick yardstick = new Yardstick()) {
                 long interrupted = System.nanoTime();
                 ended.thread.interrupt();
@@ -128,12 +128,12 @@ class DeadlinesIT {
         Cell cell = new Cell(FeignHttpClient.DEFAULT, ExchangeStage.CONNECT);
         assertThat(cell.endsByInterruption()).isFalse();
         Duration deadline = Duration.ofSeconds(2); // long enough to interrupt before it
-        try (StandingServer server = new StandingServer(cell.stage);
+        try (StalledServer server = new StalledServer(cell.stage);
                 FeignHttpClient.Running running = cell.start()) {
             Orders orders = orders(running, server, deadline);
             try (Yardstick yardstick = new Yardstick()) {
                 Ended ended = new Ended(() -> orders.create(cell.stage.body()));
-                ended.awaitStandstill();
+                ended.awaitStall();
                 ended.thread.interrupt();
                 ended.awaitEnd();
                 assertThat(ended.keptItsFlag).isTrue();
@@ -147,7 +147,7 @@ class DeadlinesIT {
     void requestBodyOverTlsOfTheDefaultClientEndsOnlyWithItsPeer() throws Exception {
         Cell cell = new Cell(FeignHttpClient.DEFAULT, ExchangeStage.REQUEST_BODY_OVER_TLS_STALL);
         assertThat(cell.endsAtTheDeadline()).isFalse();
-        try (StandingServer server = new StandingServer(cell.stage);
+        try (StalledServer server = new StalledServer(cell.stage);
                 FeignHttpClient.Running running = cell.start()) {
             Orders orders = orders(running, server, Duration.ofSeconds(3)); // long enough to send before it
             Ended ended = new Ended(() -> orders.create(cell.stage.body()));
@@ -213,7 +213,7 @@ class DeadlinesIT {
         return table;
     }
 
-    private static Orders orders(FeignHttpClient.Running running, StandingServer server, Duration deadline) {
+    private static Orders orders(FeignHttpClient.Running running, StalledServer server, Duration deadline) {
         return WireMockTestBase.target(installed(running, deadline), server.url());
     }
 
@@ -256,7 +256,7 @@ class DeadlinesIT {
         }
 
         /** Nobody sees in which stage a client is, but it waits there: its thread is at one place for a while. */
-        void awaitStandstill() {
+        void awaitStall() {
             AtomicReference<List<StackTraceElement>> before = new AtomicReference<>(List.of());
             await().pollInterval(Duration.ofMillis(50)).until(() -> {
                 List<StackTraceElement> now = List.of(thread.getStackTrace());
@@ -270,7 +270,7 @@ class DeadlinesIT {
         }
 
         /** A slow machine may not come as far as its stage. Before there is a connection nothing is sent. */
-        void assertOutcome(Cell cell, StandingServer server) {
+        void assertOutcome(Cell cell, StalledServer server) {
             if (server.received) {
                 assertThat(thrown).isInstanceOf(OutcomeUnknown.class);
             } else if (cell.stage.isBeforeConnection() && cell.tellsThatItDidNotConnect() && !isGivenUp(cell)) {

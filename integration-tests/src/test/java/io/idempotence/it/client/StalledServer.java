@@ -17,7 +17,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /** A server that goes as far as one stage, and then no further until it is closed. */
-final class StandingServer implements AutoCloseable {
+final class StalledServer implements AutoCloseable {
     private final ExchangeStage stage;
     private final FullBacklog backlog;
     private final ServerSocket listener;
@@ -28,7 +28,7 @@ final class StandingServer implements AutoCloseable {
     /** At least the first byte of the request. */
     volatile boolean received;
 
-    StandingServer(ExchangeStage stage) throws IOException {
+    StalledServer(ExchangeStage stage) throws IOException {
         this.stage = stage;
         if (stage == ExchangeStage.CONNECT) {
             backlog = new FullBacklog();
