@@ -155,15 +155,15 @@ class JdbcPoolTest {
                         await().until(() -> state() == RecordState.ABANDONED);
                         assertThat(refusalOf(() -> other.execute(id, this::pay)))
                                 .isEqualTo(Refusal.OUTCOME_UNKNOWN);
+                        await().until(() -> log.warnings().stream()
+                                .map(ILoggingEvent::getFormattedMessage)
+                                .anyMatch(warning -> warning.contains("a lease could not be renewed")));
                         giveBack();
                         await().until(() -> state() == RecordState.IN_PROGRESS);
                         return pay();
                     }))
                     .isEqualTo("payment 1");
             assertThat(state()).isEqualTo(RecordState.COMPLETED);
-            assertThat(log.warnings())
-                    .extracting(ILoggingEvent::getFormattedMessage)
-                    .anyMatch(warning -> warning.contains("a lease could not be renewed"));
         }
         assertThat(runs).hasValue(1);
         assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);
