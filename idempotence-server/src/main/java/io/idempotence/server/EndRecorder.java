@@ -10,6 +10,7 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * The recorder of how one execution ended, now or in the background. The lease is renewed until that succeeds: a pending completion must
@@ -115,19 +116,17 @@ final class EndRecorder {
     }
 
     private Optional<Decision> write(End end) {
-        boolean inTime = !lease.mayBeOver();
         if (endIsPending) {
             // The storage is down. The order of the two writes does not matter: a provisional one replaces nothing.
             retry(end);
             return Optional.empty();
         }
         try {
-            return insteadOfOwn(end, parts.guard().record(() -> send(end)));
+            return insteadOfOwn(end, attempt(end, () -> parts.guard().record(() -> send(end))));
         } catch (CorruptRecordException e) {
             parts.leases().ended(lease);
             lease.damaged(e);
         } catch (Throwable e) {
-            failed(end, inTime, e);
             writeLater(end, e);
         }
         return insteadOfOwn(end, Optional.empty());
@@ -145,25 +144,21 @@ final class EndRecorder {
                         id,
                         end.verdict == Verdict.KEEP ? end.result.length : 0,
                         policy.retention(),
-                        () -> sendAgain(end),
+                        () -> attempt(end, () -> send(end)),
                         () -> parts.leases().ended(lease));
     }
 
-    private void sendAgain(End end) {
+    /** Notes a release that fails, because the next one may meet what it has left. A repeated completion finds its own. */
+    private <T> T attempt(End end, Supplier<T> sending) {
         boolean inTime = !lease.mayBeOver();
         try {
-            send(end);
+            return sending.get();
         } catch (Throwable e) {
-            failed(end, inTime, e);
+            if (end.verdict == Verdict.RELEASE) {
+                boolean nothingWritten = e instanceof StorageUnavailableException failure && failure.nothingWritten();
+                lease.releaseFailed(inTime, !nothingWritten);
+            }
             throw e;
-        }
-    }
-
-    /** Notes a failed release, because the next one may meet what this one has left. A repeated completion finds its own. */
-    private void failed(End end, boolean inTime, Throwable cause) {
-        if (end.verdict == Verdict.RELEASE) {
-            boolean nothingWritten = cause instanceof StorageUnavailableException failure && failure.nothingWritten();
-            lease.releaseFailed(inTime, !nothingWritten);
         }
     }
 
