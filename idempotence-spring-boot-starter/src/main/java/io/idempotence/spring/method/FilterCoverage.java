@@ -23,12 +23,10 @@ import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
 
 /** The handlers that the idempotence filters of an application cover, however they are registered. */
 final class FilterCoverage {
-    static final Set<RequestMethod> SAFE =
-            Set.of(RequestMethod.GET, RequestMethod.HEAD, RequestMethod.OPTIONS, RequestMethod.TRACE);
+    static final Set<RequestMethod> UNSAFE =
+            EnumSet.of(RequestMethod.POST, RequestMethod.PUT, RequestMethod.PATCH, RequestMethod.DELETE);
 
     private static final Logger LOG = LoggerFactory.getLogger(FilterCoverage.class);
-    private static final Set<RequestMethod> UNSAFE =
-            EnumSet.of(RequestMethod.POST, RequestMethod.PUT, RequestMethod.PATCH, RequestMethod.DELETE);
     private static final String OURS = "idempotenceFilterRegistration";
 
     /** In the order of their chain, as far as they are mapped in the same way. */
@@ -145,7 +143,7 @@ final class FilterCoverage {
             Registered deciding, RequestMappingInfo mapping, String path, List<Configured> configured) {
         Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
         for (RequestMethod method : methods.isEmpty() ? UNSAFE : methods) {
-            if (!SAFE.contains(method)) {
+            if (UNSAFE.contains(method)) {
                 configured.add(new Configured(
                         deciding.bean, method + " " + path, deciding.filter.settingsOf(method.name(), path)));
             }

@@ -7,6 +7,7 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -116,7 +117,7 @@ final class HandlerOperations {
             return null;
         }
         Set<RequestMethod> methods = mapping.getMethodsCondition().getMethods();
-        boolean isSafe = !methods.isEmpty() && FilterCoverage.SAFE.containsAll(methods);
+        boolean isSafe = !methods.isEmpty() && Collections.disjoint(methods, FilterCoverage.UNSAFE);
         if (isSafe && !found.onMethod()) {
             return null;
         }
