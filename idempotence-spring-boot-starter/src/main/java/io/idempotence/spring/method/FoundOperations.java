@@ -29,8 +29,11 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
     private final @Nullable HandlerOperations handlers;
     private final OperationSources sources;
 
-    /** What applies where the annotation sets nothing. */
-    private record Configured(IdempotencePolicy policy, Duration maxWait) {}
+    /**
+     * What applies where the annotation sets nothing. Not the filter's {@code RequestSettings}, whose servlet types an application without
+     * requests lacks.
+     */
+    private record Fallback(IdempotencePolicy policy, Duration maxWait) {}
 
     /** @param handlers null in an application that does not serve requests */
     FoundOperations(BeanOperations methods, @Nullable HandlerOperations handlers, OperationSources sources) {
@@ -63,12 +66,12 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         settings.put("value", new Setting(String.valueOf(declared.isIdempotent()), Origin.ANNOTATION));
         if (declared.isIdempotent()) {
             settings.put("required", new Setting(String.valueOf(declared.required()), Origin.ANNOTATION));
-            Map<String, Optional<Configured>> configured = new TreeMap<>();
+            Map<String, Optional<Fallback>> fallbacks = new TreeMap<>();
             for (FilterCoverage.Configured one : operation.configured()) {
-                configured.put(
-                        one.requests(), one.settings().map(known -> new Configured(known.policy(), known.maxWait())));
+                fallbacks.put(
+                        one.requests(), one.settings().map(known -> new Fallback(known.policy(), known.maxWait())));
             }
-            addPolicy(settings, declared, configured.isEmpty() ? ofApplication() : configured);
+            addPolicy(settings, declared, fallbacks.isEmpty() ? ofApplication() : fallbacks);
         }
         return new IdempotentOperation(
                 Kind.HANDLER,
@@ -86,50 +89,50 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         return new IdempotentOperation(Kind.METHOD, List.of(), List.of(), operation.handler(), settings);
     }
 
-    private Map<String, Optional<Configured>> ofApplication() {
-        return Map.of("", Optional.of(new Configured(sources.policy(), sources.maxWait())));
+    private Map<String, Optional<Fallback>> ofApplication() {
+        return Map.of("", Optional.of(new Fallback(sources.policy(), sources.maxWait())));
     }
 
-    /** @param configured by the requests that it applies to; empty where a filter chooses request by request */
+    /** @param fallbacks by the requests that it applies to; empty where a filter chooses request by request */
     private void addPolicy(
-            Map<String, Setting> settings, OperationSettings declared, Map<String, Optional<Configured>> configured) {
+            Map<String, Setting> settings, OperationSettings declared, Map<String, Optional<Fallback>> fallbacks) {
         put(
                 settings,
                 "retention",
                 textOrNull(declared.retention()),
-                configured,
+                fallbacks,
                 known -> text(known.policy.retention()));
-        put(settings, "lease", textOrNull(declared.lease()), configured, known -> text(known.policy.lease()));
+        put(settings, "lease", textOrNull(declared.lease()), fallbacks, known -> text(known.policy.lease()));
         put(
                 settings,
                 "failureRule",
                 nameOrNull(declared.failureRule()),
-                configured,
+                fallbacks,
                 known -> known.policy.failureRule().name());
         put(
                 settings,
                 "onAbandoned",
                 nameOrNull(declared.onAbandoned()),
-                configured,
+                fallbacks,
                 known -> known.policy.onAbandoned().name());
         putVerdicts(settings, "keepOn", declared, Verdict.KEEP);
         putVerdicts(settings, "releaseOn", declared, Verdict.RELEASE);
-        put(settings, "maxWait", textOrNull(declared.maxWait()), configured, known -> text(known.maxWait));
+        put(settings, "maxWait", textOrNull(declared.maxWait()), fallbacks, known -> text(known.maxWait));
     }
 
     private void put(
             Map<String, Setting> settings,
             String name,
             @Nullable String declared,
-            Map<String, Optional<Configured>> configured,
-            Function<Configured, String> text) {
+            Map<String, Optional<Fallback>> fallbacks,
+            Function<Fallback, String> text) {
         if (declared != null) {
             settings.put(name, new Setting(declared, Origin.ANNOTATION));
             return;
         }
         Map<Setting, List<String>> found = new LinkedHashMap<>();
-        configured.forEach((requests, known) -> found.computeIfAbsent(
-                        known.map(one -> configured(name, text.apply(one), text))
+        fallbacks.forEach((requests, known) -> found.computeIfAbsent(
+                        known.map(one -> setting(name, text.apply(one), text))
                                 .orElse(new Setting("chosen for each request", Origin.BEAN)),
                         setting -> new ArrayList<>())
                 .add(requests));
@@ -144,13 +147,13 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
                                 Origin.BEAN));
     }
 
-    private Setting configured(String name, String value, Function<Configured, String> text) {
-        Configured ofApplication = new Configured(sources.policy(), sources.maxWait());
+    private Setting setting(String name, String value, Function<Fallback, String> text) {
+        Fallback ofApplication = new Fallback(sources.policy(), sources.maxWait());
         boolean isSet = sources.isSet(name.equals("maxWait") ? name : "policy." + name);
         if (isSet && value.equals(text.apply(ofApplication))) {
             return new Setting(value, Origin.PROPERTY);
         }
-        Configured byDefault = new Configured(IdempotencePolicy.defaults(), sources.maxWait());
+        Fallback byDefault = new Fallback(IdempotencePolicy.defaults(), sources.maxWait());
         return new Setting(value, value.equals(text.apply(byDefault)) ? Origin.DEFAULT : Origin.BEAN);
     }
 

@@ -25,7 +25,8 @@ public record IdempotentOperation(
     /**
      * A setting.
      *
-     * @param value its value; if the filters of a handler differ, each value with its requests: {@code 1d for POST /a; 7d for POST /b}
+     * @param value its value. If the filters of a handler differ, each value with its requests: {@code 1d for POST /a; 7d for POST /b}. If
+     *     a filter chooses it request by request, {@code chosen for each request}
      * @param origin where the value comes from
      */
     public record Setting(String value, Origin origin) {}
