@@ -27,6 +27,7 @@ import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Named;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -53,6 +54,7 @@ import org.springframework.web.service.annotation.PostExchange;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
 /** {@code RestClient}, HTTP service clients and {@code RestTemplate} of an application that has the starter. */
+@Tag("boot-3")
 class RestClientsTest extends OrdersConsumer {
     interface OrdersExchange {
         @PostExchange("/orders")

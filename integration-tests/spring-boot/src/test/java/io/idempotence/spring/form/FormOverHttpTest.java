@@ -14,10 +14,12 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** Requests that a browser does not send, or not on its own, in an application that requires IDs. */
+@Tag("boot-3")
 class FormOverHttpTest {
     private static ConfigurableApplicationContext application;
     private static String site;

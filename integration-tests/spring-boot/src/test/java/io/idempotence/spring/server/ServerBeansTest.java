@@ -17,6 +17,7 @@ import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.h2.jdbcx.JdbcConnectionPool;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -41,6 +42,7 @@ import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.UnifiedJedis;
 
 /** Which beans the provider half makes of what an application has. */
+@Tag("boot-3")
 @ExtendWith(OutputCaptureExtension.class)
 class ServerBeansTest {
     private final WebApplicationContextRunner web = new WebApplicationContextRunner()
