@@ -108,7 +108,10 @@ final class Scheduler implements AutoCloseable {
         }
     }
 
-    /** Starts a thread if one could not be started for a {@linkplain #queue queued} task that no other has taken, and can be now. */
+    /**
+     * Starts a thread for a {@linkplain #queue queued} task that could not get one before. Does nothing if another thread has taken the
+     * task. If a thread still cannot be started, the task keeps waiting.
+     */
     void startMissingThread() {
         if (lacksThread.get()
                 && lacksThread.getAndSet(false)
