@@ -7,6 +7,7 @@ import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.StorageUnavailableException.Certainty;
 import io.idempotence.server.storage.WriteResult;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -16,14 +17,23 @@ import java.util.concurrent.ConcurrentHashMap;
  * runs under it is released in the background.
  */
 final class StorageClaims {
-    /** The number of exceptions in a row that a storage must not throw, after which a claim is no longer given back. */
+    /** After this number of exceptions in a row that a storage must not throw, a claim is left to its lease. */
     static final int MAX_BUGS_IN_A_ROW = 8;
+
+    /** The purpose of a claim. */
+    private enum Purpose {
+        EXECUTE,
+        /** To repeat a claim that was granted too late. If the repeated claim writes nothing, the storage still holds the granted one. */
+        EXECUTE_AGAIN,
+        /** To save an ID. Other consumers treat the ID as done while the storage holds the claim. Its lease is as long as its retention. */
+        SAVE
+    }
 
     private final IdempotenceStorage storage;
     private final StorageGuard guard;
     private final Events events;
     private final BackgroundWrites giveBacks;
-    /** How often each key is being given back. */
+    /** The number of pending releases of each key. */
     private final Map<StorageKey, Integer> beingGivenBack = new ConcurrentHashMap<>();
 
     StorageClaims(IdempotenceStorage storage, StorageGuard guard, Events events, BackgroundWrites giveBacks) {
@@ -41,12 +51,12 @@ final class StorageClaims {
      * @throws RuntimeException or an error, whatever else the storage throws. A claim that may have been stored is released
      */
     ClaimResult claim(IdempotenceId id, ClaimRequest request) {
-        return claim(id, request, false, false);
+        return claim(id, request, Purpose.EXECUTE);
     }
 
     /** Repeats a claim that was granted too late. If that fails, the granted one is released. Throws what {@link #claim} throws. */
     ClaimResult claimAgain(IdempotenceId id, ClaimRequest request) {
-        return claim(id, request, false, true);
+        return claim(id, request, Purpose.EXECUTE_AGAIN);
     }
 
     /**
@@ -58,9 +68,9 @@ final class StorageClaims {
      */
     boolean save(IdempotenceId id, ClaimRequest request) {
         // Checked before and after the claim, because the ID may be released between the claim and its reply.
-        boolean inVain = beingGivenBack.containsKey(request.key());
-        boolean saved = claim(id, request, true, false) instanceof ClaimResult.Claimed;
-        if (!saved && (inVain || beingGivenBack.containsKey(request.key()))) {
+        boolean wasBeingGivenBack = beingGivenBack.containsKey(request.key());
+        boolean saved = claim(id, request, Purpose.SAVE) instanceof ClaimResult.Claimed;
+        if (!saved && (wasBeingGivenBack || beingGivenBack.containsKey(request.key()))) {
             throw new StorageUnavailableException(
                     "this ID may have been saved when the storage did not respond, and is being released; ask again later",
                     null);
@@ -68,14 +78,14 @@ final class StorageClaims {
         return saved;
     }
 
-    private ClaimResult claim(IdempotenceId id, ClaimRequest request, boolean toSave, boolean granted) {
+    private ClaimResult claim(IdempotenceId id, ClaimRequest request, Purpose purpose) {
         try {
             return guard.call(() -> storage.claim(request));
         } catch (StorageUnavailableException first) {
-            if (first.certainty() != StorageUnavailableException.Certainty.NONE) {
-                boolean grantedStays = granted && first.nothingWritten();
-                if (grantedStays || first.certainty() == StorageUnavailableException.Certainty.TO_GIVE_BACK) {
-                    giveBackLater(id, request, toSave);
+            if (first.certainty() != Certainty.NONE) {
+                boolean earlierClaimStays = purpose == Purpose.EXECUTE_AGAIN && first.nothingWritten();
+                if (earlierClaimStays || first.certainty() == Certainty.TO_GIVE_BACK) {
+                    giveBackLater(id, request, purpose);
                 }
                 throw first;
             }
@@ -83,7 +93,7 @@ final class StorageClaims {
                 // The claim whose reply was lost may have been granted: the same owner gets the same reply (T2, T21).
                 return guard.call(() -> storage.claim(request));
             } catch (Throwable second) {
-                giveBackLater(id, request, toSave);
+                giveBackLater(id, request, purpose);
                 if (second != first) {
                     second.addSuppressed(first);
                 }
@@ -94,25 +104,24 @@ final class StorageClaims {
             throw e;
         } catch (Throwable e) {
             // A storage may fail after it has stored the claim, for example in its driver's reading of the reply.
-            giveBackLater(id, request, toSave);
+            giveBackLater(id, request, purpose);
             throw e;
         }
     }
 
     /** Releases, in the background, the claim that this request may have stored, because nothing will run under it. */
     void giveBackLater(IdempotenceId id, ClaimRequest request) {
-        giveBackLater(id, request, false);
+        giveBackLater(id, request, Purpose.EXECUTE);
     }
 
-    /** @param saved whether the claim saves its ID: others must not take it for saved, and no lease ends it */
-    private void giveBackLater(IdempotenceId id, ClaimRequest request, boolean saved) {
+    private void giveBackLater(IdempotenceId id, ClaimRequest request, Purpose purpose) {
         beingGivenBack.merge(request.key(), 1, Integer::sum);
         giveBacks.retry(
                 id,
                 0,
                 // It claims as the same owner, so it cannot harm another owner, however late it is.
                 request.retention(),
-                new GiveBack(id, request, saved),
+                new GiveBack(id, request, purpose),
                 () -> beingGivenBack.computeIfPresent(request.key(), (key, times) -> times == 1 ? null : times - 1));
     }
 
@@ -126,11 +135,11 @@ final class StorageClaims {
         private final IdempotenceId id;
         private final ClaimRequest request;
         private final ClaimRequest again;
-        private final boolean saved;
+        private final Purpose purpose;
         /** Not volatile: one attempt follows another. */
         private int bugsInARow;
 
-        GiveBack(IdempotenceId id, ClaimRequest request, boolean saved) {
+        GiveBack(IdempotenceId id, ClaimRequest request, Purpose purpose) {
             this.id = id;
             this.request = request;
             this.again = new ClaimRequest(
@@ -141,7 +150,7 @@ final class StorageClaims {
                     request.retention(),
                     false,
                     true);
-            this.saved = saved;
+            this.purpose = purpose;
         }
 
         @Override
@@ -153,15 +162,19 @@ final class StorageClaims {
                 throw e;
             } catch (Throwable e) {
                 bugsInARow++;
-                if (saved || bugsInARow < MAX_BUGS_IN_A_ROW) {
+                boolean leaseEndsClaim = purpose != Purpose.SAVE;
+                if (leaseEndsClaim && bugsInARow >= MAX_BUGS_IN_A_ROW) {
+                    events.claimStays(id, request.key(), bugsInARow, e);
+                } else {
                     throw e;
                 }
-                events.claimStays(id, request.key(), bugsInARow, e);
             }
         }
 
         private void claimAndGiveBack() {
-            boolean mayClaim = !saved || storage.find(request.key()).isPresent();
+            // If an ID was not saved, a new claim would make other consumers treat it as done until the release.
+            boolean mayClaim =
+                    purpose != Purpose.SAVE || storage.find(request.key()).isPresent();
             if (mayClaim && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
                 giveBack(claimed, request);
             }
