@@ -39,8 +39,8 @@ public final class BusinessFields implements IdempotenceIdGenerator {
      * @param name the field's name, not empty
      * @param value the field's value in one canonical spelling; may be empty
      * @return new fields; this object is unchanged
-     * @throws IllegalArgumentException if {@code name} is empty or already there, or if either contains half a surrogate pair, which UTF-8
-     *     would turn into a question mark
+     * @throws IllegalArgumentException if {@code name} is empty or was added before, or if either contains half a surrogate pair, which
+     *     UTF-8 would turn into a question mark
      */
     public BusinessFields with(String name, String value) {
         if (name.isEmpty()) {

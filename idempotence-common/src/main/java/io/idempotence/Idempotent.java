@@ -62,21 +62,21 @@ public @interface Idempotent {
     /**
      * How long an ID is remembered.
      *
-     * @return the duration; empty for as configured
+     * @return the duration; empty for the configured one
      */
     String retention() default "";
 
     /**
      * How long a claim holds if its owner dies. It is renewed while the operation runs.
      *
-     * @return the duration; empty for as configured
+     * @return the duration; empty for the configured one
      */
     String lease() default "";
 
     /**
      * Which failures keep the ID.
      *
-     * @return at most one rule; none for as configured
+     * @return at most one rule; none for the configured one
      */
     FailureRule[] failureRule() default {};
 
@@ -96,9 +96,9 @@ public @interface Idempotent {
     Class<? extends Throwable>[] releaseOn() default {};
 
     /**
-     * What happens to an ID whose execution was abandoned, for example because its process died.
+     * The treatment of an ID whose execution was abandoned, for example because its process died.
      *
-     * @return at most one choice; none for as configured
+     * @return at most one choice; none for the configured one
      */
     OnAbandoned[] onAbandoned() default {};
 
@@ -106,7 +106,7 @@ public @interface Idempotent {
      * The longest time a duplicate waits while the first attempt runs. A request waits only if its caller sends {@code Prefer: wait}, a call
      * of a bean method always.
      *
-     * @return the duration; empty for as configured
+     * @return the duration; empty for the configured one
      */
     String maxWait() default "";
 }

@@ -15,9 +15,9 @@ import java.util.function.Supplier;
 /**
  * The completions that follow their responses. Thread-safe.
  *
- * <p>A writer is a thread that sends what waits together, and then what has come in the meantime, until nothing waits. So the load
+ * <p>A writer is a thread. It sends all waiting completions together, then those that came in the meantime, until none waits. So the load
  * determines how many completions share a round trip. There is one writer for every {@link IdempotenceStorage#completionsPerRoundTrip()}
- * completions that are not written yet: a round trip that hangs holds up only as many.
+ * unwritten completions, so that a round trip that hangs delays no more than that.
  */
 final class CompletionQueue {
     /** How many completions may be unwritten. Beyond that the storage is slow, and callers wait for it. */
@@ -41,7 +41,7 @@ final class CompletionQueue {
 
         CompletionRequest request();
 
-        /** Called if the storage has it. */
+        /** Called when the storage has recorded it. */
         void written(WriteResult result);
 
         /** Writes it alone. */
@@ -51,7 +51,7 @@ final class CompletionQueue {
         void failed(Throwable cause);
     }
 
-    /** @param threads writes what is left when this is closed, too */
+    /** @param threads the threads of the writers; when it is closed, it also writes what is left */
     CompletionQueue(IdempotenceStorage storage, StorageGuard guard, BackgroundWrites threads, int maxWriters) {
         this.storage = storage;
         this.guard = guard;

@@ -148,7 +148,10 @@ final class EndRecorder {
                         () -> parts.leases().ended(lease));
     }
 
-    /** Notes a release that fails, because the next one may meet what it has left. A repeated completion finds its own. */
+    /**
+     * Sends a write, and marks a release that fails: it may have been executed, and the retry then meets what it left. A repeated
+     * completion needs no mark, because it finds its own result.
+     */
     private <T> T attempt(End end, Supplier<T> sending) {
         boolean inTime = !lease.mayBeOver();
         try {

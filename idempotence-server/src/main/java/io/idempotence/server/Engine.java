@@ -333,7 +333,7 @@ public final class Engine {
             return FixedDecisions.ended(completed.result());
         }
         if (result instanceof ClaimResult.Claimed claimed) {
-            // Deleted in this very moment, and nothing will run here.
+            // The record was deleted after it was found. Nothing will run under this claim.
             claims.giveBack(id, claimed, request);
         }
         return result instanceof ClaimResult.Mismatch ? FixedDecisions.keyReused() : FixedDecisions.askAgain();

@@ -14,8 +14,8 @@ import java.util.function.Function;
  *
  * @param storage the storage itself, for renewals and background writes
  * @param guard the access of request threads to the storage
- * @param writes the completions that the storage did not take when they were due
- * @param claims releases claims on a thread of its own, so that completions do not wait for it
+ * @param writes the completions that could not be written when they were due
+ * @param claims the claims, which are released on a thread of their own, so that completions do not wait for it
  * @param unsettled the results that may still be replaced
  * @param completions the completions that follow their responses
  */
@@ -30,7 +30,7 @@ record EngineParts(
         WaitingDuplicates waiters,
         CompletionQueue completions)
         implements AutoCloseable {
-    /** The threads for completions: one that the storage keeps waiting, as a dead shard does, must not delay the others. */
+    /** The number of threads for completions. Several, because a completion that hangs, as on a dead shard, must not delay the others. */
     private static final int WRITERS = 8;
 
     static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
@@ -38,7 +38,7 @@ record EngineParts(
         return over(storage, guard, events, maxWaiting, Scheduler::daemons);
     }
 
-    /** @param threads the threads of a name */
+    /** @param threads returns the thread factory for a thread name */
     static EngineParts over(
             IdempotenceStorage storage,
             StorageGuard guard,

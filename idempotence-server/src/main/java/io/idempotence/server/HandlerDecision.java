@@ -33,7 +33,7 @@ final class HandlerDecision {
         effect.set(Effect.SOME);
     }
 
-    /** A repeated transaction has set its mark: what its predecessors declared is void. */
+    /** Revokes what earlier transactions declared, because a repeated one has set its mark. */
     void applied() {
         effect.compareAndSet(Effect.NONE, Effect.UNDECLARED);
         overtaken = false;
@@ -42,7 +42,7 @@ final class HandlerDecision {
         }
     }
 
-    /** Notes why the policy releases the ID, if it does. */
+    /** Stores the reason for which the policy would release the ID. */
     void byPolicyFor(ReleaseReason reason) {
         byPolicyFor = reason;
     }

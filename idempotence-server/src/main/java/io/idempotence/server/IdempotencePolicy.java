@@ -133,7 +133,7 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * What happens to an abandoned execution.
+     * The treatment of an abandoned execution.
      *
      * @return {@link OnAbandoned#REFUSE} by default
      */
@@ -151,7 +151,7 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * What happens to the ID after a response with a status.
+     * The verdict about an ID after a response with a status.
      *
      * @param status an HTTP status
      * @return the verdict set for the status, else the failure rule's
@@ -162,7 +162,7 @@ public final class IdempotencePolicy {
     }
 
     /**
-     * What happens to the ID after an exception that left the handler.
+     * The verdict about an ID after an exception that left the handler.
      *
      * @param exception what was thrown
      * @return the verdict set for its class or the nearest superclass; else that of the nearest cause that has one, because containers
@@ -263,7 +263,7 @@ public final class IdempotencePolicy {
         }
 
         /**
-         * Sets what happens to an abandoned execution.
+         * Sets the treatment of an abandoned execution.
          *
          * @param onAbandoned {@code REFUSE} or {@code RE_EXECUTE}; for {@code RECOVER} call {@link #recover}
          * @return this
@@ -304,7 +304,7 @@ public final class IdempotencePolicy {
          * Sets the verdict for exceptions of a class and its subclasses. It overrides the failure rule.
          *
          * @param type the class; of several, the nearest superclass counts
-         * @param verdict what happens to the ID
+         * @param verdict the decision about the ID
          * @return this
          */
         public Builder exception(Class<? extends Throwable> type, Verdict verdict) {
@@ -316,7 +316,7 @@ public final class IdempotencePolicy {
          * Sets the verdict for one status. It overrides the failure rule.
          *
          * @param status 200 to 599
-         * @param verdict what happens to the ID
+         * @param verdict the decision about the ID
          * @return this
          * @throws IllegalArgumentException if {@code status} is out of range
          */

@@ -55,7 +55,8 @@ public interface IdempotentExecution {
 
     /**
      * The number of this attempt as its caller counts: {@code Idempotency-Attempt} of a request, {@link IdempotentCall#attempt()}
-     * elsewhere. A hint for logs that must not be trusted, because the caller chooses it. A first execution may be its third attempt.
+     * elsewhere. A hint for logs that must not be trusted, because the caller chooses it. The first execution of an ID may be its caller's
+     * third attempt.
      *
      * @return 1 for the first attempt, and if the caller sends no number from 1 to 999,999,999
      */

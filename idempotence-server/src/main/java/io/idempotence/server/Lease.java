@@ -134,7 +134,7 @@ final class Lease {
     /**
      * Marks a release whose write failed, at once or in the background.
      *
-     * @param inTime whether the claim was held when the write began. Any later claim that a retried write meets then began after this
+     * @param inTime whether the claim was still held when the write began. If so, any newer claim that a retry finds began after this
      *     execution had ended
      * @param mayBeExecuted whether the failed write may have been executed
      */
@@ -148,8 +148,8 @@ final class Lease {
     }
 
     /**
-     * Whether the write of a release met a later claim, or no record any more, because an earlier one, whose reply was lost, had been
-     * executed.
+     * Whether this claim had been released before a write, by an earlier write whose reply was lost. The later write then finds a newer
+     * claim or no record.
      */
     boolean wasReleasedBefore(WriteResult written) {
         return releasedInTime
@@ -158,7 +158,10 @@ final class Lease {
                         || (written instanceof WriteResult.Fenced fenced && isLater(fenced)));
     }
 
-    /** Whether a claim followed this one. A fence that is not greater is that of a record that vanished: the executions may overlap. */
+    /**
+     * Whether the other claim came after this one. If its fence is not greater, this claim's record vanished, and the executions may
+     * overlap.
+     */
     private boolean isLater(WriteResult.Fenced fenced) {
         return fenced.fence() > claim.fence();
     }

@@ -138,8 +138,9 @@ final class Leases implements AutoCloseable {
     }
 
     /**
-     * Starts renewals. Permits are acquired here, in order: the renewing threads would race for them. One that comes free meanwhile is for
-     * a lease that was passed over, which the next check finds first.
+     * Starts renewals. Permits are acquired here, in the order of the leases, because the renewing threads would race for them. After a
+     * lease that gets no permit, no later one gets one, even if a permit becomes free: the next check begins with the lease that has waited
+     * longest.
      */
     private void begin(List<Lease> inOrder, long now) {
         boolean passedOver = false;

@@ -22,10 +22,10 @@ import java.util.function.Supplier;
 
 /**
  * The access of request threads to the storage, behind a circuit breaker. After repeated failures or slow calls the breaker opens: calls
- * then fail at once, certainly not sent, and hold no thread. A background probe closes it again. While the breaker is closed, the number of
+ * then fail at once, are not sent, and hold no thread. A background probe closes it again. While the breaker is closed, the number of
  * threads that an unreachable storage can hold is bounded.
  *
- * <p>The first probe that succeeds after a failure triggers the waiting writes, which then need not wait for their back-off.
+ * <p>The first probe that succeeds after a failure triggers the waiting writes, so that they do not wait for the end of their back-off.
  */
 final class StorageGuard implements AutoCloseable {
     /** The largest number of callers that may wait for a slow storage. A fast storage has no limit. */
@@ -74,7 +74,7 @@ final class StorageGuard implements AutoCloseable {
 
     /** The calls that are not slow, about in the order of their start. One that has ended is removed when it is the first. */
     private final Queue<Caller> latest = new ConcurrentLinkedQueue<>();
-    /** How many running calls are slow, as far as they were seen in the queue. */
+    /** How many of the running calls were slow when they were removed from the queue. */
     private final AtomicInteger slowCallers = new AtomicInteger();
     /** Running trials. */
     private final Set<Caller> trials = ConcurrentHashMap.newKeySet();
@@ -86,7 +86,7 @@ final class StorageGuard implements AutoCloseable {
     private volatile boolean closed;
 
     /**
-     * @param probe a cheap write without a trace; a different record each time
+     * @param probe a cheap write that leaves no record; a different key each time
      * @param slowCall the duration from which a call counts as slow
      */
     StorageGuard(Events events, Runnable probe, Duration slowCall) {
@@ -201,7 +201,10 @@ final class StorageGuard implements AutoCloseable {
                 "the storage has failed repeatedly and was not called; it is probed in the background", null);
     }
 
-    /** Looks at each call at most once as the first of the queue, so that the number of running calls does not matter. */
+    /**
+     * Counts the running calls that are slow. Removes a call from the queue once it has ended or is slow, so that the cost does not depend
+     * on the number of running calls.
+     */
     private int countSlowCallers(long now) {
         for (Caller first = latest.peek(); first != null; first = latest.peek()) {
             boolean hasEnded = first.pace.get() == Pace.ENDED;
@@ -249,7 +252,7 @@ final class StorageGuard implements AutoCloseable {
         }
         breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
         if (!isFast) {
-            // Only after the window has the slow call, which fast ones must then replace.
+            // Reset after the breaker has counted the slow call: the fast calls that replace it must be counted.
             fastInARow.set(0);
         }
     }

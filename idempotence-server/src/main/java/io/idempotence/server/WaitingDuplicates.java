@@ -40,7 +40,7 @@ final class WaitingDuplicates implements AutoCloseable {
 
     /**
      * @param limit how many duplicates may wait at once
-     * @param threads the threads of a name
+     * @param threads returns the thread factory for a thread name
      */
     WaitingDuplicates(Predicate<StorageKey> runsHere, int limit, Function<String, ThreadFactory> threads) {
         this.polls = new Scheduler(threads.apply("idempotence-polls"), 1);
@@ -82,7 +82,7 @@ final class WaitingDuplicates implements AutoCloseable {
         try {
             endAfter(patience, waiter, otherwise);
             if (first[0]) {
-                // Also if it runs here: it may have ended between the claim that met it and this duplicate's entry.
+                // Even if the first attempt runs here: it may have ended between this duplicate's claim and its entry.
                 poll(operation, together, look, FIRST_POLL);
             }
         } catch (OutOfMemoryError noThread) {

@@ -38,10 +38,10 @@ import redis.clients.jedis.exceptions.JedisException;
 final class FlatCombiner implements RedisServer {
     private static final int MAX_CALLS = 64;
 
-    /** Fits into the buffers of a socket, so that nobody has to read replies before the last call is written. */
+    /** The largest batch in bytes. It fits into the buffers of a socket, so that the last call can be written before any reply is read. */
     private static final int MAX_BYTES = 32 * 1024;
 
-    /** How long it is worth waiting for another batch: about the processor time that a batch of its own costs. */
+    /** The longest wait for another batch that pays off: about the processor time that a batch of its own costs. */
     private static final long WORTH_WAITING_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -53,9 +53,9 @@ final class FlatCombiner implements RedisServer {
     private final long maxRoundTripNanos;
 
     private final ReentrantLock lock = new ReentrantLock();
-    /** In the order of their arrival. Guarded by the lock. */
+    /** The waiting callers, in the order of their arrival. Guarded by the lock. */
     private final Deque<Caller> queue = new ArrayDeque<>();
-    /** How many are under way. Guarded by the lock. */
+    /** How many batches are under way. Guarded by the lock. */
     private int batches;
     /** The shortest of the last round trips. */
     private volatile long roundTripNanos;
@@ -154,7 +154,7 @@ final class FlatCombiner implements RedisServer {
         return Objects.requireNonNull(own.replies);
     }
 
-    /** Leaves no trace of a caller that ended with an error of the JVM, wherever that was. */
+    /** Removes a caller that ended with an error of the JVM, whether it waited or led a batch. */
     private void abandon(Caller own) {
         lock.lock();
         try {
@@ -222,7 +222,10 @@ final class FlatCombiner implements RedisServer {
         }
     }
 
-    /** What a caller does that has waited in the queue for long: it leads if there may be one more batch. */
+    /**
+     * Makes a caller that has waited for long the leader of one more batch, if the limit permits it. Otherwise the caller withdraws if it
+     * was interrupted or has waited too long.
+     */
     private void leadOrWithdraw(Caller own, boolean interrupted, boolean timedOut) {
         lock.lock();
         try {
@@ -263,7 +266,7 @@ final class FlatCombiner implements RedisServer {
             throw e;
         } finally {
             try {
-                // The next batch need not wait until everybody is awake.
+                // Before the others wake up, so that the next batch does not wait for them.
                 leave(own);
             } finally {
                 handOut(batch, replies, failure);
@@ -279,7 +282,10 @@ final class FlatCombiner implements RedisServer {
         }
     }
 
-    /** Takes what fits from the queue, in its order. A thread whose connection an interrupt may close takes nobody with it. */
+    /**
+     * Takes from the queue, in its order, what fits into the batch. Takes nothing if this thread is interrupted, because an interrupt may
+     * close its connection.
+     */
     private void takeOthers(List<Caller> batch) {
         if (Thread.currentThread().isInterrupted()) {
             return;
@@ -309,7 +315,7 @@ final class FlatCombiner implements RedisServer {
         return calls;
     }
 
-    /** A longer one counts little by little, because load delays most of them. */
+    /** Takes a shorter time at once, but approaches a longer one slowly, because load delays most round trips. */
     private void noteRoundTrip(long nanos) {
         long before = roundTripNanos;
         roundTripNanos = before == 0 ? nanos : Math.min(nanos, before + before / MAX_CALLS);
@@ -336,7 +342,7 @@ final class FlatCombiner implements RedisServer {
         }
     }
 
-    /** Ends the wait of everybody in a batch but its leader. */
+    /** Ends the wait of all callers in a batch except its leader. */
     private static void handOut(List<Caller> batch, List<List<Object>> replies, @Nullable Throwable failure) {
         for (int i = 1; i < batch.size(); i++) {
             Caller caller = batch.get(i);

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * nothing.
  */
 final class LazyRedis implements Redis {
-    /** The time for which a failure also ends further calls, which would wait for the same server. */
+    /** How long after a failed attempt to connect further calls fail at once, instead of waiting for the same server. */
     private static final long FAILURE_HOLDS_NANOS = Duration.ofSeconds(1).toNanos();
 
     private static final long WAIT_FOR_ANOTHER_NANOS = Duration.ofSeconds(1).toNanos();

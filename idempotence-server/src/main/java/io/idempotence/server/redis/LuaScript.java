@@ -28,7 +28,8 @@ final class LuaScript {
     }
 
     /**
-     * Loads a script. Shared code replaces {@code --#include}, which comes after the most frequent path, so that it does not slow it.
+     * Loads a script, with shared code in place of {@code --#include}. The include comes after the most frequent path, so that it does not
+     * slow that path.
      *
      * @param replies the types that a reply can have, or its first element if it is a list
      */

@@ -12,7 +12,7 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
 
 /** Redis through connections that were opened here: to a single server, to a primary behind Sentinels, or to a Cluster. */
 final class PooledRedis implements Redis {
-    /** A connection that hangs holds up no more than these. */
+    /** How many runs share a round trip. Not more, because a connection that hangs delays all of them. */
     private static final int RUNS_PER_ROUND_TRIP = 16;
 
     private final String name;

@@ -30,8 +30,8 @@ final class RedisCall {
     }
 
     /**
-     * Ends a round trip. Its reply has the same text, so that a reply too many or too few shows. {@code PING} could do it as well, but Redis
-     * refuses that while it cannot save to its disk.
+     * The last call of a round trip. Its reply must be the text that was sent, which shows a missing or surplus reply before it. {@code
+     * PING} could do it as well, but Redis refuses that while it cannot save to its disk.
      */
     static RedisCall endOfRoundTrip(long sentAt) {
         return of(Protocol.Command.ECHO, Long.toString(sentAt));

@@ -29,7 +29,10 @@ import java.util.stream.Stream;
 class RedisRecords implements IdempotenceStorage {
     private static final LuaScript CLAIM = LuaScript.load("claim.lua", Long.class, byte[].class);
     private static final LuaScript WRITE = LuaScript.load("write.lua", Long.class);
-    /** Not repeated here: if the next claim came in between, the owner would seem overtaken. The caller knows that a reply was lost. */
+    /**
+     * Not repeated here after a lost reply: if another claim came in between, the owner would seem overtaken. The caller repeats it and
+     * takes the lost reply into account.
+     */
     private static final LuaScript RELEASE = LuaScript.loadUnrepeatable("write.lua", Long.class);
 
     private static final LuaScript FIND = LuaScript.load("find.lua", byte[].class);

@@ -16,7 +16,7 @@ final class BodyBuffer {
      */
     private static final int COPIES = 6;
 
-    /** The bytes or characters for which memory is reserved at once. A handler may write them one by one. */
+    /** How many bytes or characters memory is reserved for at a time, because a handler may write them one by one. */
     private static final int STEP = 256;
 
     private static final byte[] NOTHING = {};

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The end of an execution: its result is recorded, and only then its response leaves. The first caller ends it. The application's error
- * page may still replace the recorded result.
+ * The end of an execution: its result is recorded, and only then its response leaves. Only the first call that ends it counts. The
+ * application's error page may still replace the recorded result.
  */
 final class ExecutionEnd {
     private static final Logger LOG = LoggerFactory.getLogger(ExecutionEnd.class);

@@ -84,7 +84,7 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
         headers = List.copyOf(headers);
     }
 
-    /** {@return a view with a position of its own, so that who reads it takes it from nobody} */
+    /** {@return a view with its own position, so that reading it does not consume the body} */
     @Override
     public ByteBuffer body() {
         return body.duplicate();

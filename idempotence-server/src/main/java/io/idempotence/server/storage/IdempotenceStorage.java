@@ -95,12 +95,12 @@ public interface IdempotenceStorage extends AutoCloseable {
     WriteResult complete(Claim claim, byte[] result, Duration retention);
 
     /**
-     * Records several results, each in a step of its own as {@link #complete} does, whatever becomes of the others. By default they follow
-     * each other. A storage may override this to send them in one round trip.
+     * Records several results, each in one atomic step like {@link #complete}, independent of the others. By default it records them one
+     * after the other. A storage may override this to send them in one round trip.
      *
      * @param completions the results to record, of different claims
      * @return for each of them, in the same order, what {@link #complete} would have returned, or the exception that it would have thrown
-     * @throws StorageUnavailableException if the storage failed before it was known what became of each; any of them may be recorded
+     * @throws StorageUnavailableException if the storage failed before every outcome was certain; any of the results may be recorded
      */
     default List<Supplier<WriteResult>> completeAll(List<CompletionRequest> completions) {
         List<Supplier<WriteResult>> outcomes = new ArrayList<>(completions.size());

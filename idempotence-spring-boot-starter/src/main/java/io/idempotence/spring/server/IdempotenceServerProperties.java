@@ -125,7 +125,7 @@ public record IdempotenceServerProperties(
      * @param lease How long a claim holds if its owner dies. It is renewed while the handler runs.
      * @param retention How long an ID is remembered.
      * @param failureRule Which failures keep the ID.
-     * @param onAbandoned What happens to an ID whose owner died. "re-execute" only for operations that are harmless to run twice.
+     * @param onAbandoned The treatment of an ID whose owner died. "re-execute" only for operations that are harmless to run twice.
      * @param completion When a result is recorded. "after-response" saves its caller the round trip: after a crash within those milliseconds
      *     the outcome is unknown. It cannot be combined with "re-execute".
      */
